@@ -1,0 +1,109 @@
+"""What can go wrong, as a person is told it.
+
+An error's text says what happened, what was kept and what to do next, in one or two lines. Rooms raise these leaves;
+the command line prints them without a traceback (unless `--debug`) and maps them to exit codes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ModelErrorKind = Literal[
+    "overflow", "rate_limit", "overload", "auth", "budget", "refusal", "bad_request", "network"
+]  # fmt: skip
+
+
+class AssistantError(Exception):
+    """Something went wrong. Nothing that was accepted is lost."""
+
+    exit_code = 1
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or "").strip()
+
+
+class UsageError(AssistantError):
+    """The command or argument is not understood. Nothing was changed."""
+
+    exit_code = 2
+
+
+class SettingsError(AssistantError):
+    """A setting is not valid. Nothing was started; correct it and start again."""
+
+    exit_code = 2
+
+
+class HomeError(AssistantError):
+    """The home directory cannot be used."""
+
+
+class HomeLocked(HomeError):
+    """Another process serves this home. Talk to it with `assistant chat`, or stop it first."""
+
+
+class StoreError(AssistantError):
+    """The home could not be written. What was accepted before is kept; make room or mend the disk, then try again."""
+
+
+class NewerSchema(StoreError):
+    """The home was written by a newer version. Nothing was changed; install that version or restore a backup."""
+
+
+class CorruptStore(StoreError):
+    """The home's files contradict each other. Nothing was changed; run `assistant verify`."""
+
+
+class StaleView(AssistantError):
+    """The conversation changed while a new view of it was being made. The earlier view stays."""
+
+
+class ToolError(AssistantError):
+    """A tool could not do what was asked; its text is given to the model as the tool's result."""
+
+
+class BridgeError(AssistantError):
+    """A message could not be delivered. It is kept in the outbox and sent again.
+
+    `retry_after` is in seconds. `ambiguous` is True where the message may have arrived.
+    """
+
+    def __init__(self, text: str = "", *, retry_after: float | None = None, ambiguous: bool = False) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+        self.ambiguous = ambiguous
+
+
+class ModelError(AssistantError):
+    """The model did not answer. Your message is kept.
+
+    `kind` decides what happens next: `overflow` compacts, `rate_limit`, `overload` and `network` are retried
+    (honouring `retry_after`, seconds) and then failed over, `auth`, `refusal` and `bad_request` fail over at once,
+    `budget` falls back to the offline model. `partial` is the text streamed before the failure.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        kind: ModelErrorKind,
+        retry_after: float | None = None,
+        provider: str = "",
+        partial: str = "",
+    ) -> None:
+        super().__init__(text)
+        self.kind: ModelErrorKind = kind
+        self.retry_after = retry_after
+        self.provider = provider
+        self.partial = partial
+
+
+class BudgetExceeded(ModelError):
+    """The budget is used up. Your message is kept; raise `[budget]` or wait for the next day or month."""
+
+    exit_code = 4
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text, kind="budget")

@@ -1,0 +1,132 @@
+"""The values that cross rooms: frozen, small, named for the field. No I/O, no clock.
+
+A `Message` is what somebody said or a tool returned. The master log keeps it whole; the working context may hold a
+shortened form of it under the same id. JSON forms live here too, because the log, the working context and the control
+API all write the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Trust = Literal["owner", "guest", "model", "tool", "system"]
+RecordKind = Literal["message", "edit", "delete", "undo", "redaction"]
+
+ABORTED_MARKER = "<turn-aborted>"
+SUMMARY_MARKER = "[CONTEXT SUMMARY]"
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A picture or file that came with a message.
+
+    `data` is base64 text for images small enough to send; larger ones live in the workspace and carry `path`
+    (relative to the workspace). `size` is in bytes of the decoded content.
+    """
+
+    kind: Literal["image", "file"]
+    mime: str
+    name: str = ""
+    size: int = 0
+    data: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's request to run a tool. `arguments` is what the model sent, parsed; if its JSON was broken, the raw
+    text stands under the key `__invalid_json__` and the registry answers with an error result."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call as the provider billed them; `input` excludes cache reads and writes. `cost_usd` is
+    None where no price is known."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of the whole prompt, however they were billed."""
+        return self.input + self.cache_read + self.cache_write
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            sum(known) if known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `id` is unique in the home and grows with time; None until the log has it.
+
+    `metadata` belongs to the working context, not to the log: `type` ("compaction" for a summary), `carried_from`
+    (message id a copy was made of), `truncated`, `interrupted`, `internal` (never sent), `turn`.
+    `thinking` holds the provider's own blocks, verbatim: they are signed and only that provider can read them.
+    """
+
+    role: Role
+    content: str = ""
+    id: int | None = None
+    ts: datetime | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    media: tuple[Media, ...] = ()
+    thinking: tuple[Mapping[str, Any], ...] = ()
+    model: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_content(self, content: str, **metadata: Any) -> Message:
+        """The same message with other words, its metadata extended."""
+        return replace(self, content=content, metadata={**self.metadata, **metadata})
+
+    @property
+    def is_summary(self) -> bool:
+        return self.metadata.get("type") == "compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where one record stands in a log file: bytes [start, end), the newline included."""
+
+    start: int
+    end: int
+
+
+def media_to_json(media: Media) -> dict[str, Any]:
+    """`media` without its unset fields."""
+    full = {
+        "kind": media.kind, "mime": media.mime, "name": media.name, "size": media.size,
+        "data": media.data, "path": media.path,
+    }  # fmt: skip
+    return {key: value for key, value in full.items() if value not in (None, "", 0) or key in ("kind", "mime")}
+
+
+def media_from_json(raw: Mapping[str, Any]) -> Media:
+    return Media(**raw)
+
+
+def call_to_json(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+
+
+def call_from_json(raw: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(raw["id"], raw["name"], raw["arguments"])

@@ -1,0 +1,322 @@
+"""What the stores keep and give back: log records, turns, views, checkpoints, deliveries. Frozen values.
+
+All times are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from assistant.messages import Media, Message, RecordKind, Role, Span, ToolCall, Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message as a bridge hands it over. `external_id` is the network's own id: the same pair of bridge and
+    external_id is accepted once. `target` is where replies go on that bridge (opaque to everyone else)."""
+
+    bridge: str
+    external_id: str
+    session: str
+    scope: str
+    sender: str
+    trust: Trust
+    content: str
+    media: tuple[Media, ...] = ()
+    name: str | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The inbox has it, durably. `duplicate` means that it had it before."""
+
+    inbox_id: int
+    message_id: int
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One reply or notice to deliver: one key, one body, for ever (I8)."""
+
+    key: str
+    session: str
+    scope: str
+    bridge: str
+    target: str
+    body: str
+    kind: Literal["reply", "notice"] = "reply"
+    message_id: int | None = None
+    inbox_id: int | None = None
+
+
+OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    id: int
+    outgoing: Outgoing
+    state: OutboxState
+    attempts: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a bridge can do. `dedupe_seconds`: for how long a resend under the same key is shown once (0: never)."""
+
+    edit: bool = False
+    typing: bool = False
+    media: bool = False
+    threads: bool = False
+    max_length: int | None = None
+    dedupe_seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvent:
+    """What happens while a turn runs; provisional, never durable. Kinds and their `data`:
+    `turn` {state: "started"|"answered"|"failed"|"aborted", message_ids}, `delta` {text}, `tool` {name, state, call},
+    `notice` {text}, `discard` {} (what was streamed so far is withdrawn: the call failed or turned to tools)."""
+
+    kind: Literal["turn", "delta", "tool", "notice", "discard"]
+    session: str
+    turn: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the master log. The header is every field but the six that `commit` covers (see `store/log.py`).
+
+    `refs` are the message ids that an edit, delete, undo or redaction speaks of."""
+
+    id: int
+    seq: int
+    ts: datetime
+    session: str
+    generation: int
+    scope: str
+    kind: RecordKind
+    role: Role
+    content: str
+    commit: str
+    prev: str
+    salt: str = ""
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    media: tuple[Media, ...] = ()
+    thinking: tuple[Mapping[str, Any], ...] = ()
+    bridge: str | None = None
+    sender: str | None = None
+    trust: Trust = "owner"
+    model: str | None = None
+    turn: str | None = None
+    refs: tuple[int, ...] = ()
+    span: Span = field(default=Span(0, 0))
+
+    def message(self) -> Message:
+        """The record as a message, whole."""
+        return Message(
+            self.role, self.content, self.id, self.ts, self.tool_calls, self.tool_call_id, self.name,
+            self.media, self.thinking, self.model, {"turn": self.turn} if self.turn else {},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """Where a record stands, for references: the session, the file's path relative to the home, the byte range."""
+
+    session: str
+    path: str
+    span: Span
+
+
+InboxState = Literal["accepted", "running", "answered", "failed", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    id: int
+    message_id: int
+    incoming: Incoming
+    state: InboxState
+    received_at: datetime
+    turn: str | None = None
+
+
+TurnState = Literal["running", "answered", "failed", "aborted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One user request until its answer. `volatile` is the frozen volatile block (DESIGN 5)."""
+
+    id: str
+    session: str
+    generation: int
+    scope: str
+    volatile: str
+    state: TurnState
+    started_at: datetime
+    items: tuple[InboxItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    call: ToolCall
+    turn: str
+    state: Literal["started", "done", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The working context of a session as stored: what the model sees, oldest first.
+
+    Running totals are kept, never recounted. `reported` is (prefix_rev, prompt tokens, last message id that the
+    prompt held) of the last model call, for pressure (F04)."""
+
+    session: str
+    generation: int
+    scope: str
+    prefix_rev: int
+    messages: tuple[Message, ...]
+    tokens: int
+    bytes: int
+    images: int
+    reported: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A new prefix for a view, ready to commit: `prefix` replaces every row up to and including `to_message_id`.
+
+    `prefix_rev` is the revision the plan was made on; the commit compares and swaps. Tokens are those of the replaced
+    rows and of `prefix`."""
+
+    session: str
+    prefix_rev: int
+    trigger: str
+    tier: str
+    from_message_id: int
+    to_message_id: int
+    messages_compressed: int
+    prefix: tuple[Message, ...]
+    summary: str
+    original_tokens: int
+    compressed_tokens: int
+    key_facts: Mapping[str, Any] = field(default_factory=dict)
+    cost_usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One committed compaction (ADR-008's columns)."""
+
+    id: int
+    session: str
+    num: int
+    generation: int
+    from_message_id: int
+    to_message_id: int
+    messages_compressed: int
+    summary: str
+    key_facts: Mapping[str, Any]
+    original_tokens: int
+    compressed_tokens: int
+    cost_usd: float | None
+    created_at: datetime
+    trigger: str
+    tier: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    key: str
+    generation: int
+    scope: str
+    started_at: datetime
+    last_at: datetime | None
+    messages: int
+    view_messages: int
+    view_tokens: int
+    prefix_rev: int
+    checkpoints: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What start-up found and settled: records that the log had and the index lacked, log bytes set aside as torn
+    (file names), turns to resume."""
+
+    adopted: int = 0
+    torn: tuple[str, ...] = ()
+    running: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message found. `text` is an excerpt around the best words of the original, at most some hundred characters;
+    `score` is larger for better, comparable within one search only."""
+
+    message_id: int
+    session: str
+    generation: int
+    role: Role
+    name: str | None
+    ts: datetime
+    text: str
+    score: float
+    place: LogPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    id: int
+    text: str
+    done: bool
+    created_at: datetime
+    done_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How a model's own token counts relate to our estimates. `factor` multiplies an estimate."""
+
+    model: str
+    factor: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something `verify` found. `repairable` by `assistant verify --repair`."""
+
+    kind: str
+    where: str
+    text: str
+    repairable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of `verify`: counts of what was read, and the problems; `redactions` are message ids blanked by
+    `forget`."""
+
+    sessions: int
+    records: int
+    bytes: int
+    problems: tuple[Problem, ...] = ()
+    redactions: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems

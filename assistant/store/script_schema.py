@@ -1,0 +1,242 @@
+"""The schema of script.db, as numbered migrations: append new ones, never change one that was released.
+
+Every table that holds words has `scope` and `generation`, and every query over them names a scope (I10). Times are
+UTC ISO-8601 text with a fixed width, so that they sort as text.
+"""
+
+from __future__ import annotations
+
+from sqlite_utils import Database, Migrations
+
+script = Migrations("script")
+
+
+@script(name="0001_initial")
+def initial(db: Database) -> None:
+    """Sessions, the message index and its full text, the working context, checkpoints, inbox and outbox, turns and
+    tool runs, metering, jobs and their slots."""
+    for statement in _INITIAL:
+        db.execute(statement)
+
+
+_INITIAL = (
+    # One row a generation of a session. The running totals of the view stand here so that a turn never recounts it.
+    """CREATE TABLE sessions (
+        key TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        end_reason TEXT,
+        prefix_rev INTEGER NOT NULL DEFAULT 0,
+        view_messages INTEGER NOT NULL DEFAULT 0,
+        view_tokens INTEGER NOT NULL DEFAULT 0,
+        view_bytes INTEGER NOT NULL DEFAULT 0,
+        view_images INTEGER NOT NULL DEFAULT 0,
+        reported_rev INTEGER,
+        reported_tokens INTEGER,
+        reported_message_id INTEGER,
+        lease_holder TEXT,
+        lease_until TEXT,
+        PRIMARY KEY (key, generation)
+    ) STRICT""",
+    # The permanent index of the master log: where each record stands, never what it says.
+    """CREATE TABLE messages (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        role TEXT NOT NULL,
+        tool_call_id TEXT,
+        turn TEXT,
+        ts TEXT NOT NULL,
+        byte_start INTEGER NOT NULL,
+        byte_end INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        commitment TEXT NOT NULL,
+        hidden_by INTEGER REFERENCES messages(id),
+        UNIQUE (session, seq)
+    ) STRICT""",
+    "CREATE INDEX messages_turn ON messages (turn) WHERE turn IS NOT NULL",
+    "CREATE INDEX messages_scope ON messages (scope, id)",
+    # Contentless: the words stand in the log; a row is found here and read there. rowid = messages.id.
+    "CREATE VIRTUAL TABLE messages_fts USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+    "CREATE VIRTUAL TABLE messages_terms USING fts5vocab ('messages_fts', 'row')",
+    # The working context, a row per message as the model sees it, in order of position. A prefix made by a compaction
+    # takes positions below those of the tail it stands before.
+    """CREATE TABLE conversation_history (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        message_id INTEGER REFERENCES messages(id),
+        role TEXT NOT NULL,
+        content TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        ts TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        images INTEGER NOT NULL,
+        UNIQUE (session, generation, position),
+        FOREIGN KEY (session, generation) REFERENCES sessions(key, generation)
+    ) STRICT""",
+    "CREATE INDEX history_message ON conversation_history (message_id)",
+    """CREATE TABLE checkpoints (
+        id INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        checkpoint_num INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        from_message_id INTEGER NOT NULL REFERENCES messages(id),
+        to_message_id INTEGER NOT NULL REFERENCES messages(id),
+        from_seq INTEGER NOT NULL,
+        to_seq INTEGER NOT NULL,
+        messages_compressed INTEGER NOT NULL,
+        summary_content TEXT NOT NULL,
+        key_facts TEXT NOT NULL,
+        original_tokens INTEGER NOT NULL,
+        compressed_tokens INTEGER NOT NULL,
+        compression_ratio REAL NOT NULL,
+        summary_cost_usd REAL,
+        created_at TEXT NOT NULL,
+        trigger TEXT NOT NULL,
+        tier TEXT NOT NULL,
+        state TEXT NOT NULL,
+        view_hash TEXT NOT NULL,
+        UNIQUE (session_id, checkpoint_num)
+    ) STRICT""",
+    # body: JSON of content, media, name. message_id is given at acceptance, before the log has the message.
+    """CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY,
+        bridge TEXT NOT NULL,
+        external_id TEXT NOT NULL,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        sender TEXT NOT NULL,
+        trust TEXT NOT NULL,
+        target TEXT NOT NULL,
+        body TEXT NOT NULL,
+        message_id INTEGER NOT NULL UNIQUE,
+        state TEXT NOT NULL,
+        turn TEXT,
+        received_at TEXT NOT NULL,
+        ended_at TEXT,
+        UNIQUE (bridge, external_id)
+    ) STRICT""",
+    "CREATE INDEX inbox_open ON inbox (session, id) WHERE state IN ('accepted', 'running')",
+    """CREATE TABLE turns (
+        id TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        state TEXT NOT NULL,
+        volatile TEXT NOT NULL,
+        error TEXT NOT NULL DEFAULT '',
+        started_at TEXT NOT NULL,
+        ended_at TEXT
+    ) STRICT""",
+    "CREATE INDEX turns_running ON turns (session) WHERE state = 'running'",
+    """CREATE TABLE tool_runs (
+        id INTEGER PRIMARY KEY,
+        turn TEXT NOT NULL REFERENCES turns(id),
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        state TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        UNIQUE (turn, call_id)
+    ) STRICT""",
+    """CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        bridge TEXT NOT NULL,
+        target TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        message_id INTEGER,
+        inbox_id INTEGER REFERENCES inbox(id),
+        turn TEXT,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        error TEXT NOT NULL DEFAULT '',
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX outbox_open ON outbox (bridge, id) WHERE state IN ('pending', 'sending')",
+    "CREATE INDEX outbox_session ON outbox (session, id)",
+    # Worst case (reserved_*) until settled; usd NULL where no price is known.
+    """CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        ts TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        session TEXT,
+        turn TEXT,
+        state TEXT NOT NULL,
+        reserved_tokens INTEGER NOT NULL,
+        reserved_usd REAL,
+        input INTEGER NOT NULL DEFAULT 0,
+        output INTEGER NOT NULL DEFAULT 0,
+        cache_read INTEGER NOT NULL DEFAULT 0,
+        cache_write INTEGER NOT NULL DEFAULT 0,
+        usd REAL,
+        settled_at TEXT
+    ) STRICT""",
+    "CREATE INDEX usage_ts ON usage (ts)",
+    # What each calendar day and month (of the home's zone) has cost, so that a cap is checked without adding up.
+    """CREATE TABLE usage_totals (
+        period TEXT PRIMARY KEY,
+        usd REAL NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        unpriced_tokens INTEGER NOT NULL DEFAULT 0,
+        calls INTEGER NOT NULL DEFAULT 0
+    ) STRICT""",
+    """CREATE TABLE model_facts (
+        model TEXT PRIMARY KEY,
+        factor REAL,
+        samples INTEGER NOT NULL DEFAULT 0,
+        window INTEGER,
+        max_output INTEGER,
+        max_bytes INTEGER,
+        max_images INTEGER,
+        source TEXT,
+        updated_at TEXT NOT NULL
+    ) STRICT""",
+    # Reminders and schedules; spec is JSON. A due moment becomes a slot, and every slot ends as ran, late or missed.
+    """CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        state TEXT NOT NULL,
+        catch_up TEXT NOT NULL,
+        next_due_at TEXT,
+        created_at TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX jobs_due ON jobs (next_due_at) WHERE state = 'active'",
+    """CREATE TABLE slots (
+        id INTEGER PRIMARY KEY,
+        job_id INTEGER NOT NULL REFERENCES jobs(id),
+        scope TEXT NOT NULL,
+        due_at TEXT NOT NULL,
+        local_key TEXT NOT NULL,
+        state TEXT NOT NULL,
+        ended_at TEXT,
+        note TEXT NOT NULL DEFAULT '',
+        UNIQUE (job_id, local_key)
+    ) STRICT""",
+)
