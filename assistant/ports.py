@@ -343,3 +343,29 @@ class Verifier(Protocol):
     def repair(self, now: datetime) -> Report:
         """Rebuild the message index from the log alone, then verify."""
         ...
+
+
+# -------------------------------------------------------------------------------------------------------------- control
+
+
+class Control(Protocol):
+    """What a person's tools may ask of the running daemon; the control API puts it on a socket."""
+
+    async def accept(self, incoming: Incoming) -> Accepted: ...
+
+    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
+        ...
+
+    async def stop_turn(self, session: str) -> bool:
+        """Abort the running turn of a session; False when none runs."""
+        ...
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
+        `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
+        ...
+
+    def status(self) -> Mapping[str, Any]:
+        """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
+        ...
