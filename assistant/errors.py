@@ -74,6 +74,10 @@ class BridgeError(AssistantError):
         self.ambiguous = ambiguous
 
 
+class NobodyThere(BridgeError):
+    """Nobody is connected there now. The message waits in the outbox."""
+
+
 class ModelError(AssistantError):
     """The model did not answer. Your message is kept.
 

@@ -10,7 +10,7 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -25,6 +25,7 @@ from assistant.records import (
     Hit,
     InboxItem,
     Incoming,
+    LogPlace,
     OutboxItem,
     OutboxState,
     Outgoing,
@@ -63,7 +64,7 @@ class Model(Protocol):
 
     def stream(
         self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent]:
         """Yield deltas and notices, then exactly one `Reply`.
 
         Raises `ModelError` and nothing else; closing the iterator aborts the call. `session` and
@@ -241,6 +242,10 @@ class Conversation(Protocol):
 
     # the view
     def view(self, session: str) -> View: ...
+
+    def places(self, message_ids: Sequence[int]) -> dict[int, LogPlace]:
+        """Where the log has these messages; ids that the index does not know are left out."""
+        ...
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
 

@@ -65,9 +65,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something a person should know about how an answer came about (a retry, a fallback), in one line."""
+    """Something a person should know about how an answer came about (a retry, a fallback), in one line.
+
+    `restarted`: what was streamed so far is withdrawn, the answer begins anew."""
 
     text: str
+    restarted: bool = False
 
 
 ModelEvent = TextDelta | Notice | Reply

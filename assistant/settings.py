@@ -1,140 +1,72 @@
 """Settings: default.toml < config.toml of the home < environment -> one frozen `Settings`, read once at start.
 
-The TOML file `config/default.toml` is the only place where defaults stand; the classes below hold types and ranges.
-Every value keeps its origin, so that an error, and `assistant config show`, can name the file or variable it came
-from. This is the only module that reads the environment.
+The TOML file `config/default.toml` is the only place where defaults stand; the classes of `settings_sections` hold
+types and ranges. Every value keeps its origin, so that an error, and `assistant config show`, can name the file or
+variable it came from. This is the only module that reads the environment.
 """
 
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Iterator, Mapping
+import re
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import tzlocal
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import SecretStr, ValidationError
 
 from assistant.errors import SettingsError
+from assistant.settings_layers import Layer, environment_layers, explain, file_layer, shown, variable
+from assistant.settings_sections import (
+    FIELDS,
+    BudgetSettings,
+    ContextSettings,
+    DaemonSettings,
+    HomeSettings,
+    LogSettings,
+    ModelSettings,
+    ToolSettings,
+    TurnSettings,
+    Values,
+    allowed,
+)
 
-ENV_PREFIX = "ASSISTANT_"
-_RESERVED_ENV = {"ASSISTANT_HOME"}
+__all__ = [
+    "VARIABLES",
+    "BudgetSettings",
+    "ContextSettings",
+    "DaemonSettings",
+    "Home",
+    "HomeSettings",
+    "LogSettings",
+    "ModelSettings",
+    "Settings",
+    "Shown",
+    "ToolSettings",
+    "TurnSettings",
+    "Values",
+    "config_dir",
+    "describe",
+    "home_from_environment",
+    "load",
+]
 
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class HomeSettings(_Section):
-    timezone: str
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        if value:
-            try:
-                ZoneInfo(value)
-            except (KeyError, ValueError, OSError):
-                raise ValueError("an IANA time zone such as 'Europe/Oslo', or ''") from None
-        return value
-
-
-class ModelSettings(_Section):
-    provider: Literal["auto", "anthropic", "openai", "offline"]
-    name: str
-    base_url: str
-    api_key: SecretStr
-    fallback: tuple[str, ...]
-    max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
-    thinking: Literal["off", "adaptive"]
-    stall_seconds: Annotated[float, Field(ge=1, le=600)]
-    retries: Annotated[int, Field(ge=0, le=10)]
-    max_retry_wait_seconds: Annotated[float, Field(ge=0, le=600)]
-
-    @field_validator("base_url")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        if value and not value.startswith(("http://", "https://")):
-            raise ValueError("an address that starts with http:// or https://, or ''")
-        return value
-
-    @field_validator("fallback", mode="before")
-    @classmethod
-    def _chain(cls, value: Any) -> Any:
-        known = ("anthropic", "openai", "offline")
-        if isinstance(value, list):
-            for entry in value:
-                if not isinstance(entry, str) or entry.partition(":")[0] not in known:
-                    raise ValueError('a list of "anthropic", "openai" or "offline", each with an optional ":name"')
-            return tuple(value)
-        return value
-
-
-class ContextSettings(_Section):
-    max_context_tokens: Annotated[int, Field(ge=0, le=2_000_000)]
-    reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
-    emergency_threshold: Annotated[float, Field(ge=0.60, le=0.95)]
-    target: Annotated[float, Field(ge=0.10, le=0.50)]
-    preserve_messages: Annotated[int, Field(ge=1, le=1000)]
-    preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
-    max_request_bytes: Annotated[int, Field(ge=0)]
-    max_images: Annotated[int, Field(ge=0)]
-
-    @field_validator("max_context_tokens")
-    @classmethod
-    def _zero_or_useful(cls, value: int) -> int:
-        if 0 < value < 2000:
-            raise ValueError("0 (ask the model), or 2000-2000000")
-        return value
-
-
-class ToolSettings(_Section):
-    output_policy: Literal["tokens", "bytes", "none"]
-    output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
-    output_max_bytes: Annotated[int, Field(ge=400, le=10_000_000)]
-    output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
-    output_split: Annotated[float, Field(ge=0.0, le=1.0)]
-    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
-
-
-class TurnSettings(_Section):
-    max_steps: Annotated[int, Field(ge=1, le=200)]
-    max_seconds: Annotated[float, Field(ge=5, le=86_400)]
-    on_message: Literal["wait", "steer"]
-    overflow_retries: Annotated[int, Field(ge=0, le=10)]
-
-
-class BudgetSettings(_Section):
-    daily_usd: Annotated[float, Field(ge=0)]
-    monthly_usd: Annotated[float, Field(ge=0)]
-    daily_tokens: Annotated[int, Field(ge=0)]
-    monthly_tokens: Annotated[int, Field(ge=0)]
-
-
-class DaemonSettings(_Section):
-    drain_seconds: Annotated[float, Field(ge=0, le=600)]
-    watch_seconds: Annotated[float, Field(ge=1, le=30)]
-
-
-class LogSettings(_Section):
-    level: Literal["debug", "info", "warning", "error"]
-
-
-class Values(_Section):
-    """All sections of the settings files."""
-
-    home: HomeSettings
-    model: ModelSettings
-    context: ContextSettings
-    tools: ToolSettings
-    turn: TurnSettings
-    budget: BudgetSettings
-    daemon: DaemonSettings
-    log: LogSettings
+# Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
+VARIABLES: Mapping[str, str] = {
+    "ASSISTANT_HOME": "The home directory. Without it, the platform's directory for user data.",
+    "ANTHROPIC_API_KEY": "Anthropic's key. Never printed.",
+    "ANTHROPIC_BASE_URL": "Another address of Anthropic's API, as of a proxy.",
+    "OPENAI_API_KEY": "The key of the OpenAI-compatible address. Never printed.",
+    "OPENAI_BASE_URL": "The OpenAI-compatible address, where model.base_url is empty.",
+    "TIKTOKEN_CACHE_DIR": "Where tiktoken's vocabulary files lie; empty for none.",
+    "DATA_GYM_CACHE_DIR": "The same, where TIKTOKEN_CACHE_DIR is not set.",
+}
+_DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +104,10 @@ class Home:
 class Settings:
     """Everything that was configured, validated; where the home is; where each value came from.
 
-    `origins` maps "section.key" to "default.toml", the path of config.toml, or the name of the variable."""
+    `origins` maps "section.key" to "default.toml", the path of config.toml, or the name of the variable; a name of
+    `VARIABLES` that is set, to itself. `openai_url` is model.base_url or OPENAI_BASE_URL; "" stands for none, and in
+    `anthropic_url` for the provider's own address. `tiktoken_cache` is the directory where tiktoken looks for its
+    vocabulary; None means that it keeps none."""
 
     home: Home
     values: Values
@@ -180,6 +115,9 @@ class Settings:
     anthropic_key: SecretStr
     openai_key: SecretStr
     zone: ZoneInfo
+    anthropic_url: str = ""
+    openai_url: str = ""
+    tiktoken_cache: Path | None = None
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -189,7 +127,21 @@ class Settings:
             return chosen
         if self.anthropic_key.get_secret_value():
             return "anthropic"
-        return "openai" if self.values.model.base_url else "offline"
+        return "openai" if self.openai_url else "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` is what `origins` says,
+    or "not set"; `variable` sets it from the environment; `about` tells unit, range and reason; `allowed` is what it
+    may be, in words."""
+
+    key: str
+    value: str
+    origin: str
+    variable: str
+    about: str
+    allowed: str
 
 
 def config_dir() -> Path:
@@ -200,133 +152,133 @@ def config_dir() -> Path:
 
 
 def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
+    """The home that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for a `~name` nobody has."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("ASSISTANT_HOME")
-    return Home(Path(chosen).expanduser().absolute() if chosen else user_data_path("assistant", appauthor=False))
+    if not chosen:
+        return Home(user_data_path("assistant", appauthor=False))
+    try:
+        return Home(Path(chosen).expanduser().absolute())
+    except RuntimeError:
+        raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
 
 
 def load(home: Home | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Read the three layers. Raises `SettingsError` naming file or variable, key, what was found, what is allowed."""
+    """Read the three layers. Raises `SettingsError` with one line for each problem: the file or variable, the key,
+    what was found and what is allowed."""
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
-    merged: dict[str, dict[str, Any]] = {}
-    origins: dict[str, str] = {}
-    for origin, layer in _layers(home, environ):
-        for section, keys in layer.items():
-            if not isinstance(keys, dict):
-                raise SettingsError(f"{origin}: `{section}` stands outside a [section]. Nothing was started.")
-            merged.setdefault(section, {}).update(keys)
-            origins.update({f"{section}.{key}": origin for key in keys} or {section: origin})
-    try:
-        values = Values.model_validate(merged)
-    except ValidationError as error:
-        raise SettingsError("\n".join(_explain(error, origins))) from None
+    values, origins = _merge(_layers(home, environ))
+    url = values.model.base_url or environ.get("OPENAI_BASE_URL", "").strip()
+    owner = _owner_of_key(values.model, url)
     return Settings(
         home=home,
         values=values,
-        origins={**origins, **_environment_origins(environ)},
-        anthropic_key=_first_secret(environ, "ANTHROPIC_API_KEY", values.model, "anthropic"),
-        openai_key=_first_secret(environ, "OPENAI_API_KEY", values.model, "openai"),
+        origins={**origins, **{name: name for name in VARIABLES if environ.get(name)}},
+        anthropic_key=_key(environ, "ANTHROPIC_API_KEY", values.model if owner == "anthropic" else None),
+        openai_key=_key(environ, "OPENAI_API_KEY", values.model if owner == "openai" else None),
         zone=_zone(values.home.timezone),
+        anthropic_url=environ.get("ANTHROPIC_BASE_URL", "").strip(),
+        openai_url=url,
+        tiktoken_cache=_tiktoken_cache(environ),
     )
 
 
-def _layers(home: Home, environ: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield "default.toml", _read_toml(config_dir() / "default.toml")
-    if home.config.exists():
-        yield str(home.config), _read_toml(home.config)
-    for name in sorted(environ):
-        if name.startswith(ENV_PREFIX) and name not in _RESERVED_ENV:
-            section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-            yield name, {section: {key: _from_environment(section, key, environ[name])} if key else {}}
+def describe(settings: Settings) -> list[Shown]:
+    """Every setting in force, in the order of default.toml, then the other variables: for `assistant config show`.
+
+    Values are text ready to print, secrets masked; group by the part of `key` before its dot. Variables outside the
+    sections have their own name as key and no `allowed`."""
+    comments = _comments()
+    rows = []
+    for key, spec in FIELDS.items():
+        section, _, name = key.partition(".")
+        value = shown(getattr(getattr(settings.values, section), name))
+        rows.append(Shown(key, value, settings.origins[key], variable(key), comments.get(key, ""), allowed(spec)))
+    return rows + [_variable_row(settings, name) for name in _DESCRIBED]
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}. Nothing was started; correct it.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
-
-
-def _field(section: str, key: str) -> Any:
-    outer = Values.model_fields.get(section)
-    inner = getattr(outer.annotation, "model_fields", {}) if outer else {}
-    return inner.get(key)
-
-
-def _from_environment(section: str, key: str, text: str) -> Any:
-    """Variables are text: read them as TOML where the setting is no text ("16000", "0.5", '["offline"]')."""
-    spec = _field(section, key)
-    if spec is None or spec.annotation in (str, SecretStr) or "Literal" in str(spec.annotation):
-        return text
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _explain(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
-    for problem in error.errors():
-        where = [str(part) for part in problem["loc"]]
-        key = ".".join(where[:2])
-        origin = origins.get(key) or origins.get(where[0], "the settings")
-        if problem["type"] == "extra_forbidden":
-            known = _known_keys(where)
-            yield f"{origin}: `{key}` is not a setting. Known here: {known}. Nothing was started; remove or rename it."
-        else:
-            secret = (
-                (spec := _field(*where[:2])) is not None and spec.annotation is SecretStr if len(where) > 1 else True
-            )
-            found = "a value that is not shown" if secret else repr(problem["input"])
-            yield f"{origin}: `{key}` is {found}; allowed: {_allowed(problem)}. Nothing was started; correct it."
-
-
-def _known_keys(where: list[str]) -> str:
-    section = Values.model_fields.get(where[0])
-    if section is None or len(where) == 1:
-        return ", ".join(f"[{name}]" for name in Values.model_fields)
-    return ", ".join(getattr(section.annotation, "model_fields", {}))
-
-
-def _allowed(problem: Any) -> str:
-    context = problem.get("ctx", {})
-    words = {
-        "greater_than_equal": f"{context.get('ge')} or more",
-        "less_than_equal": f"{context.get('le')} or less",
-        "literal_error": str(context.get("expected", "")).replace("'", '"'),
-        "int_type": "a whole number",
-        "float_type": "a number",
-        "string_type": "text in quotes",
-        "bool_type": "true or false",
-        "tuple_type": "a list",
-        "missing": "a value",
+def _variable_row(settings: Settings, name: str) -> Shown:
+    in_force: dict[str, str | SecretStr] = {
+        "ASSISTANT_HOME": str(settings.home.path),
+        "ANTHROPIC_API_KEY": settings.anthropic_key,
+        "ANTHROPIC_BASE_URL": settings.anthropic_url,
+        "OPENAI_API_KEY": settings.openai_key,
+        "OPENAI_BASE_URL": settings.openai_url,
     }
-    if problem["type"] == "value_error":
-        return str(context.get("error", problem["msg"]))
-    return str(words.get(problem["type"], problem["msg"]))
+    unset = ("the platform's default", in_force[name]) if name == "ASSISTANT_HOME" else ("not set", "")
+    origin, value = (settings.origins[name], in_force[name]) if name in settings.origins else unset
+    return Shown(name, shown(value), origin, name, VARIABLES[name], "")
 
 
-def _environment_origins(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: name for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY") if environ.get(name)}
+def _layers(home: Home, environ: Mapping[str, str]) -> list[Layer]:
+    return [
+        file_layer(config_dir() / "default.toml", "default.toml", required=True),
+        file_layer(home.config, str(home.config)),
+        *environment_layers(environ, reserved=VARIABLES),
+    ]
 
 
-def _first_secret(environ: Mapping[str, str], name: str, model: ModelSettings, provider: str) -> SecretStr:
-    """`model.api_key` belongs to the chosen provider; the provider's own variable wins over nothing at all."""
-    configured = model.api_key.get_secret_value()
-    mine = configured and (model.provider == provider or (model.provider == "auto" and _guess(model) == provider))
-    return SecretStr(configured if mine else environ.get(name, "").strip())
+def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
+    """The later layer wins, key by key; all problems of all layers are told at once."""
+    merged: dict[str, dict[str, Any]] = {section: {} for section in Values.model_fields}
+    origins: dict[str, str] = {}
+    problems = [problem for layer in layers for problem in layer.problems]
+    for layer in layers:
+        for key, value in layer.values.items():
+            section, _, name = key.partition(".")
+            merged[section][name] = value
+            origins[key] = layer.origin
+    try:
+        values = Values.model_validate(merged)
+    except ValidationError as error:
+        problems += explain(error, origins)
+    if problems:
+        these = "it" if len(problems) == 1 else f"these {len(problems)}"
+        raise SettingsError("\n".join([*problems, f"Nothing was started; correct {these} and start again."]))
+    return values, origins
 
 
-def _guess(model: ModelSettings) -> str:
-    return "openai" if model.base_url else "anthropic"
+def _comments() -> dict[str, str]:
+    """What default.toml says above each key."""
+    found: dict[str, str] = {}
+    section, words = "", []
+    for line in (config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            words.append(line.lstrip("# "))
+            continue
+        if header := re.fullmatch(r"\[(\w+)\]", line.strip()):
+            section = header[1]
+        elif key := re.match(r"(\w+)\s*=", line):
+            found[f"{section}.{key[1]}"] = " ".join(words)
+        words = []
+    return found
+
+
+def _owner_of_key(model: ModelSettings, openai_url: str) -> str:
+    """Whose key model.api_key is."""
+    if model.provider == "auto":
+        return "openai" if openai_url else "anthropic"
+    return model.provider
+
+
+def _key(environ: Mapping[str, str], name: str, model: ModelSettings | None) -> SecretStr:
+    """The key configured for this provider wins over the variable that other programs share."""
+    configured = model.api_key.get_secret_value().strip() if model else ""
+    return SecretStr(configured or environ.get(name, "").strip())
+
+
+def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:
+    """Where tiktoken itself would look: the same variables, the same default."""
+    for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if name in environ:
+            return Path(environ[name]) if environ[name] else None
+    return Path(tempfile.gettempdir()) / "data-gym-cache"
 
 
 def _zone(name: str) -> ZoneInfo:
-    if name:
-        return ZoneInfo(name)
+    """The home's time zone; UTC where the system does not tell one that is known."""
     try:
-        return ZoneInfo(tzlocal.get_localzone_name())
-    except (KeyError, ValueError, OSError, LookupError):
+        return ZoneInfo(name or tzlocal.get_localzone_name() or "UTC")
+    except (KeyError, ValueError, OSError):
         return ZoneInfo("UTC")

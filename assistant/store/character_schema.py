@@ -27,9 +27,10 @@ _INITIAL = (
     "CREATE INDEX todos_open ON todos (scope, id) WHERE state = 'open'",
     # A change that a crash may repeat carries a key; what it touched is kept, so that a second run answers the same.
     """CREATE TABLE effects (
-        key TEXT PRIMARY KEY,
         scope TEXT NOT NULL,
+        key TEXT NOT NULL,
         result TEXT NOT NULL,
-        at TEXT NOT NULL
+        at TEXT NOT NULL,
+        PRIMARY KEY (scope, key)
     ) STRICT""",
 )

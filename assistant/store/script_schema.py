@@ -65,7 +65,8 @@ _INITIAL = (
     "CREATE VIRTUAL TABLE messages_fts USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')",
     "CREATE VIRTUAL TABLE messages_terms USING fts5vocab ('messages_fts', 'row')",
     # The working context, a row per message as the model sees it, in order of position. A prefix made by a compaction
-    # takes positions below those of the tail it stands before.
+    # takes positions below those of the tail it stands before. parts: JSON of tool calls, media and the like.
+    # carried_from marks a verbatim copy that a compaction kept; coverage counts rows without it.
     """CREATE TABLE conversation_history (
         id INTEGER PRIMARY KEY,
         session TEXT NOT NULL,
@@ -73,8 +74,10 @@ _INITIAL = (
         scope TEXT NOT NULL,
         position INTEGER NOT NULL,
         message_id INTEGER REFERENCES messages(id),
+        carried_from INTEGER,
         role TEXT NOT NULL,
         content TEXT NOT NULL,
+        parts TEXT NOT NULL,
         metadata TEXT NOT NULL,
         ts TEXT NOT NULL,
         tokens INTEGER NOT NULL,
@@ -127,7 +130,8 @@ _INITIAL = (
         ended_at TEXT,
         UNIQUE (bridge, external_id)
     ) STRICT""",
-    "CREATE INDEX inbox_open ON inbox (session, id) WHERE state IN ('accepted', 'running')",
+    "CREATE INDEX inbox_accepted ON inbox (session, id) WHERE state = 'accepted'",
+    "CREATE INDEX inbox_turn ON inbox (turn) WHERE turn IS NOT NULL",
     """CREATE TABLE turns (
         id TEXT PRIMARY KEY,
         session TEXT NOT NULL,
@@ -174,7 +178,9 @@ _INITIAL = (
         updated_at TEXT NOT NULL
     ) STRICT""",
     "CREATE INDEX outbox_open ON outbox (bridge, id) WHERE state IN ('pending', 'sending')",
+    "CREATE INDEX outbox_unsent ON outbox (state) WHERE state <> 'sent'",
     "CREATE INDEX outbox_session ON outbox (session, id)",
+    "CREATE INDEX outbox_turn ON outbox (turn) WHERE turn IS NOT NULL",
     # Worst case (reserved_*) until settled; usd NULL where no price is known.
     """CREATE TABLE usage (
         id INTEGER PRIMARY KEY,

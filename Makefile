@@ -1,0 +1,78 @@
+# Everything happens in .venv, made from what pyproject.toml names and renewed when it changes.
+# Another interpreter: `make clean run PYTHON=python3.13`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+# More workers than cores only make the timing of the tests worse.
+WORKERS ?= 2
+
+.PHONY: help run test lint bench crash docs docs-check clean
+
+help:
+	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
+	@echo "make test        all tests, with a sample of the crash scenarios"
+	@echo "make lint        style, types, import directions, generated docs"
+	@echo "make bench       the figures, measured on this machine"
+	@echo "make crash       every crash scenario, at every write (needs strace)"
+	@echo "make docs        write docs/reference/ again"
+	@echo "make clean       remove what the others made"
+
+run: $(VENV)/.run
+	@$(BIN)/assistant run --chat
+
+test: $(VENV)/.dev
+	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.dev docs-check
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+crash: $(VENV)/.dev
+	@$(BIN)/python -m tests.crash $(ARGS)
+
+docs: $(VENV)/.dev
+	@$(BIN)/python -m docs.generate
+
+docs-check: $(VENV)/.dev
+	@$(BIN)/python -m docs.generate --check
+
+clean:
+	@rm -rf $(VENV) build dist .bench .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A .venv that works is kept; input that was piped to `make run` is left for the conversation.
+define make_venv
+$(BIN)/python -m pip --version >/dev/null 2>&1 && exit 0; \
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' </dev/null 2>/dev/null || { \
+  echo "Nocturne needs Python 3.11 or newer, and '$(PYTHON)' is not. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
+  exit 1; }; \
+$(PYTHON) -c 'import ensurepip, venv' </dev/null 2>/dev/null || { \
+  echo "'$(PYTHON)' has no venv module; install it (on Debian and Ubuntu: apt install python3-venv), then try again." >&2; \
+  exit 1; }; \
+$(PYTHON) -m venv --clear $(VENV) </dev/null
+endef
+
+define not_installed
+{ echo "The packages could not be installed, for the reason above. Your data was not touched; try again." >&2; exit 1; }
+endef
+
+$(VENV)/.run: pyproject.toml
+	@$(make_venv)
+	@echo "Installing into $(VENV), which takes a minute and happens once ..." >&2
+	@$(PIP) --editable . </dev/null || $(not_installed)
+	@touch $@
+
+# Dependency groups need pip 25.1; the interpreter may have brought an older one.
+$(VENV)/.dev: pyproject.toml
+	@$(make_venv)
+	@echo "Installing into $(VENV), with what tests and checks need ..." >&2
+	@$(PIP) --upgrade 'pip>=25.1' </dev/null || $(not_installed)
+	@$(PIP) --editable . --group dev </dev/null || $(not_installed)
+	@touch $@ $(VENV)/.run

@@ -1,0 +1,180 @@
+"""The terminal bridge: people at terminals, attached to the daemon over its control socket or within its process.
+
+What always holds:
+- A delivery counts as made only when a terminal confirmed its key, so a terminal that dies in between loses nothing.
+- Nothing here waits for a terminal's reading: each has a bounded queue, and one that falls behind, or does not confirm
+  in time, is detached with a notice. It may attach again and is then given what is still pending.
+- A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
+
+What people type does not come in here: it is accepted through `ports.Control`, which answers with its ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from assistant import __version__
+from assistant.errors import BridgeError, NobodyThere
+from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, Outgoing, TurnEvent
+
+# A name of an event and its data, as a terminal receives it.
+Event = tuple[str, Mapping[str, Any]]
+
+_QUEUE_SIZE = 2048
+_CONFIRM_SECONDS = 20.0
+_DEDUPE_SECONDS = 7 * 24 * 3600.0
+
+
+@dataclass(slots=True, eq=False)
+class Terminal:
+    """One attached terminal. With `inbox_id` it takes only the deliveries that answer that message."""
+
+    session: str
+    inbox_id: int | None
+    queue: asyncio.Queue[Event | None]
+
+    def takes(self, outgoing: Outgoing) -> bool:
+        return self.session == outgoing.session and self.inbox_id in (None, outgoing.inbox_id)
+
+    async def events(self, idle_seconds: float | None = None) -> AsyncIterator[Event]:
+        """What happens in the session, `hello` first; ends when the terminal is detached.
+
+        `idle` says that nothing happened for `idle_seconds`, so that a carrier can show that it is alive."""
+        while True:
+            try:
+                async with asyncio.timeout(idle_seconds):
+                    event = await self.queue.get()
+            except TimeoutError:
+                event = ("idle", {})
+            if event is None:
+                return
+            yield event
+
+
+@dataclass(slots=True)
+class _Confirmation:
+    """A delivery on its way. `asked` are the terminals that have it and are still there."""
+
+    arrived: asyncio.Future[None]
+    asked: set[Terminal] = field(default_factory=set)
+
+
+class TerminalBridge:
+    """See `ports.Bridge`. `on_attach` is called when somebody can be reached again; the runtime pumps its outbox."""
+
+    name = "terminal"
+    capabilities = Capabilities(edit=True, typing=True, dedupe_seconds=_DEDUPE_SECONDS)
+
+    def __init__(self, *, queue_size: int = _QUEUE_SIZE, confirm_seconds: float = _CONFIRM_SECONDS) -> None:
+        self.on_attach: Callable[[], None] = _nothing
+        self._queue_size = queue_size
+        self._confirm_seconds = confirm_seconds
+        self._terminals: list[Terminal] = []
+        self._confirmations: dict[str, _Confirmation] = {}
+        self._stopped = False
+
+    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+        self._stopped = False
+
+    async def stop(self) -> None:
+        """Detach everybody; their event streams end."""
+        self._stopped = True
+        for terminal in list(self._terminals):
+            self._detach(terminal)
+
+    # -------------------------------------------------------------------------------------------------------- terminals
+
+    @contextmanager
+    def attach(self, session: str, inbox_id: int | None = None) -> Iterator[Terminal]:
+        """A terminal of `session` for as long as the context is open."""
+        terminal = Terminal(session, inbox_id, asyncio.Queue())
+        terminal.queue.put_nowait(("hello", {"session": session, "version": __version__}))
+        self._terminals.append(terminal)
+        try:
+            if self._stopped:
+                self._detach(terminal)
+            else:
+                self.on_attach()
+            yield terminal
+        finally:
+            self._detach(terminal)
+
+    def acknowledge(self, key: str) -> bool:
+        """A terminal has shown the delivery `key`. False when nobody waits for it (any more)."""
+        confirmation = self._confirmations.get(key)
+        if confirmation is None or confirmation.arrived.done():
+            return False
+        confirmation.arrived.set_result(None)
+        return True
+
+    def attached(self, session: str) -> int:
+        """How many terminals show this session."""
+        return sum(terminal.session == session for terminal in self._terminals)
+
+    # ----------------------------------------------------------------------------------------------------------- bridge
+
+    async def send(self, item: OutboxItem) -> None:
+        """Give the item to the session's terminals; the first confirmation ends it.
+
+        Raises `NobodyThere` when no terminal is attached or the last one left, `BridgeError` when none confirmed."""
+        outgoing = item.outgoing
+        confirmation = _Confirmation(asyncio.get_running_loop().create_future())
+        confirmation.asked.update(terminal for terminal in self._terminals if terminal.takes(outgoing))
+        if not confirmation.asked:
+            raise NobodyThere()
+        self._confirmations[outgoing.key] = confirmation
+        try:
+            for terminal in list(confirmation.asked):
+                self._put(terminal, ("deliver", _delivery(outgoing)))
+            async with asyncio.timeout(self._confirm_seconds):
+                await confirmation.arrived
+        except TimeoutError:
+            for terminal in list(confirmation.asked):
+                self._detach(terminal, "This terminal did not confirm a message in time and was detached.")
+            text = "No terminal confirmed the message in time; it waits for the next one."
+            raise BridgeError(text, ambiguous=True) from None
+        finally:
+            del self._confirmations[outgoing.key]
+
+    def show(self, event: TurnEvent) -> None:
+        for terminal in [t for t in self._terminals if t.session == event.session]:
+            self._put(terminal, (event.kind, {**event.data, "turn": event.turn}))
+
+    def _put(self, terminal: Terminal, event: Event) -> None:
+        if terminal.queue.qsize() >= self._queue_size:
+            self._detach(terminal, "This terminal fell too far behind and was detached; nothing is lost.")
+        else:
+            terminal.queue.put_nowait(event)
+
+    def _detach(self, terminal: Terminal, notice: str = "") -> None:
+        if terminal not in self._terminals:
+            return
+        self._terminals.remove(terminal)
+        if notice:
+            _drain(terminal.queue)
+            terminal.queue.put_nowait(("notice", {"text": notice, "turn": ""}))
+        terminal.queue.put_nowait(None)
+        for confirmation in self._confirmations.values():
+            confirmation.asked.discard(terminal)
+            if not confirmation.asked and not confirmation.arrived.done():
+                confirmation.arrived.set_exception(NobodyThere())
+
+
+def _delivery(outgoing: Outgoing) -> dict[str, Any]:
+    return {
+        "key": outgoing.key, "kind": outgoing.kind, "body": outgoing.body,
+        "message_id": outgoing.message_id, "inbox_id": outgoing.inbox_id,
+    }  # fmt: skip
+
+
+def _drain(queue: asyncio.Queue[Event | None]) -> None:
+    while not queue.empty():
+        queue.get_nowait()
+
+
+def _nothing() -> None:
+    """Until somebody hooks `on_attach`."""

@@ -1,0 +1,105 @@
+"""A link to the home's runtime: to the daemon that serves the home, else to one within this process.
+
+Only one process serves a home. Whoever comes second while the first is still starting waits for its socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from assistant.cli.client import socket_link
+from assistant.cli.link import DirectLink, Link
+from assistant.daemon import is_served, running
+from assistant.errors import AssistantError, HomeLocked
+from assistant.settings import Home, Settings
+from assistant.unix_socket import answers
+
+T = TypeVar("T")
+
+_STARTS_WITHIN = 15.0
+_LOOK_EVERY = 0.05
+
+
+@asynccontextmanager
+async def home_link(settings: Settings) -> AsyncIterator[Link]:
+    """The daemon's link when one runs, else `in_process`. Raises `HomeError`, `StoreError`, `SettingsError`."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield await _reached(stack, settings)
+
+
+async def _reached(stack: contextlib.AsyncExitStack, settings: Settings) -> Link:
+    home = settings.home
+    while not answers(home.socket):
+        try:
+            return await stack.enter_async_context(in_process(settings))
+        except HomeLocked:
+            if not await daemon_appears(home) and is_served(home):
+                raise
+    return await stack.enter_async_context(socket_link(home.socket))
+
+
+@asynccontextmanager
+async def in_process(settings: Settings) -> AsyncIterator[Link]:
+    """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
+    by itself, this task is cancelled and what ended it is raised."""
+    async with running(settings) as daemon:
+        task = asyncio.current_task()
+        assert task is not None
+        watch = asyncio.create_task(_cancel_after(daemon.worker, task))
+        try:
+            yield DirectLink(daemon.house.control, daemon.house.terminal)
+        finally:
+            watch.cancel()
+            if daemon.worker.done():
+                daemon.worker.result()
+
+
+async def _cancel_after(worker: asyncio.Task[None], task: asyncio.Task[T]) -> None:
+    await asyncio.wait([worker])
+    task.cancel()
+
+
+async def daemon_appears(home: Home) -> bool:
+    """Wait for the socket of the process that holds the home's lock; False when it gives the lock back or takes too
+    long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_STARTS_WITHIN):
+            while is_served(home):
+                if answers(home.socket):
+                    return True
+                await asyncio.sleep(_LOOK_EVERY)
+    return False
+
+
+class Ended(AssistantError):
+    """The process was told to end before it was done. What was accepted is kept."""
+
+
+def run(main: Coroutine[None, None, T]) -> T:
+    """Run to the end in a new event loop. Ctrl-C is `KeyboardInterrupt`; SIGTERM and SIGHUP cancel and are `Ended`."""
+    told = threading.Event()
+
+    async def with_signals() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end() -> None:
+            told.set()
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end)
+        return await main
+
+    try:
+        return asyncio.run(with_signals())
+    except asyncio.CancelledError:
+        if told.is_set():
+            raise Ended() from None
+        raise

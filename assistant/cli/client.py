@@ -1,0 +1,94 @@
+"""A `Link` to a running daemon over the home's control socket: HTTP and server-sent events on a Unix socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from assistant.cli.link import Event, LinkLost
+from assistant.errors import AssistantError, UsageError
+from assistant.records import Accepted
+from assistant.unix_socket import short_address
+
+# A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
+_ANSWERS_WITHIN = 60.0
+# The daemon sends a sign of life into an event stream every 15 seconds.
+_SILENT_AT_MOST = 45.0
+_LARGEST_EVENT = 256 * 1024 * 1024
+
+
+@asynccontextmanager
+async def socket_link(path: Path) -> AsyncIterator[SocketLink]:
+    """A link over the control socket at `path`; nothing is sent until it is used."""
+    with short_address(path) as address:
+        transport = httpx2.AsyncHTTPTransport(uds=address)
+        timeout = httpx2.Timeout(_ANSWERS_WITHIN)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://assistant/v1", timeout=timeout) as client:
+            yield SocketLink(client)
+
+
+class SocketLink:
+    """See `link.Link`."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+        body = {"text": text, "external_id": external_id, "session": session}
+        answer = await self._ask("POST", "/messages", body)
+        return Accepted(answer["inbox_id"], answer["message_id"], answer["duplicate"])
+
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+        params: dict[str, str | int] = {"session": session}
+        if inbox_id is not None:
+            params["inbox_id"] = inbox_id
+        timeout = httpx2.Timeout(_ANSWERS_WITHIN, read=_SILENT_AT_MOST)
+        try:
+            async with self._client.sse(
+                "/events", params=params, timeout=timeout, max_event_size=_LARGEST_EVENT
+            ) as stream:
+                await _checked(stream.response)
+                async for event in stream:
+                    yield event.event, json.loads(event.data)
+        except httpx2.TransportError as error:
+            raise LinkLost() from error
+
+    async def shown(self, key: str) -> None:
+        await self._ask("POST", "/deliveries/ack", {"key": key})
+
+    async def command(self, text: str, session: str) -> str:
+        return str((await self._ask("POST", "/commands", {"text": text, "session": session}))["text"])
+
+    async def stop(self, session: str) -> bool:
+        return bool((await self._ask("POST", "/stop", {"session": session}))["stopped"])
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        return await self._ask("GET", f"/results/{inbox_id}")
+
+    async def status(self) -> Mapping[str, Any]:
+        return await self._ask("GET", "/status")
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        try:
+            response = await self._client.request(method, path, json=body)
+            await _checked(response)
+        except httpx2.TransportError as error:
+            raise LinkLost() from error
+        answer: Mapping[str, Any] = response.json()
+        return answer
+
+
+async def _checked(response: httpx2.Response) -> None:
+    """Raises what the daemon said when it refused."""
+    if response.is_success:
+        return
+    try:
+        said = str(json.loads(await response.aread())["error"])
+    except (ValueError, KeyError, TypeError):
+        said = f"The daemon answered with status {response.status_code} and no reason."
+    raise (UsageError if 400 <= response.status_code < 500 else AssistantError)(said)

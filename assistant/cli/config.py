@@ -1,0 +1,72 @@
+"""`assistant config`: each setting, where it came from, and whether all of them can be understood."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import click
+
+from assistant import settings as settings_module
+from assistant.cli.plain import as_json, say
+from assistant.settings import Shown
+
+
+@click.group()
+def config() -> None:
+    """Look at the settings.
+
+    Change them in config.toml of the home (`assistant config path`), or by variables such as
+    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000.
+
+    \b
+    Example:
+      assistant config show
+    """
+
+
+@config.command()
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means and allows.")
+def show(json_out: bool) -> None:
+    """Show each value with where it came from. Secrets are never printed, only whether they are set.
+
+    \b
+    Example:
+      assistant config show
+    """
+    rows = settings_module.describe(settings_module.load())
+    if json_out:
+        as_json([_as_json(row) for row in rows])
+        return
+    widest = max(len(row.key) for row in rows)
+    for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
+        say("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
+
+
+@config.command()
+def check() -> None:
+    """Check the settings. Exits with 2, naming file or variable, key, what was found and what is allowed.
+
+    \b
+    Example:
+      assistant config check
+    """
+    settings = settings_module.load()
+    say(f"The settings are fine. Home: {settings.home.path}; who answers: {settings.provider}.")
+
+
+@config.command()
+def path() -> None:
+    """Print the place of config.toml, whether it exists or not.
+
+    \b
+    Example:
+      $EDITOR "$(assistant config path)"
+    """
+    say(str(settings_module.home_from_environment().config))
+
+
+def _as_json(row: Shown) -> dict[str, str]:
+    return {
+        "key": row.key, "value": row.value, "origin": row.origin, "variable": row.variable, "about": row.about,
+        "allowed": row.allowed,
+    }  # fmt: skip

@@ -1,0 +1,84 @@
+"""The frame around every command: loaded when asked for, and its errors told in one line.
+
+An expected failure (`AssistantError`) is its own text on standard error and its exit code; `--debug` shows where it
+came from. Anything else is a defect and is named as such.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from importlib import import_module
+from types import TracebackType
+from typing import Any
+
+import click
+
+from assistant.cli.text import clean
+from assistant.errors import AssistantError
+
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """`commands_at` maps a command's name to "module:attribute"."""
+
+    def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._commands_at = commands_at
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self._commands_at)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        place = self._commands_at.get(name)
+        command = load(place) if place else None
+        assert command is None or isinstance(command, click.Command)
+        return command
+
+
+def load(place: str) -> Any:
+    """What stands at "module:attribute", imported now."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def guarded(command: click.Command) -> int:
+    """Run a command line to its end and return its exit code."""
+    debug = "--debug" in sys.argv[1:]
+    if not debug:
+        sys.excepthook = _defect
+    try:
+        code = command.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough of it; Python would complain once more while it closes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except AssistantError as error:
+        if debug:
+            traceback.print_exc()
+        click.echo(f"Error: {clean(str(error))}", err=True)
+        return error.exit_code
+    except OSError as error:
+        if debug:
+            traceback.print_exc()
+        where = f": {error.filename}" if error.filename else ""
+        click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _defect(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+    click.echo(
+        f"Error: a defect in the assistant ({kind.__name__}: {error}). What was accepted is kept; "
+        "`assistant --debug ...` shows where it happened.",
+        err=True,
+    )

@@ -1,0 +1,128 @@
+"""`assistant run` and `assistant stop`: the daemon in the foreground, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.cli import attach
+from assistant.cli.chat import answer_lines, talk_here
+from assistant.cli.lines import typed_lines
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import tell
+from assistant.errors import AssistantError, UsageError
+from assistant.sessions import MAIN
+from assistant.settings import Settings
+
+_HOW_TO_TALK = (
+    "The assistant serves {home}. Talk to it from another terminal with `assistant chat`, "
+    'or ask one thing with `assistant chat -m "..."`. `assistant stop` ends it.'
+)
+# Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
+_SILENT_AFTER = 1.0
+_LOOK_EVERY = 0.05
+_MARGIN_SECONDS = 10.0
+
+
+@click.command()
+@click.option("--chat", "with_chat", is_flag=True, help="Talk in this terminal too, or answer the lines piped in.")
+@click.pass_context
+def run(context: click.Context, with_chat: bool) -> None:
+    """Serve the home in the foreground until it is told to stop (Ctrl-C, SIGTERM, `assistant stop`).
+
+    With --chat: in a terminal, a conversation; with lines on standard input, an answer to each, and then the end; with
+    neither, it serves and says how to talk to it.
+
+    \b
+    Example:
+      assistant run
+      assistant run --chat
+      echo "remember that the key is under the pot" | assistant run --chat
+    """
+    settings = settings_module.load()
+    hint = _HOW_TO_TALK.format(home=settings.home.path)
+    if not with_chat:
+        log_to_stderr(settings.values.log.level)
+        asyncio.run(daemon.main(settings, lambda: tell(hint)))
+        return
+    if daemon.is_served(settings.home):
+        tell(f"Process {daemon.lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
+    if _talks_at_a_terminal():
+        context.exit(talk_here(settings, MAIN))
+    log_to_stderr("warning")
+    context.exit(attach.run(_answer_or_serve(settings, hint)))
+
+
+@click.command()
+def stop() -> None:
+    """End the process that serves the home; returns when it has ended.
+
+    Running answers get `daemon.drain_seconds` to finish. What was accepted is kept.
+
+    \b
+    Example:
+      assistant stop
+    """
+    settings = settings_module.load()
+    if not daemon.is_served(settings.home):
+        tell("Nothing serves this home.")
+        return
+    holder = daemon.lock_holder(settings.home)
+    if holder is None:
+        raise AssistantError("A process that is just starting serves this home. Try again in a moment.")
+    os.kill(holder, signal.SIGTERM)
+    limit = time.monotonic() + settings.values.daemon.drain_seconds + _MARGIN_SECONDS
+    while daemon.is_served(settings.home):
+        if time.monotonic() > limit:
+            raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
+        time.sleep(_LOOK_EVERY)
+    tell(f"Stopped process {holder}.")
+
+
+def _talks_at_a_terminal() -> bool:
+    """A person sits at this terminal, and it is ours to read: a job in the background would be halted."""
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    with contextlib.suppress(OSError):
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
+
+
+async def _answer_or_serve(settings: Settings, hint: str) -> int:
+    """Answer the lines that were piped in; where there are none, serve until told to stop."""
+    served_elsewhere = daemon.is_served(settings.home)
+    async with attach.home_link(settings) as link:
+        lines = typed_lines()
+        first = asyncio.ensure_future(anext(lines, None))
+        silent = not (await asyncio.wait([first], timeout=_SILENT_AFTER))[0]
+        if silent:
+            tell(hint)
+        line = await first
+        if line is not None:
+            return await answer_lines(link, _chained(line, lines), MAIN)
+        if not silent:
+            tell(hint)
+        if not served_elsewhere:
+            await _until_told()
+    return 0
+
+
+async def _until_told() -> None:
+    """Ctrl-C and SIGTERM cancel; here that is the ordinary end."""
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+
+
+async def _chained(first: str | UsageError, rest: AsyncIterator[str | UsageError]) -> AsyncIterator[str | UsageError]:
+    yield first
+    async for line in rest:
+        yield line

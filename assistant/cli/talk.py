@@ -1,0 +1,210 @@
+"""An interactive chat: what is typed goes out once, what happens is drawn, what is delivered is shown once.
+
+The connection may break at any time. What was typed and not accepted is kept and sent again under the same id; what was
+not confirmed is delivered again and recognised by its key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+
+from rich.console import Console
+
+from assistant.cli.ask import new_external_id
+from assistant.cli.draft import Draft
+from assistant.cli.link import Link, LinkLost
+from assistant.cli.screen import Screen
+from assistant.cli.slash import COMMANDS, LEAVING, leaves
+from assistant.errors import AssistantError
+from assistant.settings import Settings
+
+_FRAME_SECONDS = 0.08
+_RECONNECT_SECONDS = (0.2, 0.5, 1.0, 2.0)
+
+
+async def talk(link: Link, session: str, settings: Settings) -> None:
+    """Talk until the person leaves."""
+    screen = Screen(Console(highlight=False), settings.home.path / "chat_history", [*COMMANDS, *LEAVING])
+    await Dialog(link, session, screen).run()
+
+
+class Dialog:
+    """One terminal's conversation. Drafts are kept by turn, because a late delivery may meet the next turn's draft."""
+
+    def __init__(self, link: Link, session: str, screen: Screen) -> None:
+        self._link = link
+        self._session = session
+        self._screen = screen
+        self._unsent: dict[str, str] = {}
+        self._mine: set[int] = set()
+        self._shown: set[str] = set()
+        self._drafts: dict[str, Draft] = {}
+        self._turn = ""
+        self._state = ""
+        self._seen_a_turn = False
+        self._told_away = False
+        self._stale = asyncio.Event()
+        self._stopping: asyncio.Task[None] | None = None
+        screen.on_interrupt = self.interrupt
+
+    async def run(self) -> None:
+        """Raises `AssistantError` when the other end refuses to be listened to."""
+        await self._greet()
+        tasks = [asyncio.create_task(work) for work in (self._read(), self._listen(), self._redraw())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done.pop().result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if self._unsent:
+            await self._screen.remark("Not sent, because the daemon was away: " + " / ".join(self._unsent.values()))
+
+    async def _read(self) -> None:
+        while (text := await self._screen.read()) is not None and not leaves(text):
+            await self._typed(text)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: stop the running turn."""
+        if self._turn:
+            self._state = "stopping…"
+            self._stale.set()
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
+
+    async def _stop(self) -> None:
+        with contextlib.suppress(AssistantError):
+            await self._link.stop(self._session)
+
+    async def _greet(self) -> None:
+        status = await self._link.status()
+        await self._screen.remark(
+            f"Nocturne {status.get('version', '')} · {status.get('model', '')} · /help lists commands, Ctrl-D leaves"
+        )
+        for problem in status.get("problems", ()):
+            await self._screen.remark(f"Needs you: {problem}")
+
+    async def _typed(self, text: str) -> None:
+        await self._screen.said(text)
+        if text.startswith("/"):
+            await self._command(text)
+        else:
+            self._unsent[new_external_id()] = text
+            await self._send()
+
+    async def _command(self, text: str) -> None:
+        try:
+            await self._screen.markdown(await self._link.command(text, self._session))
+        except AssistantError as error:
+            await self._screen.remark(str(error))
+
+    async def _send(self) -> None:
+        """Hand over what was typed, oldest first. What is refused is told; what finds nobody is kept."""
+        for external_id, text in list(self._unsent.items()):
+            try:
+                accepted = await self._link.say(text, external_id, self._session)
+            except LinkLost:
+                await self._screen.remark("The daemon is away; this is kept here and sent when it is back.")
+                return
+            except AssistantError as error:
+                await self._screen.remark(str(error))
+            else:
+                self._mine.add(accepted.inbox_id)
+            self._unsent.pop(external_id, None)
+
+    async def _listen(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                async with aclosing(self._link.events(self._session)) as events:
+                    async for name, data in events:
+                        attempt = 0 if name == "hello" else attempt
+                        await self._on(name, data)
+            except LinkLost:
+                pass
+            if attempt == 0:
+                await self._forget_drafts()
+                await self._screen.remark("The connection to the assistant is lost; waiting for it to come back…")
+            await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
+            attempt += 1
+
+    async def _on(self, name: str, data: Mapping[str, Any]) -> None:
+        match name:
+            case "hello":
+                await self._send()
+            case "turn":
+                self._on_turn(data)
+            case "delta":
+                self._draft(data).feed(data["text"])
+            case "discard":
+                await self._withdraw(data)
+            case "tool":
+                self._draft(data)
+                self._state = f"{data['name']}: {data['state']}…"
+            case "notice":
+                await self._screen.remark(data["text"])
+            case "deliver":
+                await self._deliver(data)
+        self._stale.set()
+
+    def _on_turn(self, data: Mapping[str, Any]) -> None:
+        if data["state"] == "started":
+            self._draft(data)
+            self._state = "thinking… (Ctrl-C stops)"
+        elif data["turn"] == self._turn:
+            self._turn = self._state = ""
+
+    def _draft(self, data: Mapping[str, Any]) -> Draft:
+        """The draft of the turn that an event speaks of, which is the one that runs."""
+        self._turn = data["turn"]
+        self._seen_a_turn = True
+        return self._drafts.setdefault(self._turn, Draft())
+
+    async def _withdraw(self, data: Mapping[str, Any]) -> None:
+        if self._draft(data).clear():
+            await self._screen.remark("(What stands above is withdrawn; the answer begins anew.)")
+
+    async def _forget_drafts(self) -> None:
+        self._drafts.clear()
+        self._turn = self._state = ""
+        self._screen.draw("", "")
+
+    async def _deliver(self, data: Mapping[str, Any]) -> None:
+        """Show a delivery once, then confirm it, as often as it is given."""
+        key = str(data["key"])
+        if key not in self._shown:
+            await self._show(key, data)
+            self._shown.add(key)
+        with contextlib.suppress(LinkLost):
+            await self._link.shown(key)
+
+    async def _show(self, key: str, data: Mapping[str, Any]) -> None:
+        if not self._seen_a_turn and not self._told_away and data["inbox_id"] not in self._mine:
+            self._told_away = True
+            await self._screen.remark("While you were away:")
+        turn = next((turn for turn in self._drafts if turn in key.split(":")), "")
+        draft = self._drafts.pop(turn, Draft())
+        if self._turn in ("", turn):
+            self._screen.draw("", self._state)
+        if data["kind"] == "notice":
+            await self._screen.markdown(draft.tail)
+            await self._screen.remark(data["body"])
+            return
+        rest = draft.remainder(data["body"])
+        if rest is None:
+            await self._screen.remark("(What stands above is withdrawn; this is the answer.)")
+        await self._screen.markdown(data["body"] if rest is None else rest)
+
+    async def _redraw(self) -> None:
+        """Draw at most every frame, however fast the words come; print what no longer fits."""
+        while True:
+            await self._stale.wait()
+            self._stale.clear()
+            draft = self._drafts.get(self._turn, Draft())
+            await self._screen.markdown(draft.settle(self._screen.fits))
+            self._screen.draw(draft.tail, self._state)
+            await asyncio.sleep(_FRAME_SECONDS)

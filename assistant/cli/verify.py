@@ -1,0 +1,67 @@
+"""`assistant verify`: proof that the master log is whole and that everything else agrees with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.cli.plain import as_json, say
+from assistant.cli.stored import opened
+from assistant.records import Report
+from assistant.settings import Settings
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Rebuild the message index from the log alone, then check.")
+@click.option("--json", "json_out", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def verify(context: click.Context, repair: bool, json_out: bool) -> None:
+    """Check the home: the log's chain and commitments, the index against the log, coverage, foreign keys.
+
+    Exits with 0 when all is well and 1 when it is not. --repair needs the home for itself: stop the daemon first.
+
+    \b
+    Example:
+      assistant verify
+      assistant verify --repair
+    """
+    settings = settings_module.load()
+    report = _repaired(settings) if repair else _checked(settings)
+    if json_out:
+        as_json(_as_json(report))
+    else:
+        say("\n".join(_lines(report)))
+    context.exit(0 if report.ok else 1)
+
+
+def _checked(settings: Settings) -> Report:
+    with opened(settings) as stores:
+        return stores.verifier.verify()
+
+
+def _repaired(settings: Settings) -> Report:
+    with daemon.home_lock(settings.home), opened(settings) as stores:
+        return stores.verifier.repair(daemon.utc_now())
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    return {
+        "ok": report.ok, "sessions": report.sessions, "records": report.records, "bytes": report.bytes,
+        "seconds": round(report.seconds, 3), "problems": [asdict(problem) for problem in report.problems],
+        "redactions": list(report.redactions),
+    }  # fmt: skip
+
+
+def _lines(report: Report) -> list[str]:
+    speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
+    lines = [
+        f"Read {report.records:,} records of {report.sessions:,} sessions, {report.bytes / 1e6:,.1f} MB, "
+        f"in {report.seconds:.2f} s{speed}."
+    ]
+    if report.redactions:
+        lines.append(f"{len(report.redactions)} messages were forgotten on request; the chain holds around them.")
+    lines += [f"! {p.where}: {p.text}{' (--repair can mend it)' if p.repairable else ''}" for p in report.problems]
+    return [*lines, "All is well." if report.ok else f"{len(report.problems)} problems."]

@@ -1,0 +1,203 @@
+"""Slash commands: the same on every bridge, answered by the runtime itself, never by a model.
+
+Each is a few lines that call a room and return Markdown. `/help` lists what is registered, so a command and its help
+cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from assistant.errors import UsageError
+from assistant.messages import ABORTED_MARKER, Message
+from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
+from assistant.records import Accepted, Incoming, Todo
+from assistant.requests import Spent
+from assistant.sessions import role_of, scope_of
+
+
+class Live(Protocol):
+    """What commands need of the running process."""
+
+    async def accept(self, incoming: Incoming) -> Accepted: ...
+    async def stop_turn(self, session: str) -> bool: ...
+    def is_running(self, session: str) -> bool: ...
+    def status(self) -> Mapping[str, Any]: ...
+    def describe_model(self) -> str: ...
+    def choose_model(self, choice: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores that commands read and change."""
+
+    conversation: Conversation
+    outbox: Outbox
+    todos: Todos
+    ledger: Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One command as typed: `rest` is everything after its name."""
+
+    rest: str
+    session: str
+    bridge: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    usage: str
+    text: str
+    run: Callable[[Typed], Awaitable[str]]
+
+
+class Commands:
+    """The table of slash commands over one runtime."""
+
+    def __init__(self, live: Live, stores: Stores, toolbox: Toolbox, clock: Callable[[], datetime]) -> None:
+        self._live = live
+        self._stores = stores
+        self._toolbox = toolbox
+        self._clock = clock
+        self._table = {
+            "help": _Command("/help", "what you can type", self._help),
+            "status": _Command("/status", "how the assistant is", self._status),
+            "model": _Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
+            "usage": _Command("/usage", "what models have cost", self._usage),
+            "todo": _Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo),
+            "undo": _Command("/undo", "take the last exchange out of the conversation", self._undo),
+            "retry": _Command("/retry", "take the last exchange back and ask the same again", self._retry),
+            "stop": _Command("/stop", "stop the answer that is being written", self._stop),
+        }
+
+    def names(self) -> list[str]:
+        return [f"/{name}" for name in self._table]
+
+    async def run(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        """Run `text` ("/name rest"). Raises `UsageError`, with what is known, for anything else."""
+        if role_of(session) != "owner":
+            raise UsageError("Commands are the owner's. Nothing was changed.")
+        name, _, rest = text.strip().removeprefix("/").partition(" ")
+        command = self._table.get(name.lower())
+        if command is None:
+            raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
+        return await command.run(Typed(rest.strip(), session, bridge, self._clock()))
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    async def _help(self, _: Typed) -> str:
+        rows = [f"- `{command.usage}` — {command.text}" for command in self._table.values()]
+        return "\n".join([*rows, "- `/quit` — leave this terminal; the assistant keeps what was said"])
+
+    async def _status(self, _: Typed) -> str:
+        status = self._live.status()
+        lines = [
+            f"- **{key.replace('_', ' ')}**: {_plain(value)}" for key, value in status.items() if key != "problems"
+        ]
+        problems = [f"- **problem**: {text}" for text in status.get("problems", ())]
+        return "\n".join([*problems, *lines])
+
+    async def _model(self, call: Typed) -> str:
+        return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
+
+    async def _usage(self, call: Typed) -> str:
+        ledger = self._stores.ledger
+        day, month = call.now - timedelta(days=1), call.now - timedelta(days=31)
+        rows = [("last 24 hours", ledger.spent(day, call.now)), ("last 31 days", ledger.spent(month, call.now))]
+        rows += [(model, spent) for model, spent in ledger.by("model", month)]
+        return "\n".join(["| | calls | tokens | US$ |", "|---|---:|---:|---:|", *(_usage_row(*row) for row in rows)])
+
+    # --------------------------------------------------------------------------------------------------------- changing
+
+    async def _todo(self, call: Typed) -> str:
+        todos, scope = self._stores.todos, scope_of(call.session)
+        action, _, rest = call.rest.partition(" ")
+        key = f"command:{call.now.isoformat()}"
+        match action:
+            case "add" if rest.strip():
+                todos.add(scope, [rest.strip()], key, call.now)
+            case "done" if rest.strip():
+                todos.complete(scope, _numbers(rest), key, call.now)
+            case "remove" if rest.strip():
+                todos.remove(scope, _numbers(rest), key, call.now)
+            case "":
+                pass
+            case _:
+                raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
+        return _todo_list(todos.all(scope))
+
+    async def _undo(self, call: Typed) -> str:
+        exchange = self._last_exchange(call.session)
+        self._stores.conversation.undo(call.session, [m.id for m in exchange if m.id is not None], call.now)
+        effects = self._effects(exchange)
+        told = "\n".join(["These effects stay:", *effects]) if effects else "It had no effects beyond the conversation."
+        return f"Took back: {_first_words(exchange[0].content)!r} and its answer. The master log keeps both. {told}"
+
+    async def _retry(self, call: Typed) -> str:
+        question = self._last_exchange(call.session)[0]
+        await self._undo(call)
+        again = Incoming(
+            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, scope_of(call.session), "owner",
+            "owner", question.content, question.media, target=call.session,
+        )  # fmt: skip
+        await self._live.accept(again)
+        return f"Asking again: {_first_words(question.content)!r}"
+
+    async def _stop(self, call: Typed) -> str:
+        return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
+
+    def _last_exchange(self, session: str) -> list[Message]:
+        if self._live.is_running(session):
+            raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
+        messages = self._stores.conversation.view(session).messages
+        asked = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
+        if not asked:
+            raise UsageError("There is nothing to take back in this conversation.")
+        return list(messages[asked[-1] :])
+
+    def _effects(self, exchange: list[Message]) -> list[str]:
+        """What already left the conversation: replies that were sent, tools that changed something."""
+        turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
+        sent = [item for turn in turns for item in self._stores.outbox.by_turn(turn) if item.state == "sent"]
+        calls = [call for m in exchange for call in m.tool_calls if self._toolbox.effects(call.name) != "none"]
+        return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
+            f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
+        ]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not a list of to-do numbers, as in `/todo done 2 3`. Nothing was changed."
+        ) from None
+
+
+def _todo_list(todos: list[Todo]) -> str:
+    return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."
+
+
+def _usage_row(name: str, spent: Spent) -> str:
+    unpriced = f" (+ {spent.unpriced_tokens:,} tokens without a known price)" if spent.unpriced_tokens else ""
+    return f"| {name} | {spent.calls:,} | {spent.tokens:,} | {spent.usd:.4f}{unpriced} |"
+
+
+def _first_words(text: str, most: int = 60) -> str:
+    line = " ".join(text.removeprefix(ABORTED_MARKER).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

@@ -1,0 +1,191 @@
+"""From the view as stored to messages that every provider accepts; runs before every model call (I5).
+
+What a view holds can be broken: a crash between call and result, an undone message, a cut made by an older version.
+One message that a provider refuses would be refused for ever, so what is sent never depends on the view being whole:
+
+- every tool call has exactly one result, right behind it; a missing one is given as `aborted`; results without a call
+  and second results are left out;
+- internal rows, rows that appear twice, and copies of what is there in the original are left out;
+- notes of the runtime (role system) are given as labelled text in the next user message, never as instructions;
+- no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
+- a user message comes first, and a user message or a tool result last;
+- thinking stands in the open tool loop only, verbatim;
+- pictures beyond the budget keep their name and lose their data, oldest first.
+
+The order of what was said is never changed, neighbours are not merged (the forms do that), and a row that needs no
+change is passed on as the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assistant.context.quote import NOTE, defused, quoted, safe
+from assistant.context.structure import loop_start
+from assistant.messages import Media, Message, ToolCall
+
+ABORTED = "aborted: this call was interrupted before it returned; whether it took effect is not known."
+EMPTY_REQUEST = "(a message without text)"
+NO_OUTPUT = "(no output)"
+NOT_SHOWN = "What was said before this point is not shown."
+NOTHING_NEW = "The user has said nothing since."
+
+
+@dataclass(frozen=True, slots=True)
+class MediaBounds:
+    """What one request may carry: `images` in number, `bytes` of words and pictures together. None: no bound."""
+
+    images: int | None = None
+    bytes: int | None = None
+
+
+def normalise(messages: Sequence[Message], bounds: MediaBounds = MediaBounds()) -> tuple[Message, ...]:
+    """The messages of a request. Pure, total: any sequence gives a well-formed one, the same for the same input."""
+    rows = _spoken(_paired(_visible(messages)))
+    return tuple(_within(_thinking_in_loop(_framed(list(rows))), bounds))
+
+
+def _visible(messages: Sequence[Message]) -> list[Message]:
+    present = {message.id for message in messages if message.id is not None}
+    seen: set[int] = set()
+    rows: list[Message] = []
+    for message in messages:
+        if message.metadata and (message.metadata.get("internal") or message.metadata.get("carried_from") in present):
+            continue
+        if message.id is not None:
+            if message.id in seen:
+                continue
+            seen.add(message.id)
+        rows.append(message)
+    return rows
+
+
+def _paired(messages: Sequence[Message]) -> Iterator[Message]:
+    """Each call with one result right behind it, in the order of the calls."""
+    results = _results(messages)
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            continue
+        yield message
+        if message.role == "assistant":
+            for place, call in enumerate(message.tool_calls):
+                yield results.get((index, place)) or _aborted(call)
+
+
+def _results(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
+    """(index of the assistant message, place of the call in it) -> its first result. An id that a provider gives out
+    again belongs to the latest message that used it."""
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    results: dict[tuple[int, int], Message] = {}
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            for call in message.tool_calls:
+                waiting[call.id] = []
+            for place, call in enumerate(message.tool_calls):
+                waiting[call.id].append((index, place))
+        elif message.role == "tool" and (places := waiting.get(message.tool_call_id or "")):
+            results[places.pop(0)] = message
+    return results
+
+
+def _aborted(call: ToolCall) -> Message:
+    return Message("tool", ABORTED, tool_call_id=call.id, name=call.name, metadata={"is_error": True})
+
+
+def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
+    """Every row with words in it that can be sent; notes folded into the user message that follows them."""
+    notes: list[str] = []
+    for message in messages:
+        if message.role == "system":
+            if message.content.strip():
+                notes.append(quoted(NOTE, safe(message.content)))
+            continue
+        row = _worded(message)
+        if row is None:
+            continue
+        if notes and row.role == "user":
+            row = replace(row, content="\n\n".join((*notes, row.content)))
+            notes.clear()
+        elif notes and row.role == "assistant":
+            yield _note(notes)
+            notes.clear()
+        yield row
+    if notes:
+        yield _note(notes)
+
+
+def _worded(message: Message) -> Message | None:
+    """The row with text that can be sent; None for an assistant message that says and calls nothing."""
+    blank = not message.content or message.content.isspace()
+    if message.role == "assistant":
+        if blank and not message.tool_calls:
+            return None
+        return _with(message, safe(message.content), _safe_calls(message.tool_calls))
+    if message.metadata.get("note") or (blank and message.media):
+        return message
+    instead = EMPTY_REQUEST if message.role == "user" else NO_OUTPUT
+    return _with(message, instead if blank else defused(safe(message.content)), message.tool_calls)
+
+
+def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Message:
+    if content == message.content and calls is message.tool_calls:
+        return message
+    return replace(message, content=content, tool_calls=calls)
+
+
+def _safe_calls(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    cleaned = tuple(ToolCall(call.id, call.name, _safe_json(call.arguments)) for call in calls)
+    return calls if cleaned == calls else cleaned
+
+
+def _safe_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return {safe(str(key)): _safe_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_safe_json(item) for item in value]
+    return value
+
+
+def _note(notes: list[str]) -> Message:
+    return Message("user", "\n\n".join(notes), metadata={"note": True})
+
+
+def _framed(rows: list[Message]) -> list[Message]:
+    if not rows or rows[0].role != "user":
+        rows.insert(0, _note([quoted(NOTE, NOT_SHOWN)]))
+    if rows[-1].role == "assistant":
+        rows.append(_note([quoted(NOTE, NOTHING_NEW)]))
+    return rows
+
+
+def _thinking_in_loop(rows: list[Message]) -> list[Message]:
+    start = loop_start(rows)
+    return [
+        replace(row, thinking=()) if row.thinking and (index < start or row.role != "assistant") else row
+        for index, row in enumerate(rows)
+    ]
+
+
+def _within(rows: list[Message], bounds: MediaBounds) -> list[Message]:
+    """Newest pictures first, as many as fit; the others are named only."""
+    if not any(row.media for row in rows):
+        return rows
+    images = len(rows) if bounds.images is None else bounds.images
+    room = None if bounds.bytes is None else bounds.bytes - sum(len(row.content.encode()) for row in rows)
+    shown: list[Message] = []
+    for row in reversed(rows):
+        media: list[Media] = []
+        for medium in reversed(row.media):
+            weight = len(medium.data or "")
+            fits = (bounds.images is None or images > 0) and (room is None or weight <= room)
+            if weight and fits:
+                images -= medium.kind == "image"
+                room = None if room is None else room - weight
+            media.append(medium if fits or not weight else replace(medium, data=None))
+        kept = tuple(reversed(media))
+        shown.append(row if kept == row.media else replace(row, media=kept))
+    return shown[::-1]

@@ -1,0 +1,180 @@
+"""How full the context is: three budgets (tokens, bytes, images), each of which a provider refuses on (F17).
+
+Pressure is a share of the effective context. It counts what is about to be added and the room kept for the answer. The
+provider's own count is used where it measured this very view (same prefix_rev) and estimates fill in what was added
+since; a count of another view says nothing about this one (F04).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from assistant.context.structure import loop_start
+from assistant.messages import Message
+from assistant.records import View
+from assistant.requests import Limits
+
+# Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
+# settings are meant for a context of this size, and shrink with a smaller one.
+FULL_CONTEXT = 160_000
+LEAST_ANSWER = 256
+
+Budget = Literal["tokens", "bytes", "images"]
+
+
+class Counter(Protocol):
+    """Token counts of one model; see `assistant.tokens.TokenCounter`."""
+
+    def count_text(self, text: str) -> int: ...
+    def count_message(self, message: Message) -> int: ...
+    def count_thinking(self, message: Message) -> int: ...
+    def corrected(self, tokens: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What something adds to a request. Tokens are uncorrected counts, bytes those of UTF-8 and base64."""
+
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.tokens + other.tokens, self.bytes + other.bytes, self.images + other.images)
+
+    def __sub__(self, other: Size) -> Size:
+        return Size(self.tokens - other.tokens, self.bytes - other.bytes, self.images - other.images)
+
+
+NOTHING = Size()
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What a request may hold at most: `tokens` is the effective context, `reserve` the part of it kept free for the
+    answer, `bytes` and `images` those of the whole request."""
+
+    tokens: int
+    reserve: int
+    bytes: int
+    images: int
+
+    def after_overflow(self, prompt_tokens: int) -> Budgets:
+        """The budgets after a provider refused a prompt that we took for `prompt_tokens`: its window is no larger."""
+        tokens = max(1, min(self.tokens, prompt_tokens))
+        return Budgets(tokens, self.reserve * tokens // self.tokens, self.bytes, self.images)
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """What the next request would hold, and how that compares with the budgets. `prompt_tokens` are corrected, and
+    without the reserve. `source` says whether the provider counted most of it or we did."""
+
+    prompt_tokens: int
+    bytes: int
+    images: int
+    budgets: Budgets
+    source: Literal["reported", "estimated"] = "estimated"
+
+    @property
+    def shares(self) -> dict[Budget, float]:
+        budgets = self.budgets
+        return {
+            "tokens": (self.prompt_tokens + budgets.reserve) / budgets.tokens,
+            "bytes": self.bytes / budgets.bytes,
+            # A model without eyes is sent no pictures, so that they cannot be too many.
+            "images": self.images / budgets.images if budgets.images else 0.0,
+        }
+
+    @property
+    def binding(self) -> Budget:
+        """The budget that is fullest."""
+        shares = self.shares
+        return max(shares, key=lambda budget: shares[budget])
+
+    @property
+    def ratio(self) -> float:
+        return max(self.shares.values())
+
+    def describe(self) -> str:
+        """One line: the share and numbers of the budget that binds."""
+        held = {"tokens": self.prompt_tokens + self.budgets.reserve, "bytes": self.bytes, "images": self.images}
+        most = {"tokens": self.budgets.tokens, "bytes": self.budgets.bytes, "images": self.budgets.images}
+        kept = f" (with {self.budgets.reserve} kept for the answer)" if self.binding == "tokens" else ""
+        return f"{self.ratio:.0%}: {held[self.binding]} of {most[self.binding]} {self.binding}{kept}, {self.source}"
+
+
+def budgets(
+    limits: Limits, *, max_context_tokens: int, reserve_tokens: int, max_request_bytes: int, max_images: int
+) -> Budgets:
+    """The effective budgets of a model under the settings (0: what the model allows, at most `FULL_CONTEXT` tokens)."""
+    tokens = max(1, min(limits.window, max_context_tokens or FULL_CONTEXT))
+    reserve = min(reserve_tokens, reserve_tokens * tokens // FULL_CONTEXT)
+    return Budgets(
+        tokens,
+        reserve,
+        max(1, min(limits.max_bytes, max_request_bytes or limits.max_bytes)),
+        min(limits.max_images, max_images or limits.max_images),
+    )
+
+
+def measure(view: View, budgets: Budgets, counter: Counter, fixed: Size, adding: Size = NOTHING) -> Pressure:
+    """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
+    about to be added to the view as it stands (a volatile block, a message not yet in it)."""
+    tokens, source = _prompt_tokens(view, counter, fixed, adding)
+    return Pressure(
+        tokens,
+        view.bytes + fixed.bytes + adding.bytes,
+        view.images + adding.images,
+        budgets,
+        source,
+    )
+
+
+def estimated_prompt(view: View, counter: Counter, fixed: Size, adding: Size = NOTHING) -> int:
+    """The uncorrected count of the whole prompt: what calibration compares with the provider's."""
+    start = max(0, loop_start(view.messages))
+    thinking = sum(counter.count_thinking(message) for message in view.messages[start:] if message.thinking)
+    return fixed.tokens + view.tokens + adding.tokens + thinking
+
+
+def _prompt_tokens(
+    view: View, counter: Counter, fixed: Size, adding: Size
+) -> tuple[int, Literal["reported", "estimated"]]:
+    if view.reported is None or view.reported[0] != view.prefix_rev:
+        return counter.corrected(estimated_prompt(view, counter, fixed, adding)), "estimated"
+    _, prompt_tokens, last_id = view.reported
+    since = adding.tokens
+    for message in reversed(view.messages):
+        if message.id is not None and message.id <= last_id:
+            break
+        since += counter.count_message(message) + counter.count_thinking(message)
+    return prompt_tokens + counter.corrected(since), "reported"
+
+
+def size_of(message: Message, counter: Counter) -> Size:
+    """What a message adds to a view."""
+    return Size(counter.count_message(message), bytes_of(message), images_of(message))
+
+
+def bytes_of(message: Message) -> int:
+    """Bytes of a message's words, arguments and pictures."""
+    total = utf8_length(message.content)
+    for call in message.tool_calls:
+        total += len(call.name) + utf8_length(str(call.arguments))
+    return total + sum(len(media.data or "") for media in message.media)
+
+
+def images_of(message: Message) -> int:
+    return sum(1 for media in message.media if media.kind == "image" and media.data)
+
+
+def utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def answer_room(limits: Limits, pressure: Pressure, wanted: int) -> int:
+    """The longest answer to ask for, in tokens: providers refuse a prompt and an answer that together pass the
+    window."""
+    return min(wanted, limits.max_output, max(LEAST_ANSWER, limits.window - pressure.prompt_tokens))

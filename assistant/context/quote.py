@@ -1,0 +1,38 @@
+"""Text that is shown to the model as a record, between boundaries that the text itself cannot forge (I10).
+
+Whoever wrote a text can write our closing tag into it as well. So every text that is not ours loses the power to open
+or close one of our boundaries before it is sent: `<` of such a tag becomes `&lt;`, everything else stays as it was.
+"""
+
+from __future__ import annotations
+
+import re
+
+NOTE = "runtime-note"
+RECORD = "context-record"
+
+_BOUNDARY = re.compile(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD})\b)", re.IGNORECASE)
+_REPLACEMENT = "\ufffd"
+
+
+def quoted(tag: str, text: str) -> str:
+    """`text` between boundaries of `tag`, which it cannot close."""
+    return f"<{tag}>\n{defused(text)}\n</{tag}>"
+
+
+def defused(text: str) -> str:
+    """`text` with our own boundary tags made harmless."""
+    return _BOUNDARY.sub("&lt;", text) if "<" in text else text
+
+
+def safe(text: str) -> str:
+    """`text` without what a request cannot carry: NUL is replaced, surrogate pairs joined, lone surrogates replaced."""
+    if "\0" in text:
+        text = text.replace("\0", _REPLACEMENT)
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

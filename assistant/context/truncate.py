@@ -1,0 +1,205 @@
+"""Long texts as the model sees them: both their ends, what was left out counted, and how to read it back.
+
+The master log keeps every message whole. A view holds at most what the policy allows of a tool result, cut once, when
+it is written; a message that turns out too large later is shown by reference in the same way.
+
+What always holds: the result is never longer than the limit, in the unit of the limit; a cut never falls inside a
+surrogate pair or between a letter and the marks that belong to it; the same message gives the same result.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from assistant.context.pressure import utf8_length
+from assistant.messages import Message
+from assistant.records import LogPlace
+
+Measure = Callable[[str], int]
+Unit = Literal["tokens", "chars"]
+
+LINES = "Total output lines: "
+REFERENCE = "[Shortened to fit. "
+_PREVIEW_CHARS = 80
+_CHARS_PER_TOKEN = 4
+_JOINERS = "\u200d\ufe0e\ufe0f"
+_LONGEST_CLUSTER = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How tool output is cut when it is written: `kind` "none" leaves it whole, else `limit` is in that unit.
+
+    `allowance` is for what JSON adds when it is sent: the limit is multiplied by it. `split` is the share of what is
+    kept that is taken from the start, the rest from the end."""
+
+    kind: Literal["tokens", "bytes", "none"]
+    limit: int
+    allowance: float = 1.2
+    split: float = 0.5
+
+    @property
+    def allowed(self) -> int:
+        return int(self.limit * self.allowance)
+
+
+def for_view(message: Message, place: LogPlace, policy: Policy, count: Measure) -> Message:
+    """The message as it enters the working context: a long tool result cut by the policy, anything else as it is.
+    `count` gives the tokens of a text."""
+    if message.role != "tool" or policy.kind == "none":
+        return message
+    if policy.kind == "bytes":
+        return _shortened(message, place, policy.allowed, "chars", policy.split, utf8_length)
+    return _shortened(message, place, policy.allowed, "tokens", policy.split, count)
+
+
+def by_reference(message: Message, place: LogPlace, keep_tokens: int, count: Measure) -> Message:
+    """A message too large for the context, shown with both its ends in `keep_tokens`. Thinking goes with the rest: it
+    is signed for the whole text. The message itself where its words fit already."""
+    shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
+    return shortened if shortened is message else replace(shortened, thinking=())
+
+
+def without_pictures(message: Message) -> Message:
+    """The message with its media named and no longer shown."""
+    return replace(message, media=tuple(replace(medium, data=None) for medium in message.media))
+
+
+def _shortened(message: Message, place: LogPlace, limit: int, unit: Unit, split: float, measure: Measure) -> Message:
+    if measure(message.content) <= limit:
+        return message
+    text, lines, lost = _earlier(message, unit)
+    cut = _Cut(text, lines, lost + (measure(text) if unit == "tokens" else len(text)), unit, message, place)
+    content, removed = cut.fit(limit, split, measure)
+    return message.with_content(content, truncated={"removed": removed, "unit": unit, "lines": lines})
+
+
+def _earlier(message: Message, unit: Unit) -> tuple[str, int, int]:
+    """The text without what an earlier cut wrote around it, the lines of the whole, and (about, where that cut was
+    made by another unit) what it left out."""
+    text = message.content
+    known = message.metadata.get("truncated")
+    if not isinstance(known, dict):
+        return text, text.count("\n") + (not text.endswith("\n")), 0
+    if text.startswith(LINES):
+        text = text.partition("\n")[2]
+    body, found, _ = text.rpartition(f"\n{REFERENCE}")
+    lost = int(known.get("removed", 0))
+    if known.get("unit") != unit:
+        lost = lost // _CHARS_PER_TOKEN if unit == "tokens" else lost * _CHARS_PER_TOKEN
+    return body if found else text, int(known.get("lines", 0)), lost
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """One text being cut; `total` is what the whole measures, in tokens or in characters."""
+
+    text: str
+    lines: int
+    total: int
+    unit: Unit
+    message: Message
+    place: LogPlace
+
+    def fit(self, limit: int, split: float, measure: Measure) -> tuple[str, int]:
+        """The cut text, within `limit`, and how much of the whole it leaves out."""
+        for detail in (2, 1, 0):
+            room = limit - measure(self._assembled("", "", self.total, detail))
+            while room > 0:
+                head = _prefix(self.text, int(room * split), measure)
+                tail = _suffix(self.text[len(head) :], room - int(room * split), measure)
+                removed = self._removed(head, tail, measure)
+                content = self._assembled(head, tail, removed, detail)
+                if (over := measure(content) - limit) <= 0:
+                    if detail == 0 or head or tail:
+                        return content, removed
+                    break
+                room -= over + 1
+        return self._bare(limit, measure)
+
+    def _bare(self, limit: int, measure: Measure) -> tuple[str, int]:
+        """Not even the marker fits beside some text: the marker, or the first characters."""
+        marker = f"…{self.total} {self.unit} truncated…"
+        content = marker if measure(marker) <= limit else _prefix(self.text, limit, measure)
+        return content, self.total
+
+    def _removed(self, head: str, tail: str, measure: Measure) -> int:
+        kept = measure(head) + measure(tail) if self.unit == "tokens" else len(head) + len(tail)
+        return max(1, self.total - kept)
+
+    def _assembled(self, head: str, tail: str, removed: int, detail: int) -> str:
+        marker = f"…{removed} {self.unit} truncated…"
+        if detail == 0:
+            return f"{head}{marker}{tail}"
+        middle = self.text[len(head) : len(self.text) - len(tail)]
+        return f"{LINES}{self.lines}\n{head}\n{marker}\n{tail}\n{self._reference(middle, detail)}"
+
+    def _reference(self, left_out: str, detail: int) -> str:
+        span = self.place.span
+        where = f"{self.place.path} bytes {span.start}-{span.end}"
+        if self.message.id is None:
+            call = f'read_history(session="{self.place.session}", start={span.start}, end={span.end})'
+            whole = "All of it"
+        else:
+            call, whole = f"read_history(message_id={self.message.id})", f"All of it is message {self.message.id}"
+        if detail == 1:
+            return f"{REFERENCE}{whole}: {call}]"
+        preview = " ".join(left_out[: 4 * _PREVIEW_CHARS].split())[:_PREVIEW_CHARS]
+        return f'{REFERENCE}{whole}, in {where}: {call}. What is left out begins: "{preview}"]'
+
+
+def _prefix(text: str, room: int, measure: Measure) -> str:
+    """About the longest start of `text` that measures at most `room`."""
+    return text[: _boundary(text, _longest(text, room, measure, from_end=False), step=-1)]
+
+
+def _suffix(text: str, room: int, measure: Measure) -> str:
+    """About the longest end of `text` that measures at most `room`."""
+    kept = _longest(text, room, measure, from_end=True)
+    return text[_boundary(text, len(text) - kept, step=1) :]
+
+
+def _longest(text: str, room: int, measure: Measure, *, from_end: bool) -> int:
+    """How many characters from that end fit into `room`: guessed from the density, and corrected by measuring. Looks
+    at a few times the answer only, however long the text is."""
+    if room <= 0 or not text:
+        return 0
+
+    def measured(size: int) -> int:
+        return measure(text[len(text) - size :] if from_end else text[:size])
+
+    fits, size = 0, min(len(text), room * 4)
+    least_too_long = len(text) + 1
+    for _ in range(12):
+        used = measured(size)
+        if used <= room:
+            fits = max(fits, size)
+            if size == len(text) or used >= room * 0.97:
+                break
+            size = min(len(text), least_too_long - 1, max(size + 1, int(size * room / max(1, used))))
+        else:
+            least_too_long = min(least_too_long, size)
+            size = max(fits, min(size - 1, int(size * room / used)))
+        if size <= fits:
+            break
+    return fits
+
+
+def _boundary(text: str, at: int, *, step: int) -> int:
+    """The nearest place from `at` on, in the direction of `step`, at which the text may be cut."""
+    for _ in range(_LONGEST_CLUSTER):
+        if not 0 < at < len(text) or not _holds_together(text[at - 1], text[at]):
+            break
+        at += step
+    return at
+
+
+def _holds_together(before: str, after: str) -> bool:
+    if after in _JOINERS or before == "\u200d" or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return True
+    if "\udc00" <= after <= "\udfff":
+        return "\ud800" <= before <= "\udbff"
+    return after > "\u02ff" and unicodedata.category(after) in ("Mn", "Mc", "Me")

@@ -1,0 +1,143 @@
+"""The daemon: one process serves one home.
+
+It holds the home's lock, opens the house that `wire` built, serves the control socket, and wakes the runtime for a
+message, for due work, and at least every `daemon.watch_seconds` by the wall clock: APScheduler's own timer is
+monotonic and stands still while a laptop sleeps. Signals only set a flag; stopping drains running turns first. Here,
+and in `cli`, is where the clock is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from assistant import wire
+from assistant.errors import HomeError, HomeLocked
+from assistant.settings import Home, Settings
+
+log = structlog.get_logger()
+
+_UPKEEP_MINUTES = 5
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@contextmanager
+def home_lock(home: Home) -> Iterator[None]:
+    """Hold the home for this process; the kernel gives it back however the process ends.
+
+    Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
+    try:
+        home.run.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise HomeError(
+            f"The home {home.path} cannot be written ({error.strerror}). Nothing was started; "
+            "make it writable or set ASSISTANT_HOME."
+        ) from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HomeLocked(
+                f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
+                "Talk to it with `assistant chat`, or end it with `assistant stop`."
+            ) from None
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def lock_holder(home: Home) -> int | None:
+    """The process that serves the home, or None. Only a hint unless the lock is held."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(home.lock.read_text())
+    return None
+
+
+def is_served(home: Home) -> bool:
+    """Whether a process holds the home's lock right now."""
+    try:
+        file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """A running daemon: `house` is what `wire` built, `worker` the runtime's loop."""
+
+    house: wire.House
+    worker: asyncio.Task[None]
+
+    async def until(self, stop: asyncio.Event) -> None:
+        """Wait for `stop`; raises what the runtime raised if it ended by itself, rather than live on as a shell."""
+        waiter = asyncio.create_task(stop.wait())
+        await asyncio.wait([waiter, self.worker], return_when=asyncio.FIRST_COMPLETED)
+        waiter.cancel()
+        if self.worker.done():
+            self.worker.result()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Daemon]:
+    """The whole daemon, served inside this process for as long as the context is open."""
+    with home_lock(settings.home):
+        async with contextlib.AsyncExitStack() as stack:
+            house = wire.build(settings, utc_now)
+            stack.callback(house.close)
+            await house.runtime.start()
+            worker = asyncio.create_task(house.runtime.run(), name="runtime")
+            stack.push_async_callback(_end, house, worker, settings.values.daemon.drain_seconds)
+            await stack.enter_async_context(house.serve())
+            stack.callback(_schedule(house, settings).shutdown, wait=False)
+            log.info("ready", home=str(settings.home.path), model=house.describe_model())
+            yield Daemon(house, worker)
+
+
+async def _end(house: wire.House, worker: asyncio.Task[None], drain_seconds: float) -> None:
+    await house.runtime.stop(drain_seconds)
+    await asyncio.wait([worker])
+    await house.close_model()
+
+
+def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
+    scheduler = AsyncIOScheduler(timezone=UTC)
+    scheduler.add_job(house.runtime.wake, "interval", seconds=settings.values.daemon.watch_seconds, id="watch")
+    scheduler.add_job(house.upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", max_instances=1, coalesce=True)
+    scheduler.start()
+    return scheduler
+
+
+async def main(settings: Settings, on_ready: Callable[[], None] | None = None) -> None:
+    """Serve in the foreground until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with running(settings) as daemon:
+        if on_ready is not None:
+            on_ready()
+        await daemon.until(stop)
+        log.info("stopping")

@@ -1,0 +1,149 @@
+"""Outbox to bridges: one logical reply, one key, one body (I8), and one bridge's trouble is its own (F39).
+
+Every bridge has a pump: pending items in order, marked `sending` before the bridge is asked and `sent` after it
+confirmed. A send that may have arrived is repeated under the same key only inside the bridge's deduplication window;
+otherwise it becomes `ambiguous` and is shown to the owner instead of being sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from assistant.errors import BridgeError, NobodyThere, StoreError
+from assistant.ports import Bridge, Outbox
+from assistant.records import Accepted, Incoming, OutboxItem, TurnEvent
+
+log = structlog.get_logger()
+
+_FIRST_RETRY = timedelta(seconds=1)
+_LONGEST_RETRY = timedelta(minutes=5)
+_FLUSH_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class _Pump:
+    """One bridge's worker. `retry_at` holds back single items, so that one target's trouble delays nobody else."""
+
+    bridge: Bridge
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    error: str = ""
+    retry_at: dict[int, datetime] = field(default_factory=dict)
+
+
+class Delivery:
+    """All bridges of a home, and what is on its way out to them."""
+
+    def __init__(self, outbox: Outbox, bridges: Mapping[str, Bridge], clock: Callable[[], datetime]) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._pumps = {name: _Pump(bridge) for name, bridge in bridges.items()}
+
+    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+        """Start every bridge; one that fails is reported in `status` and does not keep the others from starting."""
+        for name, pump in self._pumps.items():
+            try:
+                await pump.bridge.start(accept)
+            except BridgeError as error:
+                pump.error = str(error)
+                log.error("bridge did not start", bridge=name, error=str(error))
+            pump.task = asyncio.create_task(self._run(name, pump), name=f"outbox {name}")
+            pump.wake.set()
+
+    async def stop(self) -> None:
+        """Flush what can be sent at once, then stop pumps and bridges."""
+        for name, pump in self._pumps.items():
+            if pump.task is not None:
+                pump.task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await pump.task
+            with contextlib.suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(_FLUSH_SECONDS):
+                    await self._pass(name, pump)
+            await pump.bridge.stop()
+
+    def wake(self, bridge: str | None = None) -> None:
+        """Look again at the outbox of one bridge, or of all."""
+        for name, pump in self._pumps.items():
+            if bridge in (None, name):
+                pump.wake.set()
+
+    def attached(self, bridge: str) -> None:
+        """Somebody can be reached again on this bridge: what was held back is tried at once."""
+        self._pumps[bridge].retry_at.clear()
+        self.wake(bridge)
+
+    def show(self, event: TurnEvent) -> None:
+        for pump in self._pumps.values():
+            pump.bridge.show(event)
+
+    def bodies(self, turn: str) -> list[str]:
+        return [item.outgoing.body for item in self._outbox.by_turn(turn)]
+
+    def status(self) -> Mapping[str, Any]:
+        return {
+            "outbox": dict(self._outbox.counts()),
+            "bridges": {name: {"ok": not pump.error, "error": pump.error} for name, pump in self._pumps.items()},
+        }
+
+    # ------------------------------------------------------------------------------------------------------------- pump
+
+    async def _run(self, name: str, pump: _Pump) -> None:
+        while True:
+            await pump.wake.wait()
+            pump.wake.clear()
+            try:
+                await self._pass(name, pump)
+            except StoreError as error:
+                pump.error = str(error)
+                log.error("outbox cannot be written", bridge=name, error=str(error))
+            self._wake_later(pump)
+
+    async def _pass(self, name: str, pump: _Pump) -> None:
+        now = self._clock()
+        for item in self._outbox.pending(name):
+            if pump.retry_at.get(item.id, now) > now:
+                continue
+            if item.state == "sending" and not self._may_repeat(pump.bridge, item, now):
+                self._outbox.mark(item.id, "ambiguous", now, error="interrupted while it was being sent")
+                log.warning("delivery is uncertain; not repeated", bridge=name, key=item.outgoing.key)
+                continue
+            await self._send(name, pump, item)
+
+    async def _send(self, name: str, pump: _Pump, item: OutboxItem) -> None:
+        self._outbox.mark(item.id, "sending", self._clock())
+        try:
+            await pump.bridge.send(item)
+        except BridgeError as error:
+            pump.error = "" if isinstance(error, NobodyThere) else str(error)
+            uncertain = error.ambiguous and not pump.bridge.capabilities.dedupe_seconds
+            self._outbox.mark(item.id, "ambiguous" if uncertain else "pending", self._clock(), error=str(error))
+            pump.retry_at[item.id] = self._clock() + self._pause(item, error)
+        else:
+            pump.error = ""
+            pump.retry_at.pop(item.id, None)
+            self._outbox.mark(item.id, "sent", self._clock())
+
+    @staticmethod
+    def _may_repeat(bridge: Bridge, item: OutboxItem, now: datetime) -> bool:
+        return now - item.created_at < timedelta(seconds=bridge.capabilities.dedupe_seconds)
+
+    @staticmethod
+    def _pause(item: OutboxItem, error: BridgeError) -> timedelta:
+        if error.retry_after:
+            return timedelta(seconds=error.retry_after)
+        doublings: int = 2 ** min(item.attempts, 10)
+        return min(_LONGEST_RETRY, _FIRST_RETRY * doublings)
+
+    def _wake_later(self, pump: _Pump) -> None:
+        """Items held back wake the pump when the first of them may be tried again."""
+        if pump.retry_at and not pump.wake.is_set():
+            wait = (min(pump.retry_at.values()) - self._clock()).total_seconds()
+            asyncio.get_running_loop().call_later(max(wait, 0.05), pump.wake.set)

@@ -1,0 +1,89 @@
+"""How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
+
+`stored` needs no running daemon; the daemon adds what only it knows. Every problem is one line that ends with what to
+do. A status with problems is red: `ok` is False and the command exits with 1.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from assistant import __version__
+from assistant.ports import Conversation, Ledger, Outbox
+from assistant.settings import Settings
+
+_LITTLE_DISK = 200 * 1024 * 1024
+
+
+def stored(
+    settings: Settings, conversation: Conversation, outbox: Outbox, ledger: Ledger, now: datetime
+) -> dict[str, Any]:
+    """What the home says of itself."""
+    local = now.astimezone(settings.zone)
+    today = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    day, month = ledger.spent(today, now), ledger.spent(today.replace(day=1), now)
+    free = shutil.disk_usage(settings.home.path).free
+    counts = outbox.counts()
+    budget = settings.values.budget
+    return {
+        "version": __version__,
+        "home": str(settings.home.path),
+        **verdict(_stored_problems(counts, free, settings)),
+        "sessions": [
+            {
+                "session": info.key,
+                "generation": info.generation,
+                "messages": info.messages,
+                "in_view": info.view_messages,
+                "view_tokens": info.view_tokens,
+                "checkpoints": info.checkpoints,
+                "last": info.last_at.isoformat() if info.last_at else None,
+            }
+            for info in conversation.sessions()
+        ],
+        "waiting": len(conversation.waiting()),
+        "outbox": dict(counts),
+        "spent": {
+            "today_usd": round(day.usd, 6),
+            "daily_cap_usd": budget.daily_usd,
+            "month_usd": round(month.usd, 6),
+            "monthly_cap_usd": budget.monthly_usd,
+            "today_tokens": day.tokens,
+        },
+        "disk_free_bytes": free,
+    }
+
+
+def _stored_problems(counts: Mapping[Any, int], free: int, settings: Settings) -> list[str]:
+    problems = []
+    if counts.get("ambiguous"):
+        problems.append(
+            f"{counts['ambiguous']} deliveries may or may not have arrived; they were not repeated. "
+            "`assistant log` shows what was said."
+        )
+    if counts.get("failed"):
+        problems.append(f"{counts['failed']} deliveries failed for good. `assistant log` shows what was said.")
+    if free < _LITTLE_DISK:
+        problems.append(f"Only {free // 1024**2} MB are free at {settings.home.path}. Make room soon.")
+    return problems
+
+
+def with_daemon(
+    report: dict[str, Any], runtime: Mapping[str, Any], delivery: Mapping[str, Any], model: str
+) -> dict[str, Any]:
+    """`report` with what only a running daemon knows, and `ok` decided."""
+    problems = list(report["problems"])
+    problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
+    problems += [
+        f"Bridge {name}: {state['error']} It is tried again by itself."
+        for name, state in delivery["bridges"].items()
+        if not state["ok"]
+    ]
+    return {**report, "model": model, "daemon": dict(runtime), "bridges": delivery["bridges"], **verdict(problems)}
+
+
+def verdict(problems: list[str]) -> dict[str, Any]:
+    return {"ok": not problems, "problems": problems}

@@ -1,0 +1,174 @@
+"""Anthropic's Messages API through the official SDK.
+
+What always holds: every call is streamed; the SDK's own retries are off, so that each attempt is metered (I9);
+whatever goes wrong comes out as a `ModelError`. A stall is a silence of the connection: while the provider sends
+anything, its pings included, it is at work (models think for minutes without a word).
+
+Signed thinking blocks are bound to everything that stood before them. When the view was shortened or the tools changed
+within a tool loop, the provider refuses them, and the same request goes out once more without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal
+
+import anthropic
+import httpx2
+from anthropic import AsyncAnthropic, AsyncStream
+from anthropic.types import RawMessageStreamEvent
+
+from assistant.errors import ModelError
+from assistant.models.anthropic_form import render
+from assistant.models.anthropic_reply import Assembly
+from assistant.models.faults import Fault, StreamBroken, retry_after, unreachable
+from assistant.models.form import Garbled
+from assistant.models.memory import ASK_SECONDS, LimitsMemory
+from assistant.ports import ModelFacts
+from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
+
+DEFAULT_NAME = "claude-sonnet-5-5"
+NO_KEY = "There is no key for Anthropic: set ANTHROPIC_API_KEY. Your message is kept."
+CONNECT_SECONDS = 10.0
+MAX_BYTES = 32_000_000
+# Every current model holds at least this much.
+DEFAULT_LIMITS = Limits(window=200_000, max_output=32_000, max_bytes=MAX_BYTES, max_images=100)
+MANY_IMAGES = 600
+
+# Which type says "do not think" differs by model; some always think, and are then asked nothing.
+_THINKING_TYPES: Mapping[str, tuple[str, ...]] = {"off": ("disabled", "between_tools"), "adaptive": ("adaptive",)}
+
+_Broken = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
+
+
+class AnthropicModel:
+    """One Claude model. `base_url` "" is Anthropic's own; `stall_seconds` without a byte end a call."""
+
+    provider = "anthropic"
+
+    def __init__(
+        self,
+        name: str,
+        api_key: str,
+        *,
+        clock: Callable[[], datetime],
+        base_url: str = "",
+        thinking: Literal["off", "adaptive"] = "off",
+        stall_seconds: float = 90.0,
+        facts: ModelFacts | None = None,
+    ) -> None:
+        self.name = name or DEFAULT_NAME
+        self._clock = clock
+        self._memory = LimitsMemory(facts, clock)
+        self._stall_seconds = stall_seconds
+        self._thinking = thinking
+        self._thinking_type: str | None = None
+        self._has_key = bool(api_key)
+        self._client = AsyncAnthropic(
+            api_key=api_key or "none",
+            base_url=base_url or None,
+            max_retries=0,
+            timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
+        )
+
+    async def limits(self) -> Limits:
+        if self._memory.recall(self.name) is None:
+            await self._ask()
+        return self._memory.recall(self.name) or DEFAULT_LIMITS
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        if not self._has_key:
+            raise ModelError(NO_KEY, kind="auth", provider=self.provider)
+        await self._ask()
+        most = (await self.limits()).max_output
+        request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
+        assembly = Assembly(self.name)
+        try:
+            async with await self._open(request) as events:
+                async for event in events:
+                    if text := assembly.feed(event.to_dict(warnings=False)):
+                        yield TextDelta(text)
+            if not assembly.finished:
+                raise Garbled("the stream ended before the answer did")
+        except anthropic.APIStatusError as error:
+            raise self._refused(error, assembly) from error
+        except _Broken as error:
+            raise self._broken(error, assembly) from error
+        yield assembly.reply()
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def _open(self, request: Request) -> AsyncStream[RawMessageStreamEvent]:
+        body = render(request, self.name, thinking=self._thinking_type or "")
+        try:
+            return await self._create(body)
+        except anthropic.BadRequestError as error:
+            bare = replace(request, messages=tuple(replace(message, thinking=()) for message in request.messages))
+            if bare == request or "thinking" not in str(error).lower():
+                raise
+        return await self._create(render(bare, self.name, thinking=self._thinking_type or ""))
+
+    async def _create(self, body: dict[str, Any]) -> AsyncStream[RawMessageStreamEvent]:
+        stream: AsyncStream[RawMessageStreamEvent] = await self._client.messages.create(**body, stream=True)
+        return stream
+
+    async def _ask(self) -> None:
+        """Learn the window, and which thinking types the model takes, once a process; soon given up."""
+        if self._thinking_type is not None or not self._has_key or not self._memory.may_ask():
+            return
+        try:
+            told = (await self._client.models.retrieve(self.name, timeout=ASK_SECONDS)).to_dict(warnings=False)
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
+            self._memory.failed()
+            return
+        self._thinking_type = _thinking_type(self._thinking, told)
+        if limits := _limits(told):
+            self._memory.keep(self.name, limits)
+
+    def _refused(self, error: anthropic.APIStatusError, assembly: Assembly) -> ModelError:
+        fault = Fault(
+            self.provider,
+            error.status_code,
+            tuple(name for name in (error.type, error.error_code) if name),
+            error.api_message or error.message,
+            error,
+            retry_after(error.response.headers, self._clock()),
+        )
+        if not assembly.begun:
+            return fault.error()
+        return self._cut(str(fault.error()), fault, assembly)
+
+    def _broken(self, error: Exception, assembly: Assembly) -> ModelError:
+        silent = isinstance(error, httpx2.TimeoutException | anthropic.APITimeoutError)
+        reason = f"nothing came for {self._stall_seconds:g} seconds" if silent else str(error) or type(error).__name__
+        failure = unreachable(self.provider, reason)
+        return self._cut(str(failure), failure, assembly) if assembly.begun else failure
+
+    def _cut(self, text: str, why: Fault | ModelError, assembly: Assembly) -> StreamBroken:
+        return StreamBroken(
+            text, kind=why.kind, provider=self.provider, partial=assembly.text, usage=assembly.usage
+        )  # fmt: skip
+
+
+def _limits(told: Mapping[str, Any]) -> Limits | None:
+    window, output = told.get("max_input_tokens"), told.get("max_tokens")
+    if not isinstance(window, int):
+        return None
+    most = output if isinstance(output, int) else DEFAULT_LIMITS.max_output
+    images = DEFAULT_LIMITS.max_images if window <= DEFAULT_LIMITS.window else MANY_IMAGES
+    return Limits(window, most, MAX_BYTES, images, "provider")
+
+
+def _thinking_type(wanted: str, told: Mapping[str, Any]) -> str:
+    """The first type for `wanted` that the model takes; "" where none is known."""
+    match told:
+        case {"capabilities": {"thinking": {"types": dict(types)}}}:
+            taken = [name for name in _THINKING_TYPES[wanted] if (types.get(name) or {}).get("supported")]
+            return taken[0] if taken else ""
+        case _:
+            return ""

@@ -1,0 +1,87 @@
+"""From settings to the chain of models that answers: each remote model metered, the built-in one last as configured.
+
+An SDK costs half a second to import, so each is imported when its provider is used, and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from assistant.models.failover import Failover, Patience
+from assistant.models.prices import Prices, load_prices
+from assistant.models.spend import Metered, TokensOf
+from assistant.ports import Ledger, Model, ModelFacts
+from assistant.settings import Settings, config_dir
+
+PRICES_FILE = "prices.toml"
+
+
+def build_chain(
+    settings: Settings,
+    *,
+    ledger: Ledger,
+    facts: ModelFacts,
+    tokens_of: TokensOf,
+    clock: Callable[[], datetime],
+    offline: Callable[[], Model],
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    prices_file: Path | None = None,
+) -> Model:
+    """The models of `settings.model` in order, without repetition. A fallback whose key is missing is left out.
+
+    `offline` makes the built-in model; it is neither metered nor paid for. Raises `SettingsError` for an unusable
+    table of prices."""
+    prices = load_prices(prices_file or config_dir() / PRICES_FILE)
+    chain: list[Model] = []
+    for provider, name in _wanted(settings):
+        if provider == "offline":
+            chain.append(offline())
+        else:
+            model, table = _remote(provider, name, settings, facts, clock, prices)
+            chain.append(Metered(model, ledger, table, tokens_of, clock))
+    wanted = settings.values.model
+    return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=sleep)
+
+
+def _wanted(settings: Settings) -> list[tuple[str, str]]:
+    """(provider, name) of each model, the first one first."""
+    model = settings.values.model
+    first = (settings.provider, "" if settings.provider == "offline" else model.name)
+    rest = [(entry.partition(":")[0], entry.partition(":")[2]) for entry in model.fallback]
+    usable = {
+        "anthropic": bool(settings.anthropic_key.get_secret_value()),
+        "openai": bool(settings.openai_url or settings.openai_key.get_secret_value()),
+        "offline": True,
+    }
+    return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
+
+
+def _remote(
+    provider: str,
+    name: str,
+    settings: Settings,
+    facts: ModelFacts,
+    clock: Callable[[], datetime],
+    prices: dict[str, Prices],
+) -> tuple[Model, Prices]:
+    """The adapter of a provider, and the prices that hold there."""
+    adapter = importlib.import_module(f"assistant.models.{provider}")
+    common: dict[str, Any] = {
+        "clock": clock, "facts": facts, "stall_seconds": settings.values.model.stall_seconds,
+    }  # fmt: skip
+    if provider == "anthropic":
+        key, address = settings.anthropic_key.get_secret_value(), settings.anthropic_url
+        thinking = settings.values.model.thinking
+        model: Model = adapter.AnthropicModel(name, key, base_url=address, thinking=thinking, **common)
+        return model, prices.get(provider, Prices())
+    key, address = settings.openai_key.get_secret_value(), settings.openai_url
+    table = prices.get(provider, Prices()) if adapter.hosted_by_openai(address) else Prices()
+    price = table.of(name)
+    window = price.window if price else None
+    model = adapter.OpenAIModel(name, key, base_url=address, known_window=window, **common)
+    return model, table

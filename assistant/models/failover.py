@@ -1,0 +1,179 @@
+"""A chain of models: who is asked when one cannot answer, and what a person is told of it.
+
+By the kind of the failure:
+- `rate_limit`, `overload`, `network`: the same model again, after a wait (what the provider asks for, else growing and
+  jittered, always capped), then the next one;
+- `auth`, `bad_request`: the next one at once;
+- `budget`: the next one at once, each under its own reservation: the built-in model costs nothing and always may;
+- `refusal`: another remote model often answers what one declined, so the next one, but never the built-in model, whose
+  answer would miss the point. When all decline, the refusal is the answer;
+- `overflow`: raised for the first model, since the runtime can shorten the conversation for it; a fallback with a
+  smaller window is passed over.
+A notice tells each change of plan, and says whether text that was already streamed is withdrawn.
+
+Retry libraries retry a call; here a stream begins anew while its events are passed on, so the loop stands here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.ports import Model
+from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+
+RETRIED: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
+FIRST_WAIT_SECONDS = 1.0
+BUILT_IN = "offline"
+
+# When all failed: the kind that tells a person most about what to do, first.
+_TELLING: tuple[ModelErrorKind, ...] = (
+    "refusal", "auth", "budget", "bad_request", "overflow", "rate_limit", "overload", "network",
+)  # fmt: skip
+_ADVICE: dict[ModelErrorKind, str] = {
+    "refusal": "say it in other words",
+    "auth": "check the key and the account, then say /retry",
+    "budget": "raise [budget] or wait for the next day or month",
+    "bad_request": "check model.name and model.base_url, then say /retry",
+    "overflow": "use a model with a larger window, or say /compact",
+    "rate_limit": "wait a little, then say /retry",
+    "overload": "wait a little, then say /retry",
+    "network": "check the connection, then say /retry",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often one model is tried again, and how long a wait may be, in seconds."""
+
+    retries: int = 2
+    max_wait_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """One model is given up. `streamed`: text of it was already passed on."""
+
+    error: ModelError
+    streamed: bool
+
+
+class Failover:
+    """Models in the order in which they are asked; the first one speaks for the chain. `sleep` and `jitter` (a number
+    in [0, 1)) are injected so that tests need not wait."""
+
+    def __init__(
+        self,
+        chain: Sequence[Model],
+        patience: Patience,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._chain = tuple(chain)
+        self._patience = patience
+        self._sleep = sleep
+        self._jitter = jitter
+
+    @property
+    def name(self) -> str:
+        return self._chain[0].name
+
+    @property
+    def provider(self) -> str:
+        return self._chain[0].provider
+
+    async def limits(self) -> Limits:
+        return await self._chain[0].limits()
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        failures: list[ModelError] = []
+        declined: Reply | None = None
+        setback: Notice | None = None
+        for model in self._chain:
+            if declined is not None and model.provider == BUILT_IN:
+                continue
+            if setback is not None:
+                yield Notice(f"{setback.text} Asking {_named(model)} instead.", restarted=setback.restarted)
+            streamed = False
+            async with aclosing(self._attempts(model, request, purpose, session, turn)) as events:
+                async for event in events:
+                    match event:
+                        case _Failed():
+                            failures.append(event.error)
+                            setback = Notice(f"{_reason(event.error)}.", restarted=event.streamed)
+                        case Reply(stop="refusal"):
+                            declined = event
+                            setback = Notice(f"{_named(model)} declined to answer.", restarted=streamed)
+                        case Reply():
+                            yield event
+                            return
+                        case _:
+                            streamed = streamed or isinstance(event, TextDelta)
+                            yield event
+            if model is self._chain[0] and failures and failures[-1].kind == "overflow":
+                raise failures[-1]
+        if declined is None:
+            raise _most_telling(failures)
+        yield declined
+
+    async def aclose(self) -> None:
+        for model in self._chain:
+            await model.aclose()
+
+    async def _attempts(
+        self, model: Model, request: Request, purpose: Purpose, session: str | None, turn: str | None
+    ) -> AsyncGenerator[ModelEvent | _Failed, None]:
+        """Events of one model, tried again while its failures may pass. Ends with a `Reply` or a `_Failed`."""
+        for attempt in range(self._patience.retries + 1):
+            streamed = False
+            try:
+                async with aclosing(model.stream(request, purpose, session=session, turn=turn)) as events:
+                    async for event in events:
+                        yield event
+                        streamed = streamed or isinstance(event, TextDelta)
+                        if isinstance(event, Reply):
+                            return
+                failure = ModelError(f"{_named(model)} ended without an answer", kind="network")
+            except ModelError as error:
+                failure = error
+            if failure.kind not in RETRIED or attempt == self._patience.retries:
+                yield _Failed(failure, streamed)
+                return
+            wait = self._wait(failure, attempt)
+            yield Notice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
+            await self._sleep(wait)
+
+    def _wait(self, failure: ModelError, attempt: int) -> float:
+        """Seconds. What the provider asks for is a least wait; ours doubles, between half and all of it by chance."""
+        grown = FIRST_WAIT_SECONDS * float(2**attempt) * (0.5 + self._jitter() / 2)
+        wanted = grown if failure.retry_after is None else max(failure.retry_after, grown)
+        return min(wanted, self._patience.max_wait_seconds)
+
+
+def _named(model: Model) -> str:
+    return "the built-in model" if model.provider == BUILT_IN else model.name or model.provider
+
+
+def _reason(failure: ModelError) -> str:
+    """What happened, without the rest of the sentence that a person is told when nothing is left to try."""
+    return str(failure).partition(" Your message is kept")[0].rstrip(". ")
+
+
+def _most_telling(failures: Sequence[ModelError]) -> ModelError:
+    """One error in one line: what happened, what was kept, what to do."""
+    worst = min(failures, key=lambda failure: _TELLING.index(failure.kind))
+    if isinstance(worst, BudgetExceeded):
+        return worst
+    others = len(failures) - 1
+    more = f" ({others} more {'model' if others == 1 else 'models'} failed too)" if others else ""
+    return ModelError(
+        f"{_reason(worst)}{more}. Your message is kept; {_ADVICE[worst.kind]}.",
+        kind=worst.kind, retry_after=worst.retry_after, provider=worst.provider, partial=worst.partial,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""What the provider forms share: text that survives JSON, ids and names that every provider takes, words for media.
+
+Pure. What a message says is never changed beyond characters that no request can carry (lone surrogates).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from assistant.messages import Media, Message
+
+MAX_ID_LENGTH = 40
+MAX_NAME_LENGTH = 64
+INVALID_JSON = "__invalid_json__"
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Garbled(ValueError):
+    """What the provider sent is not what its API promises."""
+
+
+def clean(text: str) -> str:
+    """`text` with surrogate pairs joined and lone surrogates replaced: UTF-8 has no form for them."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_json(value: Any) -> Any:
+    """`value` with every string in it cleaned, keys included."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): clean_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(item) for item in value]
+    return value
+
+
+def safe_name(name: str) -> str:
+    """A tool name in letters, digits, `_` and `-`: models invent others, and a history that holds one is refused."""
+    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_LENGTH] or "unknown"
+
+
+def parse_arguments(written: str) -> dict[str, Any]:
+    """What a model wrote as a call's arguments: its object, or its raw text under `__invalid_json__`. Nothing written
+    means no arguments."""
+    if not written.strip():
+        return {}
+    try:
+        parsed = json.loads(written, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return {INVALID_JSON: written}
+    return parsed if isinstance(parsed, dict) else {INVALID_JSON: written}
+
+
+def _no_json(constant: str) -> float:
+    """NaN and Infinity: Python reads them, no provider does."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+class CallIds:
+    """Gives each tool call of one request an id that every provider takes, and each result the id of its call.
+
+    Ids of another provider may hold characters or lengths that this one refuses, and local servers start again at
+    `call_0` with every answer. The same history always gets the same ids, since the prompt cache compares bytes.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._open: dict[str, deque[str]] = {}
+
+    def next_round(self) -> None:
+        """An assistant message begins: results that follow belong to its calls."""
+        self._open.clear()
+
+    def of_call(self, call_id: str) -> str:
+        given = unique_id(call_id, self._used)
+        self._used.add(given)
+        self._open.setdefault(call_id, deque()).append(given)
+        return given
+
+    def of_result(self, call_id: str) -> str:
+        waiting = self._open.get(call_id)
+        return waiting.popleft() if waiting else safe_id(call_id)
+
+
+def safe_id(call_id: str) -> str:
+    return _NOT_IN_NAMES.sub("_", call_id)[:MAX_ID_LENGTH] or "call"
+
+
+def unique_id(call_id: str, taken: set[str]) -> str:
+    """`call_id` in safe characters; with a number behind it when it is taken."""
+    base = given = safe_id(call_id)
+    number = 1
+    while given in taken:
+        number += 1
+        suffix = f"_{number}"
+        given = base[: MAX_ID_LENGTH - len(suffix)] + suffix
+    return given
+
+
+def open_loop_start(messages: Sequence[Message]) -> int:
+    """Index of the user message that opened the running tool loop; -1 without one.
+
+    A user message directly after a tool result steers the loop and does not open a new one."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user" and (index == 0 or messages[index - 1].role != "tool"):
+            return index
+    return -1
+
+
+def describe(media: Media) -> str:
+    """A medium that this request cannot carry, in words."""
+    name = f' "{clean(media.name)}"' if media.name else ""
+    size = f", {media.size} bytes" if media.size else ""
+    place = f"; it is in the workspace as {clean(media.path)}" if media.path else ""
+    return f"[{media.kind}{name} ({clean(media.mime)}{size}) is not shown here{place}]"

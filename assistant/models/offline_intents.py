@@ -1,0 +1,97 @@
+"""What a message can ask of the offline model: one small value for each kind of request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mood = Literal["greeting", "thanks", "goodbye", "agreed", "well", "help"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something told; `task` where it sounds like something to be done."""
+
+    task: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Correct:
+    """Something told that replaces what was told before."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question about what was said. `topic` asks for everything about it rather than for one answer."""
+
+    text: str
+    role: Literal["user", "assistant"] = "user"
+    topic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AboutMe:
+    """What is known of the person at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddTodos:
+    items: tuple[str, ...]
+    reminder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTodos:
+    """`label` names one of several lists ("shopping"), whose items begin with it."""
+
+    label: str = ""
+    clear: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTodos:
+    """Complete or remove by number, or by the words of one to-do."""
+
+    action: Literal["complete", "remove"]
+    ids: tuple[int, ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TellTime:
+    """The time, the date, the day or the week."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    mood: Mood
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Something that takes a language model, or (`forget`) something only the person may do."""
+
+    forget: bool = False
+
+
+Intent = (
+    Note | Correct | Ask | AboutMe | AddTodos | ShowTodos | ChangeTodos | TellTime | ListFiles | ReadFile | ReadMessage
+    | Talk | Beyond
+)  # fmt: skip

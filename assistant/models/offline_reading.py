@@ -1,0 +1,94 @@
+"""How the offline model reads a message: text in, a few intents out. Pure.
+
+A message is read sentence by sentence. What fits no pattern is a question if it reads like one, and otherwise something
+the person told. Whatever is decided here, the message itself is already kept whole, so a misreading costs an odd answer
+and never words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from assistant.models.offline_intents import AddTodos, Ask, Intent, Note, Talk
+from assistant.models.offline_patterns import RULES, TODO_LIST, labelled
+from assistant.models.offline_questions import asks_the_assistant, is_question
+from assistant.models.offline_words import sentences
+
+_MOST_INTENTS = 8
+_LONG = 2000
+_LONGEST_READ = 400
+
+_COURTESY_BEFORE = re.compile(
+    r"(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
+    r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
+    re.IGNORECASE,
+)
+_ENDS = " \t\n.!?…,"
+_COURTESIES_BEHIND = ("please", "thanks", "thank you", "for me", "again")
+_LIST_HEAD = re.compile(
+    rf"(?:please )?(?:add|put)(?: (?:these|this|the following))? (?:to|on) {TODO_LIST}\s*:?|to-?dos?:", re.IGNORECASE
+)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
+
+
+def understand(text: str) -> tuple[Intent, ...]:
+    """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
+    whole = _list_over_lines(text)
+    if whole is not None:
+        return (whole,)
+    found = [read_sentence(sentence) for sentence in _worth_reading(text)]
+    notes = [intent for intent in found if isinstance(intent, Note)]
+    work: list[Intent] = [intent for intent in found if not isinstance(intent, Note | Talk)]
+    if notes or len(text) > _LONG:
+        work = [Note(task=any(note.task for note in notes)), *work]
+    return tuple(work[:_MOST_INTENTS]) or tuple(found[:1])
+
+
+def read_sentence(sentence: str) -> Intent:
+    """What one sentence asks for."""
+    text = _bare(sentence)
+    if not text:
+        return Talk("help") if "?" in sentence else Note()
+    for make, alternatives in RULES if len(text) <= _LONGEST_READ else ():
+        match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
+        intent = make(match) if match else None
+        if intent is not None:
+            return intent
+    if is_question(sentence, text):
+        return Ask(text, "assistant" if asks_the_assistant(text) else "user")
+    return Note()
+
+
+def _bare(sentence: str) -> str:
+    """`sentence` without the courtesies around it and with plain apostrophes; a courtesy on its own stays."""
+    text = sentence.replace("’", "'").strip()
+    core = _COURTESY_BEFORE.sub("", text, count=1) if _COURTESY_BEFORE.match(text) else text
+    return _without_courtesy_behind(core) or text.strip(_ENDS)
+
+
+def _without_courtesy_behind(text: str) -> str:
+    text = text.rstrip(_ENDS)
+    for courtesy in _COURTESIES_BEHIND:
+        before = text[: -len(courtesy)]
+        if text.lower().endswith(courtesy) and before != before.rstrip(_ENDS):
+            return _without_courtesy_behind(before)
+    return text
+
+
+def _worth_reading(text: str) -> Iterator[str]:
+    """Every sentence of a message; of a long text only its first and last line, where a request would stand."""
+    if len(text) <= _LONG:
+        yield from sentences(text)
+        return
+    lines = text.strip().splitlines()
+    for line in (lines[0], lines[-1]):
+        yield from sentences(line[:_LONG])
+
+
+def _list_over_lines(text: str) -> Intent | None:
+    """A to-do list with an item on each line below its heading."""
+    head, _, rest = text.strip().partition("\n")
+    match = _LIST_HEAD.fullmatch(head.strip())
+    items = tuple(item for line in rest.splitlines() if (item := _BULLET.sub("", line).strip()))
+    return AddTodos(labelled(items, match["label"])) if match and items else None

@@ -1,0 +1,200 @@
+"""Chat Completions through the official OpenAI SDK: OpenAI itself, and every server that speaks like it (Ollama,
+llama.cpp, vLLM, LM Studio, proxies).
+
+What always holds: every call is streamed; the SDK's own retries are off, so that each attempt is metered (I9);
+whatever goes wrong comes out as a `ModelError`. A stall is a silence of the connection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+from assistant.errors import ModelError
+from assistant.models.faults import Fault, StreamBroken, retry_after, unreachable
+from assistant.models.form import Garbled
+from assistant.models.memory import ASK_SECONDS, LimitsMemory
+from assistant.models.openai_form import OutputLimit, render
+from assistant.models.openai_reply import CHARS_PER_TOKEN, Assembly
+from assistant.models.openai_window import loaded_window, props_window, told_window
+from assistant.ports import ModelFacts
+from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_SECONDS = 10.0
+DEFAULT_WINDOW = 32_768
+MAX_BYTES = 20_000_000
+MAX_IMAGES = 50
+MAX_OUTPUT = 128_000
+
+_Broken = (httpx2.HTTPError, openai.APIConnectionError, ValueError)
+
+
+def hosted_by_openai(base_url: str) -> bool:
+    host = urlsplit(base_url or OPENAI_URL).hostname or ""
+    return host == "openai.com" or host.endswith(".openai.com")
+
+
+class OpenAIModel:
+    """One model behind an OpenAI-compatible address. `base_url` "" is OpenAI's own; `name` "" is the first model that
+    the address lists, known after the first call. `known_window` (tokens) stands in where the server does not tell its
+    window; without either it is taken for 32,768."""
+
+    provider = "openai"
+
+    def __init__(
+        self,
+        name: str,
+        api_key: str,
+        *,
+        clock: Callable[[], datetime],
+        base_url: str = "",
+        stall_seconds: float = 90.0,
+        facts: ModelFacts | None = None,
+        known_window: int | None = None,
+    ) -> None:
+        self.name = name
+        self._base_url = (base_url or OPENAI_URL).rstrip("/")
+        self._clock = clock
+        self._memory = LimitsMemory(facts, clock)
+        self._known_window = known_window
+        # OpenAI's own list tells no windows.
+        self._asked = bool(name) and hosted_by_openai(base_url)
+        self._stall_seconds = stall_seconds
+        self._output_limit: OutputLimit = "max_completion_tokens" if hosted_by_openai(base_url) else "max_tokens"
+        # Local servers want no key, the SDK insists on one.
+        self._client = AsyncOpenAI(
+            api_key=api_key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
+        )
+
+    async def limits(self) -> Limits:
+        if not self.name or self._memory.recall(self._key) is None:
+            await self._ask()
+        if self.name and (known := self._memory.recall(self._key)):
+            return known
+        return _limits(self._known_window or DEFAULT_WINDOW, "table" if self._known_window else "default")
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        await self._ask()
+        most = (await self.limits()).max_output
+        if not self.name:
+            raise unreachable(self.provider, f"{self._base_url} lists no models; is the server running?")
+        request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
+        body = render(request, self.name, output_limit=self._output_limit)
+        assembly = Assembly(self.name, _estimate(body))
+        try:
+            async with await self._create(body) as chunks:
+                async for chunk in chunks:
+                    if text := assembly.feed(chunk.to_dict(warnings=False)):
+                        yield TextDelta(text)
+            if not assembly.finished:
+                raise Garbled("the stream ended before the answer did")
+        except _Broken as error:
+            raise self._broken(error, assembly) from error
+        except openai.APIError as error:
+            raise self._refused(error, assembly) from error
+        yield assembly.reply()
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    @property
+    def _key(self) -> str:
+        """Two servers may give one name to models of different windows."""
+        return f"{self.name}@{self._base_url}"
+
+    async def _create(self, body: dict[str, Any]) -> AsyncStream[ChatCompletionChunk]:
+        stream: AsyncStream[ChatCompletionChunk] = await self._client.chat.completions.create(
+            **body, stream=True, stream_options={"include_usage": True}
+        )
+        return stream
+
+    # ----------------------------------------------------------------------------------------------------------- limits
+
+    async def _ask(self) -> None:
+        """Learn the model's name and window from the server's list of models; soon given up."""
+        if self._asked or not self._memory.may_ask():
+            return
+        try:
+            page = await self._client.models.list(timeout=ASK_SECONDS)
+            listed = [entry.to_dict(warnings=False) for entry in page.data or ()]
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+            self._memory.failed()
+            return
+        entry = next((entry for entry in listed if not self.name or entry.get("id") == self.name), {})
+        self.name = self.name or str(entry.get("id") or "")
+        window = await self._window(entry)
+        if window:
+            self._memory.keep(self._key, _limits(window, "provider"))
+        # Ollama tells the window of a model only while it is loaded: ask again after the first call.
+        self._asked = bool(window) or entry.get("owned_by") != "library"
+
+    async def _window(self, entry: Mapping[str, Any]) -> int | None:
+        """What the server runs the model with, rather than what the model was made for."""
+        root = self._base_url.removesuffix("/v1")
+        if entry.get("owned_by") == "llamacpp":
+            return props_window(await self._look(f"{root}/props")) or told_window(entry)
+        if entry.get("owned_by") == "library":
+            return loaded_window(await self._look(f"{root}/api/ps"), self.name)
+        return told_window(entry)
+
+    async def _look(self, url: str) -> object:
+        try:
+            return await self._client.get(url, cast_to=object, options={"timeout": ASK_SECONDS})
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+            return None
+
+    # ----------------------------------------------------------------------------------------------------------- errors
+
+    def _refused(self, error: openai.APIError, assembly: Assembly) -> ModelError:
+        """An error reply, or an error object in mid-stream, which has no status but perhaps a number as its code."""
+        code = error.code or ""
+        status = error.status_code if isinstance(error, openai.APIStatusError) else int(code) if code.isdigit() else 200
+        headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
+        types = tuple(name for name in (code, error.type) if name)
+        fault = Fault(
+            self.provider, status, types, _words(error), error, retry_after(headers, self._clock())
+        )  # fmt: skip
+        return self._cut(str(fault.error()), fault, assembly) if assembly.begun else fault.error()
+
+    def _broken(self, error: Exception, assembly: Assembly) -> ModelError:
+        silent = isinstance(error, httpx2.TimeoutException | openai.APITimeoutError)
+        reason = f"nothing came for {self._stall_seconds:g} seconds" if silent else str(error) or type(error).__name__
+        failure = unreachable(self.provider, reason)
+        return self._cut(str(failure), failure, assembly) if assembly.begun else failure
+
+    def _cut(self, text: str, why: Fault | ModelError, assembly: Assembly) -> StreamBroken:
+        return StreamBroken(
+            text, kind=why.kind, provider=self.provider, partial=assembly.text, usage=assembly.usage
+        )  # fmt: skip
+
+
+def _words(error: openai.APIError) -> str:
+    body = error.body
+    said = body.get("message") if isinstance(body, dict) else None
+    return said if isinstance(said, str) and said else error.message
+
+
+def _limits(window: int, source: str) -> Limits:
+    """A quarter of a small window is left for the answer: servers add both up."""
+    return Limits(window, min(MAX_OUTPUT, max(256, window // 4)), MAX_BYTES, MAX_IMAGES, source)
+
+
+def _estimate(body: Mapping[str, Any]) -> int:
+    """Tokens of a prompt for servers that report none; images would drown it and are left out."""
+    parts = [message for message in body["messages"] if not isinstance(message.get("content"), list)]
+    return len(json.dumps([parts, body.get("tools", [])], ensure_ascii=False)) // CHARS_PER_TOKEN

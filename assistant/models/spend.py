@@ -1,0 +1,100 @@
+"""Metering: no call to a paid model outside the ledger (I9).
+
+Before each attempt the worst case is reserved: the prompt, estimated and corrected for the model, at the dearest input
+price, and the longest answer allowed. After it, what was billed is settled, however the attempt ended:
+- answered: the provider's own numbers;
+- refused before anything was billed: nothing;
+- broken off, or aborted by us: what is known, the prompt and the answer so far, estimated where nobody said.
+A crash in between settles nothing, and the reservation goes on counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.errors import ModelError
+from assistant.messages import Usage
+from assistant.models.faults import StreamBroken
+from assistant.models.prices import Price, Prices
+from assistant.ports import Ledger, Model
+from assistant.requests import Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+
+CHARS_PER_TOKEN = 4
+
+TokensOf = Callable[[Request, str], int]
+
+
+class Metered:
+    """A model whose every call is reserved and settled. `tokens_of(request, model)` estimates the whole prompt in
+    tokens as that model bills them. `StoreError` of the ledger is passed on: what cannot be metered is not called."""
+
+    def __init__(
+        self, model: Model, ledger: Ledger, prices: Prices, tokens_of: TokensOf, clock: Callable[[], datetime]
+    ) -> None:
+        self._model = model
+        self._ledger = ledger
+        self._prices = prices
+        self._tokens_of = tokens_of
+        self._clock = clock
+        self._said_unpriced = False
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def provider(self) -> str:
+        return self._model.provider
+
+    async def limits(self) -> Limits:
+        return await self._model.limits()
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        limits = await self._model.limits()
+        price = self._prices.of(self.name)
+        prompt = self._tokens_of(request, self.name)
+        output = min(request.max_output_tokens, limits.max_output)
+        worst = price.worst_case(prompt, output) if price else None
+        call = Call(purpose, self.provider, self.name, prompt, output, worst, session, turn)
+        if price is None and not self._said_unpriced:
+            self._said_unpriced = True
+            yield Notice(f"No price is known for {self.name}: its use is counted in tokens only.")
+        reservation = self._ledger.reserve(call, self._clock())
+        # Until something else is known, an attempt that is cut off has cost its prompt.
+        bill = Usage(input=prompt)
+        try:
+            async with aclosing(self._model.stream(request, purpose, session=session, turn=turn)) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text):
+                            bill = replace(bill, output=bill.output + -(-len(text) // CHARS_PER_TOKEN))
+                        case Reply():
+                            event = _priced(event, price, prompt)
+                            bill = event.usage
+                    yield event
+        except StreamBroken as error:
+            bill = error.usage if error.usage.prompt else replace(error.usage, input=prompt)
+            raise
+        except ModelError:
+            bill = Usage()
+            raise
+        finally:
+            self._ledger.settle(reservation, _with_cost(bill, price), self._clock())
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+def _priced(reply: Reply, price: Price | None, prompt: int) -> Reply:
+    """The reply with its cost; where the provider reported nothing, with our own estimate of the prompt."""
+    usage = replace(reply.usage, input=prompt, cache_read=0, cache_write=0) if reply.estimated else reply.usage
+    return replace(reply, usage=_with_cost(usage, price))
+
+
+def _with_cost(usage: Usage, price: Price | None) -> Usage:
+    return replace(usage, cost_usd=price.billed(usage) if price else None)

@@ -1,0 +1,224 @@
+"""The runtime: what came in becomes turns, what came of them goes out, and nothing falls between.
+
+One pass is `tick(now)`: every session that has accepted messages and no turn running gets one, side by side, one turn
+at a time each; then the outboxes are pumped. Everything durable is in the stores, so a runtime that is killed and
+built again goes on where it was (`start`). The only broad catch of the house is here, around one session's work: a
+bug in a turn ends that turn with a notice and is logged, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from assistant.delivery import Delivery
+from assistant.errors import StoreError
+from assistant.ports import Conversation
+from assistant.records import Accepted, InboxItem, Incoming, Turn, TurnEvent
+from assistant.turn import Outcome, Steering, Turns
+
+log = structlog.get_logger()
+
+_OUTCOMES_KEPT = 256
+
+
+class Runtime:
+    """Inbox -> turns -> outbox for all sessions of a home."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        turns: Turns,
+        delivery: Delivery,
+        volatile: Callable[[datetime], str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._conversation = conversation
+        self._turns = turns
+        self._delivery = delivery
+        self._volatile = volatile
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
+        self._blocked: dict[str, str] = {}
+        self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
+        self._stopping = False
+        self._last_tick: datetime | None = None
+
+    # ------------------------------------------------------------------------------------------------------- life cycle
+
+    async def start(self) -> None:
+        """Settle what an earlier process left behind, then open the bridges. Raises `StoreError`."""
+        found = self._conversation.reconcile(self._clock())
+        if found.adopted or found.torn or found.running:
+            log.info("settled", adopted=found.adopted, torn=list(found.torn), resumed=len(found.running))
+        for turn in found.running:
+            self._launch(turn)
+        await self._delivery.start(self.accept)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Tick whenever something happened, until `stop`."""
+        while not self._stopping:
+            await self._wake.wait()
+            self._wake.clear()
+            await self.tick(self._clock())
+
+    def wake(self) -> None:
+        """Something may be due: look again soon."""
+        self._wake.set()
+
+    async def stop(self, drain_seconds: float) -> None:
+        """No new turns; running ones get the drain time, then are marked aborted; then the bridges close."""
+        self._stopping = True
+        self._wake.set()
+        tasks = [task for _, task in self._running.values()]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=drain_seconds)
+            for session, (_, task) in list(self._running.items()):
+                if task in late:
+                    self._abort(session, "The assistant was shut down before this was answered; ask again.")
+            if late:
+                await asyncio.wait(late)
+        await self._delivery.stop()
+
+    # ------------------------------------------------------------------------------------------------------------- work
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
+        accepted = self._conversation.accept(incoming, self._clock())
+        self._wake.set()
+        return accepted
+
+    async def tick(self, now: datetime) -> None:
+        """One pass: start a turn in each session that waits, then see to the outboxes."""
+        self._last_tick = now
+        if not self._stopping:
+            self._unblock(now)
+            for session in self._conversation.waiting():
+                if session not in self._running and session not in self._blocked:
+                    self._begin(session, now)
+        self._delivery.wake()
+
+    async def idle(self) -> None:
+        """Wait until no turn runs and nobody waits for one."""
+        while self._running or (not self._stopping and set(self._conversation.waiting()) - set(self._blocked)):
+            if self._running:
+                await asyncio.wait([task for _, task in self._running.values()])
+            await self.tick(self._clock())
+
+    def _begin(self, session: str, now: datetime) -> None:
+        try:
+            item = self._conversation.inbox(session, limit=1)[0]
+            turn = self._conversation.begin_turn(item, self._volatile(now), now)
+        except StoreError as error:
+            self._block(session, error)
+        else:
+            self._launch(turn)
+
+    def _launch(self, turn: Turn) -> None:
+        steering = Steering(turn)
+        task = asyncio.create_task(self._work(steering), name=f"turn {turn.id}")
+        self._running[turn.session] = (steering, task)
+        message_ids = [item.message_id for item in turn.items]
+        self._delivery.show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
+
+    async def _work(self, steering: Steering) -> None:
+        turn = steering.turn
+        try:
+            self._remember(await self._turns.run(steering))
+        except StoreError as error:
+            self._block(turn.session, error)
+        except Exception as error:
+            log.exception("turn failed", turn=turn.id)
+            self._give_up(steering, error)
+        finally:
+            self._running.pop(turn.session, None)
+            self._delivery.wake()
+            self._wake.set()
+
+    def _give_up(self, steering: Steering, error: Exception) -> None:
+        try:
+            text = f"Something in the assistant failed ({type(error).__name__}: {error}). Your message is kept."
+            self._remember(self._turns.fail(steering, text))
+        except StoreError as store_error:
+            self._block(steering.turn.session, store_error)
+
+    def _remember(self, outcome: Outcome) -> None:
+        self._outcomes[outcome.turn] = outcome
+        while len(self._outcomes) > _OUTCOMES_KEPT:
+            self._outcomes.popitem(last=False)
+
+    # ----------------------------------------------------------------------------------- a home that cannot be written
+
+    def _block(self, session: str, error: StoreError) -> None:
+        """The session waits for the disk: its turn stays open and is taken up again at a later tick."""
+        log.error("home cannot be written", session=session, error=str(error))
+        self._blocked[session] = str(error)
+        self._delivery.show(TurnEvent("notice", session, "", {"text": str(error)}))
+
+    def _unblock(self, now: datetime) -> None:
+        if not self._blocked or self._running:
+            return
+        blocked, self._blocked = self._blocked, {}
+        try:
+            found = self._conversation.reconcile(now)
+        except StoreError as error:
+            self._blocked = {session: str(error) for session in blocked}
+            return
+        for turn in found.running:
+            self._launch(turn)
+
+    # ---------------------------------------------------------------------------------------------------------- control
+
+    def is_running(self, session: str) -> bool:
+        return session in self._running
+
+    async def stop_turn(self, session: str) -> bool:
+        """Abort the running turn of a session and wait until it has ended."""
+        running = self._running.get(session)
+        if running is None:
+            return False
+        self._abort(session, "Stopped.")
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([running[1]])
+        return True
+
+    def _abort(self, session: str, reason: str) -> None:
+        steering, task = self._running[session]
+        steering.abort = reason
+        task.cancel()
+
+    def result(self, item: InboxItem) -> dict[str, Any]:
+        """What became of an accepted message (see `ports.Control.result`)."""
+        outcome = self._outcomes.get(item.turn or "")
+        sent = self._delivery.bodies(item.turn) if item.turn else []
+        ended = item.state not in ("accepted", "running")
+        failed = ended and item.state != "answered"
+        text = outcome.text if outcome else (sent[0] if sent else "")
+        return {
+            "state": item.state,
+            "reply": text if item.state == "answered" else "",
+            "error": text if failed else "",
+            "exit_code": (outcome.exit_code if outcome else 1) if failed else 0,
+            "session": item.incoming.session,
+            "turn": item.turn,
+            "model": outcome.model if outcome else None,
+            "usage": asdict(outcome.usage) if outcome else None,
+            "pressure": round(outcome.pressure, 4) if outcome else None,
+        }
+
+    def status(self) -> Mapping[str, Any]:
+        return {
+            "last_tick": self._last_tick.isoformat() if self._last_tick else None,
+            "running_turns": len(self._running),
+            "waiting_sessions": len(self._conversation.waiting()),
+            "blocked": dict(self._blocked),
+        }

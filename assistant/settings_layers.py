@@ -1,0 +1,168 @@
+"""Reading the layers of the settings (files and environment), and telling what is wrong with them.
+
+Every problem of every layer is collected before anything is refused, each with the file or variable it stands in.
+What looks like a secret is never repeated in a problem.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from assistant.settings_sections import FIELDS, Values, allowed, is_text
+
+ENV_PREFIX = "ASSISTANT_"
+NOT_SHOWN = "a value that is not shown"
+_LONGEST_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One place where settings stand: `values` by dotted key ("model.name"), known keys only; `problems` tells, in
+    whole lines, what in it cannot be understood."""
+
+    origin: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def file_layer(path: Path, origin: str, *, required: bool = False) -> Layer:
+    """A TOML file of the home, or the shipped one. A file that does not exist is an empty layer unless required."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Layer(origin, problems=(f"{origin} is not UTF-8 text (byte {error.start}).",))
+    except OSError as error:
+        if not required and isinstance(error, FileNotFoundError):
+            return Layer(origin)
+        return Layer(origin, problems=(f"{origin} cannot be read: {error.strerror}.",))
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        end = f"at line {text.count(chr(10)) + 1}, the end of the file"
+        return Layer(origin, problems=(f"{origin} is not valid TOML: {error}.".replace("at end of document", end),))
+    return _known(origin, document)
+
+
+def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -> Iterator[Layer]:
+    """One layer for each variable that sets something: ASSISTANT_<SECTION>__<KEY>."""
+    for name in sorted(environ):
+        if name.startswith(ENV_PREFIX) and name not in reserved:
+            section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+            yield _known(
+                name, {section: {key: _from_text(f"{section}.{key}", environ[name])}} if key else {section: {}}
+            )
+
+
+def variable(key: str) -> str:
+    """The environment variable that sets a dotted key."""
+    return ENV_PREFIX + key.upper().replace(".", "__")
+
+
+def _known(origin: str, document: Mapping[str, Any]) -> Layer:
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for section, content in document.items():
+        if section in Values.model_fields and not isinstance(content, dict):
+            problems.append(f"{origin}: `{section}` is a section; its keys stand below a line [{section}].")
+        elif section not in Values.model_fields and not (isinstance(content, dict) and content):
+            problems.append(_unknown(origin, section))
+        else:
+            for key, value in content.items():
+                dotted = f"{section}.{key}"
+                if dotted in FIELDS:
+                    values[dotted] = value
+                else:
+                    problems.append(_unknown(origin, dotted))
+    return Layer(origin, values, tuple(problems))
+
+
+def _unknown(origin: str, name: str) -> str:
+    from_environment = origin.startswith(ENV_PREFIX)
+    place = origin if from_environment else f"{origin}: `{name}`"
+    nearest = _nearest(name, from_environment)
+    if nearest:
+        meant = variable(nearest) if from_environment else f"`{nearest}`"
+        return f"{place} is not a setting; did you mean {meant}?"
+    section = name.partition(".")[0]
+    known = ", ".join(key.partition(".")[2] for key in FIELDS if key.startswith(f"{section}."))
+    return f"{place} is not a setting; known " + (
+        f"in [{section}]: {known}." if known else f"sections: {', '.join(Values.model_fields)}."
+    )
+
+
+def _nearest(name: str, from_environment: bool) -> str | None:
+    """The known key that was most likely meant: the same word in another section, or a near spelling."""
+    if from_environment:
+        spellings = {key.replace(".", "_"): key for key in FIELDS}
+        near = difflib.get_close_matches(name.replace(".", "_"), spellings, n=1, cutoff=0.75)
+        return spellings[near[0]] if near else None
+    elsewhere = [key for key in FIELDS if key.partition(".")[2] == name.rpartition(".")[2]]
+    if len(elsewhere) == 1:
+        return elsewhere[0]
+    near = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.75)
+    return near[0] if near else None
+
+
+def _from_text(key: str, text: str) -> Any:
+    """Variables are text: read them as a TOML value where the setting is none ("16000", "0.5", '["offline"]')."""
+    spec = FIELDS.get(key)
+    if spec is None or is_text(spec):
+        return text
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return document["value"] if len(document) == 1 else text
+
+
+def explain(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
+    """One line for each setting that is refused: where it stands, what was found, what is allowed."""
+    lines: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        key = ".".join(str(part) for part in problem["loc"][:2])
+        spec = FIELDS.get(key)
+        if spec is None or problem["type"] == "missing":
+            lines[key] = f"default.toml: `{key}` has no value."
+        else:
+            found = NOT_SHOWN if spec.annotation is SecretStr else shown(problem["input"])
+            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {allowed(spec)}."
+    return list(lines.values())
+
+
+def shown(value: Any) -> str:
+    """A value as TOML would write it, without what looks like a secret, cut where it is long."""
+    if isinstance(value, SecretStr):
+        return "(set, not shown)" if value.get_secret_value() else '""'
+    text = _as_toml(value)
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _as_toml(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_as_toml(entry) for entry in value)}]"
+    if isinstance(value, dict):
+        return f"a table of {len(value)} keys"
+    return str(value)
+
+
+# A key pasted into the wrong setting, a password in an address, a token among its parameters.
+_SECRETS = (
+    (re.compile(r"\b(?:sk-|pk-|gsk_|xai-|AIza)[\w-]{8,}"), "***"),
+    (re.compile(r"(://)[^/@\s]+@"), r"\1***@"),
+    (re.compile(r"([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^&\s\"]+", re.IGNORECASE), r"\1***"),
+)

@@ -1,0 +1,181 @@
+"""The keys of the settings, a class per section: their types and ranges, and how a person is told what is allowed.
+
+No defaults stand here: they stand in `config/default.toml`, next to the words that explain them. A field's
+`description`, where it has one, says what is allowed better than its type and range would.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic.fields import FieldInfo
+
+PROVIDERS = ("anthropic", "openai", "offline")
+
+
+def _zone(value: str) -> str:
+    if value:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("unknown time zone") from None
+    return value
+
+
+def _address(value: str) -> str:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("no address")
+    return value
+
+
+def _chain(value: Any) -> Any:
+    """TOML's list as a tuple, each entry a known provider with an optional model."""
+    if not isinstance(value, list):
+        return value
+    for entry in value:
+        provider, colon, name = entry.partition(":") if isinstance(entry, str) else ("", "", "")
+        if provider not in PROVIDERS or (colon and not name):
+            raise ValueError("unknown provider")
+    return tuple(value)
+
+
+def _zero_or_useful(value: int) -> int:
+    if 0 < value < 2000:
+        raise ValueError("too small to talk in")
+    return value
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
+    )  # fmt: skip
+
+
+class HomeSettings(Section):
+    timezone: Annotated[str, AfterValidator(_zone), Field(description='an IANA time zone as in "Europe/Oslo", or ""')]
+
+
+class ModelSettings(Section):
+    provider: Literal["auto", "anthropic", "openai", "offline"]
+    name: str
+    base_url: Annotated[
+        str, AfterValidator(_address), Field(description='an address that starts with http:// or https://, or ""')
+    ]
+    api_key: SecretStr
+    fallback: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_chain),
+        Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
+    ]
+    max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
+    thinking: Literal["off", "adaptive"]
+    stall_seconds: Annotated[float, Field(ge=1, le=600)]
+    retries: Annotated[int, Field(ge=0, le=10)]
+    max_retry_wait_seconds: Annotated[float, Field(ge=0, le=600)]
+
+
+class ContextSettings(Section):
+    max_context_tokens: Annotated[
+        int,
+        AfterValidator(_zero_or_useful),
+        Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
+    ]
+    reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
+    emergency_threshold: Annotated[float, Field(ge=0.60, le=0.95)]
+    target: Annotated[float, Field(ge=0.10, le=0.50)]
+    preserve_messages: Annotated[int, Field(ge=1, le=1000)]
+    preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
+    max_request_bytes: Annotated[int, Field(ge=0)]
+    max_images: Annotated[int, Field(ge=0)]
+
+
+class ToolSettings(Section):
+    output_policy: Literal["tokens", "bytes", "none"]
+    output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
+    output_max_bytes: Annotated[int, Field(ge=400, le=10_000_000)]
+    output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
+    output_split: Annotated[float, Field(ge=0.0, le=1.0)]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+
+
+class TurnSettings(Section):
+    max_steps: Annotated[int, Field(ge=1, le=200)]
+    max_seconds: Annotated[float, Field(ge=5, le=86_400)]
+    on_message: Literal["wait", "steer"]
+    overflow_retries: Annotated[int, Field(ge=0, le=10)]
+
+
+class BudgetSettings(Section):
+    daily_usd: Annotated[float, Field(ge=0)]
+    monthly_usd: Annotated[float, Field(ge=0)]
+    daily_tokens: Annotated[int, Field(ge=0)]
+    monthly_tokens: Annotated[int, Field(ge=0)]
+
+
+class DaemonSettings(Section):
+    drain_seconds: Annotated[float, Field(ge=0, le=600)]
+    watch_seconds: Annotated[float, Field(ge=1, le=30)]
+
+
+class LogSettings(Section):
+    level: Literal["debug", "info", "warning", "error"]
+
+
+class Values(Section):
+    """All sections of the settings files."""
+
+    home: HomeSettings
+    model: ModelSettings
+    context: ContextSettings
+    tools: ToolSettings
+    turn: TurnSettings
+    budget: BudgetSettings
+    daemon: DaemonSettings
+    log: LogSettings
+
+
+def _fields_of(section: FieldInfo) -> dict[str, FieldInfo]:
+    kind = section.annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+
+
+FIELDS: dict[str, FieldInfo] = {
+    f"{section}.{key}": field
+    for section, outer in Values.model_fields.items()
+    for key, field in _fields_of(outer).items()
+}
+
+
+def is_text(field: FieldInfo) -> bool:
+    """Whether the setting holds text, which an environment variable gives without quotes."""
+    return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
+
+
+def allowed(field: FieldInfo) -> str:
+    """What the setting may be, in words: "a number from 0.10 to 0.50"."""
+    if field.description:
+        return field.description
+    if get_origin(field.annotation) is Literal:
+        *first, last = (f'"{choice}"' for choice in get_args(field.annotation))
+        return f"{', '.join(first)} or {last}"
+    if field.annotation not in (int, float):
+        return "text in quotes"
+    kind = "a whole number" if field.annotation is int else "a number"
+    low, high = bounds(field)
+    return f"{kind} from {low} to {high}" if high else f"{kind}, {low} or more"
+
+
+def bounds(field: FieldInfo) -> tuple[str, str]:
+    """The smallest and the largest allowed number as text; "" where there is no bound."""
+    low = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
+    high = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
+    share = isinstance(high, float) and high <= 1
+    return _number(low, share), _number(high, share)
+
+
+def _number(bound: Any, share: bool) -> str:
+    if bound is None:
+        return ""
+    return f"{bound:.2f}" if share else str(int(bound))

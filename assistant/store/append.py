@@ -1,0 +1,211 @@
+"""From a message to its place in log, index and view: the one way in which anything is said.
+
+What always holds (I1): the log has a record, fsynced, before the index, the view or a model does. Index and view
+follow in one transaction, which the caller may add to. Where that transaction fails, or a crash comes between, the log
+is ahead of the index; what lies between is adopted before the session is written again, as the unbroken call would
+have shown it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from assistant.messages import Message, RecordKind, Span, Trust
+from assistant.records import LogPlace, Record
+from assistant.store import checkpoints, index, session_rows
+from assistant.store.database import Database
+from assistant.store.line import header_hash, split
+from assistant.store.log import Head, MasterLog
+from assistant.store.session_rows import Session, Size
+from assistant.store.text import clean_message, stamp
+from assistant.store.view import Counted, Views
+
+AsViewed = Callable[[Message, LogPlace], Message]
+Count = Callable[[Message], int]
+
+_BATCH_RECORDS = 500
+_BATCH_BYTES = 1 << 24
+_SHOWN_OF_MANY = 200
+_MANY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who says something, where, in which turn; `refs` are the messages it speaks of."""
+
+    kind: RecordKind = "message"
+    bridge: str | None = None
+    sender: str | None = None
+    trust: Trust = "model"
+    turn: str | None = None
+    refs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record that has no place in the log yet, and what the view is to know of it besides."""
+
+    record: Record
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    adopted: int
+    torn: Path | None
+
+
+class Appender:
+    """Log, index and view of a home, written in that order. Also the home's allocator of message ids."""
+
+    def __init__(self, db: Database, log: MasterLog, views: Views, *, as_viewed: AsViewed, count: Count) -> None:
+        self._db = db
+        self._log = log
+        self._views = views
+        self._as_viewed = as_viewed
+        self._count = count
+        self._settled: set[str] = set()
+        self._last_id = index.largest_id(db)
+
+    def next_id(self) -> int:
+        """A message id that no message of this home has or had."""
+        self._last_id += 1
+        return self._last_id
+
+    def draft(self, session: Session, message: Message, origin: Origin, now: datetime) -> Draft:
+        """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
+        message = clean_message(message)
+        record = Record(
+            id=self.next_id() if message.id is None else message.id,
+            seq=0,
+            ts=message.ts or now,
+            session=session.key,
+            generation=session.generation,
+            scope=session.scope,
+            kind=origin.kind,
+            role=message.role,
+            content=message.content,
+            commit="",
+            prev="",
+            name=message.name,
+            tool_calls=message.tool_calls,
+            tool_call_id=message.tool_call_id,
+            media=message.media,
+            thinking=message.thinking,
+            bridge=origin.bridge,
+            sender=origin.sender,
+            trust=origin.trust,
+            model=message.model,
+            turn=origin.turn,
+            refs=origin.refs,
+        )
+        return Draft(record, message.metadata)
+
+    @contextmanager
+    def appending(self, session: Session, drafts: Sequence[Draft], now: datetime) -> Iterator[tuple[Message, ...]]:
+        """Log the drafts, then open the transaction that indexes and shows them; what the caller writes within joins
+        it. Yields the messages as the view has them."""
+        self.settle(session.key, now)
+        records = self._log.append([draft.record for draft in drafts]) if drafts else ()
+        try:
+            with self._db.write():
+                yield self._show(session, records, {draft.record.id: draft.metadata for draft in drafts})
+        except BaseException:
+            if records:
+                self._settled.discard(session.key)
+            raise
+
+    def viewed(self, record: Record, metadata: Mapping[str, Any] | None = None) -> Message | None:
+        """A record as the view shows it; None for kinds that have no row there."""
+        if record.kind in ("undo", "redaction"):
+            return None
+        message = record.message()
+        about = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
+        whole = replace(message, metadata={**message.metadata, **about, **(metadata or {})})
+        return self._as_viewed(whole, self._log.place(record.session, record.span))
+
+    def counted(self, message: Message) -> Counted:
+        return Counted(message, self._count(message))
+
+    # ----------------------------------------------------------------------------------------------------- settling
+
+    def settle(self, session: str, now: datetime, *, again: bool = False) -> Settled:
+        """Bring index and view up to the end of a session's log, reading only what the index lacks; once a process,
+        or after a failure, or when asked to look `again`. Raises `CorruptStore` when the log is the shorter one."""
+        if session in self._settled and not again:
+            return Settled(0, None)
+        last = index.last(self._db, session)
+        known = Head()
+        if last is not None:
+            opened, _, _ = split(self._log.line(session, Span(last.start, last.end)))
+            known = Head(last.end, last.seq, last.id, header_hash(opened))
+        torn = self._log.settle(session, known, now)
+        adopted = sum(self._adopt(batch, now) for batch in _batches(self._log.scan(session, known.end)))
+        self._settled.add(session)
+        return Settled(adopted, torn)
+
+    def _adopt(self, records: Sequence[Record], now: datetime) -> int:
+        """Index and show records that the log has and the index lacks."""
+        with self._db.write():
+            for generation in dict.fromkeys(record.generation for record in records):
+                of_it = [record for record in records if record.generation == generation]
+                first = of_it[0]
+                session_rows.begin(self._db, first.session, generation, first.scope, first.ts)
+                self._show(Session(first.session, generation, first.scope), of_it, {})
+            session = session_rows.require(self._db, records[0].session)
+            if len(records) == _BATCH_RECORDS:
+                checkpoints.cover(self._db, self._views, session, _MANY, _SHOWN_OF_MANY, "adopted", now)
+        self._last_id = max(self._last_id, *(record.id for record in records))
+        return len(records)
+
+    # ------------------------------------------------------------------------------------------------------ showing
+
+    def _show(
+        self, session: Session, records: Sequence[Record], metadata: Mapping[int, Mapping[str, Any]]
+    ) -> tuple[Message, ...]:
+        if not records:
+            return ()
+        viewed = [self.viewed(record, metadata.get(record.id)) for record in records]
+        rows = [None if message is None else self.counted(message) for message in viewed]
+        index.insert(self._db, records, [0 if row is None else row.tokens for row in rows])
+        self._views.append(session, [row for row in rows if row is not None])
+        for record in records:
+            if record.kind == "undo":
+                self._hide(session, record)
+            elif record.role == "tool" and record.turn is not None:
+                self._end_tool(record, metadata.get(record.id, {}))
+        return tuple(message for message in viewed if message is not None)
+
+    def _hide(self, session: Session, undo: Record) -> None:
+        """What an undo names leaves the view; it stays in log and index."""
+        for message_id in undo.refs:
+            self._db.execute(
+                "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
+                (undo.id, message_id, session.key),
+            )
+        session_rows.revise(self._db, session, Size() - self._views.remove(session, undo.refs))
+
+    def _end_tool(self, result: Record, metadata: Mapping[str, Any]) -> None:
+        state = "interrupted" if metadata.get("interrupted") else "done"
+        self._db.execute(
+            "UPDATE tool_runs SET state = ?, ended_at = ? WHERE turn = ? AND call_id = ? AND state = 'started'",
+            (state, stamp(result.ts), result.turn, result.tool_call_id),
+        )
+
+
+def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+    batch: list[Record] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += record.span.end - record.span.start
+        if len(batch) == _BATCH_RECORDS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,265 @@
+"""The conversation of a home: `ports.Conversation` over script.db and the master log.
+
+What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1), and each step is
+durable before the next. Every method either takes effect as a whole or raises and leaves what was; what a crash, or a
+full disk, leaves between log and database is settled by `reconcile`, or before the session is next written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.errors import CorruptStore, StaleView, StoreError
+from assistant.messages import Message, RecordKind, Role, Span, ToolCall, Trust
+from assistant.records import (
+    Accepted,
+    Checkpoint,
+    Compaction,
+    InboxItem,
+    Incoming,
+    LogPlace,
+    Outgoing,
+    Reconciled,
+    Record,
+    SessionInfo,
+    ToolRun,
+    Turn,
+    TurnState,
+    View,
+)
+from assistant.store import checkpoints, index, outbox, rows, session_rows, turns
+from assistant.store.append import Appender, AsViewed, Count, Draft, Origin
+from assistant.store.database import Database
+from assistant.store.inbox import Inbox, message_of
+from assistant.store.log import MasterLog
+from assistant.store.session_rows import Session, Size
+from assistant.store.text import clean, clean_message
+from assistant.store.view import Views
+
+_TRUST: Mapping[Role, Trust] = {"assistant": "model", "tool": "tool", "system": "system", "user": "owner"}
+
+
+class Conversation:
+    """Implements `ports.Conversation`.
+
+    `as_viewed(message, place)` says what a message becomes in the working context (long tool output is cut there,
+    with the reference); `count(message)` is its size in tokens. Both are pure."""
+
+    def __init__(self, db: Database, log: MasterLog, *, as_viewed: AsViewed, count: Count) -> None:
+        self._db = db
+        self._log = log
+        self._views = Views(db)
+        self._appender = Appender(db, log, self._views, as_viewed=as_viewed, count=count)
+        self._inbox = Inbox(db, self._appender.next_id)
+
+    def reconcile(self, now: datetime) -> Reconciled:
+        known = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
+        settled = [
+            self._appender.settle(session, now, again=True)
+            for session in sorted({*known, *self._log.sessions()})
+        ]  # fmt: skip
+        running = [rows.turn(row, self._inbox.of_turn(row["id"])) for row in turns.running(self._db)]
+        torn = tuple(str(one.torn) for one in settled if one.torn is not None)
+        return Reconciled(sum(one.adopted for one in settled), torn, tuple(running))
+
+    # -------------------------------------------------------------------------------------------------------- inbox
+
+    def accept(self, incoming: Incoming, now: datetime) -> Accepted:
+        return self._inbox.accept(incoming, now)
+
+    def waiting(self) -> list[str]:
+        return self._inbox.waiting()
+
+    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]:
+        return self._inbox.accepted(session, limit)
+
+    def inbox_item(self, inbox_id: int) -> InboxItem | None:
+        return self._inbox.item(inbox_id)
+
+    # -------------------------------------------------------------------------------------------------------- turns
+
+    def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
+        turn, volatile = turns.turn_id(item.message_id), clean(volatile)
+        session = session_rows.require(self._db, item.incoming.session)
+        begun = turns.find(self._db, turn)
+        if begun is not None:
+            return rows.turn(begun, self._inbox.of_turn(turn))
+        with self._appender.appending(session, self._unlogged(session, [item], turn, now), now):
+            turns.begin(self._db, turn, session, volatile, now)
+            items = self._inbox.take([item], turn)
+        return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
+
+    def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
+        session = _session(turn)
+        turns.require_running(self._db, turn)
+        with self._appender.appending(session, self._unlogged(session, [item], turn.id, now), now):
+            items = self._inbox.take([item], turn.id)
+        return replace(turn, items=(*turn.items, *items))
+
+    def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
+        session = _session(turn)
+        turns.require_running(self._db, turn)
+        drafts = [self._appender.draft(session, message, _origin(turn, message), now) for message in messages]
+        with self._appender.appending(session, drafts, now) as shown:
+            return shown
+
+    def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
+        with self._db.write() as db:
+            turns.start_tool(db, turn, call, now)
+
+    def tool_runs(self, turn: Turn) -> list[ToolRun]:
+        return turns.tool_runs(self._db, turn.id)
+
+    def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
+        found = self._db.rows(
+            "SELECT id, byte_start, byte_end FROM messages WHERE turn = ? AND session = ? AND kind = 'message'"
+            " AND hidden_by IS NULL ORDER BY seq",
+            (turn.id, turn.session),
+        )
+        shown = self._views.shown(_session(turn), [row["id"] for row in found])
+        for row in found:
+            if row["id"] not in shown:
+                record = self._log.read(turn.session, Span(row["byte_start"], row["byte_end"]))
+                again = self._appender.viewed(record)
+                if again is not None:
+                    shown[record.id] = again
+        return tuple(shown[row["id"]] for row in found)
+
+    def finish_turn(
+        self,
+        turn: Turn,
+        state: TurnState,
+        reply: Message | None,
+        outgoing: Sequence[Outgoing],
+        now: datetime,
+        *,
+        error: str = "",
+    ) -> Message | None:
+        session = _session(turn)
+        turns.require_running(self._db, turn)
+        new = [] if reply is None or reply.id is not None else [reply]
+        drafts = [self._appender.draft(session, message, _origin(turn, message), now) for message in new]
+        with self._appender.appending(session, drafts, now) as shown:
+            said = shown[0] if shown else reply
+            about = outbox.about(outgoing, None if said is None else said.id)
+            outbox.insert(self._db, about, turn.generation, turn.id, now)
+            ended = [row["id"] for row in self._db.rows("SELECT id FROM inbox WHERE turn = ?", (turn.id,))]
+            self._inbox.end(ended, "answered" if state == "answered" else "failed", now)
+            turns.end(self._db, turn, state, error, now)
+        return said
+
+    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[Outgoing], now: datetime) -> None:
+        """Items of several sessions are settled session by session, the outgoing ones with the last."""
+        by_session = dict.fromkeys(item.incoming.session for item in items)
+        for key in by_session:
+            session = session_rows.require(self._db, key)
+            of_it = [item for item in items if item.incoming.session == key]
+            with self._appender.appending(session, self._unlogged(session, of_it, None, now), now):
+                self._inbox.end([item.id for item in of_it], "superseded", now)
+                outbox.insert(
+                    self._db, [one for one in outgoing if one.session == key], session.generation, None, now
+                )  # fmt: skip
+
+    # ----------------------------------------------------------------------------------------------------- the view
+
+    def view(self, session: str) -> View:
+        return self._views.read(session)
+
+    def places(self, message_ids: Sequence[int]) -> dict[int, LogPlace]:
+        found = index.spans(self._db, message_ids)
+        return {one: self._log.place(session, span) for one, (session, span) in found.items()}
+
+    def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None:
+        with self._db.write() as db:
+            session_rows.report(
+                db, session_rows.require(db, session), prefix_rev, prompt_tokens, last_message_id
+            )  # fmt: skip
+
+    def shorten(self, session: str, prefix_rev: int, messages: Sequence[Message], now: datetime) -> View:
+        with self._db.write() as db:
+            of = session_rows.compare(db, session, prefix_rev)
+            change = Size()
+            for message in messages:
+                by = self._views.rewrite(of, self._appender.counted(clean_message(message)))
+                if by is None:
+                    raise StaleView
+                change += by
+            session_rows.revise(db, of, change)
+        return self.view(session)
+
+    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
+        prefix = [self._appender.counted(clean_message(message)) for message in compaction.prefix]
+        with self._db.write() as db:
+            session = session_rows.compare(db, compaction.session, compaction.prefix_rev)
+            return checkpoints.commit(db, self._views, session, compaction, prefix, now)
+
+    def checkpoints(self, session: str) -> list[Checkpoint]:
+        return checkpoints.listed(self._db, session)
+
+    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> Record:
+        of = session_rows.require(self._db, session)
+        for message_id in message_ids:
+            row = index.find(self._db, message_id)
+            if row is None or row["session"] != session or row["kind"] in ("undo", "redaction"):
+                raise StoreError(f"There is no message {message_id} in {session!r} to undo. Nothing was changed.")
+        return self._note(of, Message("system"), Origin("undo", None, by, "owner", None, tuple(message_ids)), now)
+
+    def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> Record:
+        of = session_rows.require(self._db, session)
+        return self._note(of, Message("system", content), Origin(kind, None, None, "system", None, tuple(refs)), now)
+
+    def sessions(self) -> list[SessionInfo]:
+        return session_rows.infos(self._db)
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def ingest(
+        self, session: str, scope: str, messages: Sequence[Message], now: datetime, *, keep: int | None = None
+    ) -> tuple[Message, ...]:
+        """Append messages in bulk (one fsync, one commit), as imports do. With `keep`, what is older than the last
+        `keep` rows of the view goes under a checkpoint that refers to the log, whenever twice as many stand there."""
+        with self._db.write() as db:
+            of = session_rows.ensure(db, session, scope, now)
+        drafts = [
+            self._appender.draft(of, message, Origin(trust=_trust(message)), now) for message in messages
+        ]  # fmt: skip
+        with self._appender.appending(of, drafts, now) as shown:
+            if keep is not None:
+                checkpoints.cover(self._db, self._views, of, 2 * keep, keep, "import", now)
+            return shown
+
+    def _note(self, session: Session, message: Message, origin: Origin, now: datetime) -> Record:
+        draft = self._appender.draft(session, message, origin, now)
+        with self._appender.appending(session, [draft], now):
+            row = index.find(self._db, draft.record.id)
+        if row is None:
+            raise CorruptStore
+        return self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+
+    def _unlogged(self, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime) -> list[Draft]:
+        """Drafts of those items that the log does not have yet."""
+        self._appender.settle(session.key, now)
+        return [
+            self._appender.draft(session, message_of(item), _user_origin(item, turn), now)
+            for item in items
+            if not index.has(self._db, item.message_id)
+        ]
+
+
+def _session(turn: Turn) -> Session:
+    return Session(turn.session, turn.generation, turn.scope)
+
+
+def _trust(message: Message) -> Trust:
+    return _TRUST[message.role]
+
+
+def _origin(turn: Turn, message: Message) -> Origin:
+    return Origin(trust=_trust(message), turn=turn.id)
+
+
+def _user_origin(item: InboxItem, turn: str | None) -> Origin:
+    incoming = item.incoming
+    return Origin("message", incoming.bridge, incoming.sender, incoming.trust, turn)

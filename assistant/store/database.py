@@ -1,0 +1,248 @@
+"""One SQLite database of the home: opened, migrated, written and read through here and nowhere else.
+
+What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
+nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
+`write()` returns (WAL with `synchronous=FULL`). Errors of SQLite leave as `StoreError` with a line for people; after
+one the connection goes on as soon as the cause is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+from sqlite_utils import Migrations
+
+from assistant.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.store.files import sync_directory, sync_file
+
+_BUSY_MILLISECONDS = 5000
+_STATEMENTS = 256
+_SETUP = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA fullfsync = ON",
+    "PRAGMA checkpoint_fullfsync = ON",
+    "PRAGMA journal_size_limit = 16777216",
+)
+_EACH = (
+    f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16384",
+)
+
+Values = Sequence[Any]
+
+
+def prepare_home(home: Path) -> None:
+    """Make the home directory, or close it to others (0700). Raises `HomeError`."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_mode & 0o077:
+            home.chmod(0o700)
+    except OSError as error:
+        raise HomeError(f"The home {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+
+
+class Database:
+    """An open database. One thread at a time may use it; a reader beside the daemon opens its own (`reader`)."""
+
+    def __init__(self, path: Path, utils: sqlite_utils.Database) -> None:
+        self.path = path
+        self.utils = utils
+        self._connection: sqlite3.Connection = utils.conn
+        self._writing = threading.Lock()
+        self._after: list[Callable[[], None]] = []
+
+    @classmethod
+    def open(cls, path: Path, migrations: Migrations, now: datetime) -> Database:
+        """Open for reading and writing, created and migrated as needed, a backup made before a migration.
+
+        Raises `HomeError`, `NewerSchema`, `StoreError`."""
+        prepare_home(path.parent)
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise HomeError(f"{path} cannot be opened: {error.strerror}. Nothing was changed.") from error
+        with _translated(path):
+            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH)))
+        try:
+            database._migrate(migrations, now)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def reader(cls, path: Path) -> Database:
+        """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
+        with _translated(path):
+            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=_EACH))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ---------------------------------------------------------------------------------------------------- reading
+
+    def rows(self, sql: str, values: Values = ()) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise _explained(self.path, error) from error
+
+    def row(self, sql: str, values: Values = ()) -> sqlite3.Row | None:
+        """The first row of a query, or None."""
+        try:
+            found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+            return found
+        except sqlite3.Error as error:
+            raise _explained(self.path, error) from error
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[sqlite3.Row]:
+        """The rows of a query one by one, for those that do not fit in memory."""
+        with _translated(self.path):
+            yield from self._connection.execute(sql, values)
+
+    # ---------------------------------------------------------------------------------------------------- writing
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`."""
+        if not self._writing.acquire(blocking=False):
+            raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
+        try:
+            self._after = []
+            with _translated(self.path):
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+            after = self._after
+        finally:
+            self._writing.release()
+        for act in after:
+            act()
+
+    def execute(self, sql: str, values: Values = ()) -> int:
+        """Run one writing statement inside `write()`; the number of rows it changed."""
+        self._must_write()
+        return self._connection.execute(sql, values).rowcount
+
+    def insert(self, sql: str, values: Values = ()) -> int:
+        """Run one INSERT inside `write()`; the new row's id."""
+        self._must_write()
+        return self._connection.execute(sql, values).lastrowid or 0
+
+    def execute_many(self, sql: str, values: Sequence[Values]) -> None:
+        self._must_write()
+        self._connection.executemany(sql, values)
+
+    def after_commit(self, act: Callable[[], None]) -> None:
+        """Have `act` called once this transaction is committed; forgotten if it is rolled back."""
+        self._must_write()
+        self._after.append(act)
+
+    def _must_write(self) -> None:
+        if not self._connection.in_transaction:
+            raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
+
+    # -------------------------------------------------------------------------------------------------- migrating
+
+    def _migrate(self, migrations: Migrations, now: datetime) -> None:
+        with _translated(self.path):
+            applied = {migration.name for migration in migrations.applied(self.utils)}
+            pending = [migration.name for migration in migrations.pending(self.utils)]
+        known = {migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))}
+        unknown = sorted(applied - known)
+        if unknown:
+            raise NewerSchema(
+                f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
+                f"install that version, or restore a backup from {self.path.parent / 'backups'}."
+            )
+        if applied and pending:
+            self.backup(now, f"before-{pending[0]}")
+        if pending:
+            with self.write():
+                migrations.apply(self.utils)
+
+    def backup(self, now: datetime, reason: str) -> Path:
+        """A consistent copy in `<home>/backups`, durable on return. Raises `StoreError`."""
+        folder = self.path.parent / "backups"
+        target = folder / f"{self.path.stem}-{now:%Y%m%dT%H%M%SZ}-{reason}.db"
+        partial = target.with_suffix(".partial")
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            partial.unlink(missing_ok=True)
+            os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with _translated(partial):
+                copy = sqlite3.connect(partial)
+                try:
+                    self._connection.backup(copy)
+                finally:
+                    copy.close()
+            sync_file(partial)
+            partial.replace(target)
+            sync_directory(folder)
+        except OSError as error:
+            raise StoreError(f"No backup could be made in {folder}: {error.strerror}. Nothing was changed.") from error
+        return target
+
+
+def _connect(target: str, *, uri: bool, setup: Sequence[str]) -> sqlite_utils.Database:
+    connection = sqlite3.connect(
+        target,
+        uri=uri,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_STATEMENTS,
+    )
+    try:
+        connection.row_factory = sqlite3.Row
+        for pragma in setup:
+            connection.execute(pragma)
+        return sqlite_utils.Database(connection, execute_plugins=False)
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explained(path, error) from error
+
+
+_KEPT = "What was accepted before is kept"
+_FAMILIES = {
+    sqlite3.SQLITE_FULL: f"The disk is full. {_KEPT}; make room, then try again.",
+    sqlite3.SQLITE_IOERR: f"The disk reported an error. {_KEPT}; check the disk and its space, then try again.",
+    sqlite3.SQLITE_READONLY: f"It cannot be written. {_KEPT}; make the home writable, then try again.",
+    sqlite3.SQLITE_CANTOPEN: f"It cannot be opened. {_KEPT}; check that the home exists and is yours.",
+    sqlite3.SQLITE_BUSY: f"Another process has locked it. {_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_LOCKED: f"Another process has locked it. {_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_TOOBIG: f"A text is too long for it. {_KEPT}; send it in parts.",
+}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT}
+
+
+def _explained(path: Path, error: sqlite3.Error) -> StoreError:
+    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if family in _CORRUPT:
+        return CorruptStore(f"{path}: {error}. Nothing was changed; run `assistant verify`.")
+    text = _FAMILIES.get(family, f"{error}. {_KEPT}; run `assistant verify`.")
+    return StoreError(f"{path} was not written. {text}" if family in _FAMILIES else f"{path}: {text}")

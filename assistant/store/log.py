@@ -1,0 +1,252 @@
+"""The master log: append-only JSONL, one file a session, durable on return.
+
+What always holds: offsets never move. A batch is one write and one fsync; it stands in the file whole, or the file is
+cut back to where it was before (nothing of it had been fsynced or told to anyone). After any failure the file is
+closed and its end read again before the next append, since a failed fsync may have dropped what it was asked to keep.
+A torn last line (power cut) is copied aside, never guessed at. In memory there is only the head of each open log: its
+end, last seq and last header hash.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from assistant.errors import CorruptStore, StoreError
+from assistant.messages import Span
+from assistant.records import Record
+from assistant.store.files import make_directory, sync, sync_directory, write_all
+from assistant.store.line import GENESIS, commitment, decode, encode, header_hash, split
+from assistant.store.log_files import LogFiles, last_line
+
+_SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a log: its length in bytes, its last record's seq, id and header hash."""
+
+    end: int = 0
+    seq: int = 0
+    id: int = 0
+    hash: str = GENESIS
+
+
+@dataclass(slots=True)
+class _Open:
+    descriptor: int
+    head: Head
+
+
+class MasterLog(LogFiles):
+    """The logs of a home, to append to. One process at a time (the home's lock)."""
+
+    def __init__(self, home: Path, *, max_open: int = 32) -> None:
+        super().__init__(home, max_open=max_open)
+        self._writing: OrderedDict[str, _Open] = OrderedDict()
+        self._kept: dict[str, int] = {}
+
+    def append(self, records: Sequence[Record]) -> tuple[Record, ...]:
+        """Write records of one session, durably; returns them with seq, hashes, salt and span. Raises `StoreError`
+        with nothing written."""
+        session = records[0].session
+        log = self._opened(session, records[0].ts)
+        placed, lines, head = _chained(records, log.head)
+        self._write(session, log, b"".join(lines))
+        log.head = head
+        self._kept[session] = head.end
+        return placed
+
+    def head(self, session: str, now: datetime) -> Head:
+        """The head of a session's log. Opens it, so that a torn last line is set aside."""
+        return self._opened(session, now).head if self.size(session) else Head()
+
+    def settle(self, session: str, indexed: Head, now: datetime) -> Path | None:
+        """Check every record after `indexed` and set aside what is torn; the file it went to, or None.
+
+        Raises `CorruptStore` when the log is shorter than `indexed`."""
+        self._forget(session)
+        size = self.size(session)
+        if size < indexed.end:
+            raise CorruptStore(
+                f"{self.path(session)} ends at byte {size}, but {indexed.end} bytes were written. "
+                "Nothing was changed; run `assistant verify`."
+            )
+        self._kept[session] = indexed.end
+        head = indexed
+        for offset, line in self.lines(session, indexed.end):
+            following = _follows(line, offset, head)
+            if following is None:
+                break
+            head = following
+        torn = self._set_aside(session, head.end, size, now) if head.end < size else None
+        self._kept[session] = head.end
+        if size:
+            try:
+                self._hold(session, _Open(self._descriptor_to_write(session), head))
+            except OSError as error:
+                self._fail(session, error)
+        return torn
+
+    def close(self) -> None:
+        super().close()
+        while self._writing:
+            os.close(self._writing.popitem()[1].descriptor)
+
+    # ------------------------------------------------------------------------------------------------------ opening
+
+    def _opened(self, session: str, now: datetime) -> _Open:
+        log = self._writing.get(session)
+        if log is None:
+            try:
+                log = self._hold(session, self._open(session, now))
+            except OSError as error:
+                self._fail(session, error)
+        self._writing.move_to_end(session)
+        return log
+
+    def _hold(self, session: str, log: _Open) -> _Open:
+        self._writing[session] = log
+        while len(self._writing) > self._max_open:
+            os.close(self._writing.popitem(last=False)[1].descriptor)
+        return log
+
+    def _open(self, session: str, now: datetime) -> _Open:
+        """Open a log (made if it is new) and find its head from its last line."""
+        descriptor = self._descriptor_to_write(session)
+        try:
+            size = os.fstat(descriptor).st_size
+            start, line = last_line(descriptor, size)
+            head = _head_of(line, start)
+            if head is None:
+                self._set_aside(session, start, size, now)
+                start, line = last_line(descriptor, start)
+                head = _head_of(line, start)
+            if head is None:
+                raise CorruptStore(f"{self.path(session)}: no record at byte {start}. Run `assistant verify`.")
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return _Open(descriptor, head)
+
+    def _descriptor_to_write(self, session: str) -> int:
+        path = self.path(session)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        if path.exists():
+            return os.open(path, flags)
+        make_directory(path.parent)
+        descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+        sync(descriptor)
+        sync_directory(path.parent)
+        return descriptor
+
+    def _forget(self, session: str) -> None:
+        log = self._writing.pop(session, None)
+        if log is not None:
+            os.close(log.descriptor)
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def _write(self, session: str, log: _Open, data: bytes) -> None:
+        state = os.fstat(log.descriptor)
+        if state.st_nlink == 0 or state.st_size != log.head.end:
+            self._forget(session)
+            raise StoreError(
+                f"{self.path(session)} was removed or changed by another program. Nothing was written; "
+                "put it back, then run `assistant verify`."
+            )
+        try:
+            write_all(log.descriptor, data)
+            sync(log.descriptor)
+        except OSError as error:
+            self._take_back(log)
+            self._forget(session)
+            self._fail(session, error)
+
+    def _take_back(self, log: _Open) -> None:
+        try:
+            os.ftruncate(log.descriptor, log.head.end)
+            sync(log.descriptor)
+        except OSError:
+            # What is left over has no place in the index; it is looked at again when the log is next opened.
+            return
+
+    def _fail(self, session: str, error: OSError) -> NoReturn:
+        raise StoreError(
+            f"{self.path(session)} was not written: {error.strerror}. What was accepted before is kept; "
+            "make room or mend the disk, then try again."
+        ) from error
+
+    def _set_aside(self, session: str, start: int, end: int, now: datetime) -> Path:
+        """Copy the bytes from `start` on to a file of their own, durably, then cut them off."""
+        path = self.path(session)
+        if start < self._kept.get(session, 0):
+            raise CorruptStore(f"{path}: no record at byte {start}. Nothing was changed; run `assistant verify`.")
+        target = path.with_name(f"{path.name}.torn-{now:%Y%m%dT%H%M%S.%fZ}")
+        try:
+            source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                self._copy(source, start, end, target)
+                os.ftruncate(source, start)
+                sync(source)
+            finally:
+                os.close(source)
+        except OSError as error:
+            raise StoreError(
+                f"{path} has a torn end that could not be set aside: {error.strerror}. Nothing was changed; "
+                "make room or mend the disk, then start again."
+            ) from error
+        return target
+
+    @staticmethod
+    def _copy(source: int, start: int, end: int, target: Path) -> None:
+        copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            while start < end and (block := os.pread(source, 1 << 20, start)):
+                write_all(copy, block)
+                start += len(block)
+            sync(copy)
+        finally:
+            os.close(copy)
+        sync_directory(target.parent)
+
+
+def _chained(records: Sequence[Record], head: Head) -> tuple[tuple[Record, ...], list[bytes], Head]:
+    placed, lines = [], []
+    for record in records:
+        numbered = replace(record, seq=head.seq + 1)
+        whole, line, hashed = encode(numbered, head.hash, secrets.token_hex(_SALT_BYTES))
+        span = Span(head.end, head.end + len(line))
+        placed.append(replace(whole, span=span))
+        lines.append(line)
+        head = Head(span.end, numbered.seq, record.id, hashed)
+    return tuple(placed), lines, head
+
+
+def _head_of(line: bytes, start: int) -> Head | None:
+    """The head after a log's last line; None if the line is no whole record."""
+    if not line:
+        return Head()
+    try:
+        opened, _, _ = split(line)
+        record = decode(line, start)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Head(record.span.end, record.seq, record.id, header_hash(opened))
+
+
+def _follows(line: bytes, offset: int, head: Head) -> Head | None:
+    """The head after `line`, if it is a whole record that continues the chain at `head`; else None."""
+    try:
+        opened, salt, body = split(line)
+        record = decode(line, offset)
+        whole = record.prev == head.hash and record.seq == head.seq + 1 and record.commit == commitment(salt, body)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Head(record.span.end, record.seq, record.id, header_hash(opened)) if whole else None

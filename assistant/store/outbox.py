@@ -1,0 +1,89 @@
+"""Replies and notices on their way out: one key, one body, for ever (I8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.errors import StoreError
+from assistant.records import OutboxItem, OutboxState, Outgoing
+from assistant.store import session_rows
+from assistant.store.database import Database
+from assistant.store.rows import outbox_item
+from assistant.store.text import clean, stamp
+
+_INSERT = (
+    "INSERT INTO outbox (key, session, generation, scope, bridge, target, kind, body, message_id, inbox_id, turn,"
+    " state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)"
+    " ON CONFLICT (key) DO NOTHING"
+)
+
+
+class Outbox:
+    """Implements `ports.Outbox`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def push(self, outgoing: Outgoing, now: datetime) -> OutboxItem:
+        session = session_rows.current(self._db, outgoing.session)
+        with self._db.write() as db:
+            insert(db, [outgoing], 1 if session is None else session.generation, None, now)
+        row = self._db.row("SELECT * FROM outbox WHERE key = ?", (outgoing.key,))
+        if row is None:
+            raise StoreError(f"{outgoing.key!r} was not stored. Try again.")
+        return outbox_item(row)
+
+    def pending(self, bridge: str, *, limit: int = 100) -> list[OutboxItem]:
+        return self._items(
+            "bridge = ? AND state IN ('pending', 'sending') ORDER BY id LIMIT ?", (bridge, limit)
+        )  # fmt: skip
+
+    def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
+        """Each time an item goes to `sending` counts as an attempt."""
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET state = ?, attempts = attempts + ?, error = ?, updated_at = ? WHERE id = ?",
+                (state, int(state == "sending"), clean(error), stamp(now), item_id),
+            )
+
+    def counts(self) -> dict[OutboxState, int]:
+        """Items by state; states without items are left out."""
+        counts: dict[OutboxState, int] = {
+            row["state"]: row["items"]
+            for row in self._db.rows("SELECT state, count(*) AS items FROM outbox WHERE state <> 'sent' GROUP BY state")
+        }
+        row = self._db.row("SELECT count(*) FROM outbox")
+        sent = (row[0] if row is not None else 0) - sum(counts.values())
+        return {**counts, "sent": sent} if sent else counts
+
+    def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
+        """The newest items of a session, oldest first."""
+        return self._items("session = ? ORDER BY id DESC LIMIT ?", (session, limit))[::-1]
+
+    def by_turn(self, turn: str) -> list[OutboxItem]:
+        return self._items("turn = ? ORDER BY id", (turn,))
+
+    def _items(self, where: str, values: Sequence[str | int]) -> list[OutboxItem]:
+        return [outbox_item(row) for row in self._db.rows(f"SELECT * FROM outbox WHERE {where}", values)]
+
+
+def insert(db: Database, outgoing: Sequence[Outgoing], generation: int, turn: str | None, now: datetime) -> None:
+    """Inside a transaction: store what is to be sent; a key that exists keeps its first body."""
+    at = stamp(now)
+    db.execute_many(
+        _INSERT,
+        [
+            (
+                one.key, one.session, generation, one.scope, one.bridge, one.target, one.kind, clean(one.body),
+                one.message_id, one.inbox_id, turn, at, at,
+            )
+            for one in outgoing
+        ],
+    )  # fmt: skip
+
+
+def about(outgoing: Sequence[Outgoing], message_id: int | None) -> list[Outgoing]:
+    """`outgoing`, each without a message id given this one."""
+    return [one if one.message_id is not None else replace(one, message_id=message_id) for one in outgoing]

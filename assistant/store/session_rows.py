@@ -1,0 +1,145 @@
+"""The sessions of a home and the running totals of their views, one row a generation.
+
+What always holds: a turn changes totals by what it adds or takes away; nothing counts a view again. `prefix_rev` goes
+up with every change to what stands before the tail, and with nothing else, so that a plan made on one revision can be
+committed by compare-and-swap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.errors import StaleView, StoreError
+from assistant.records import SessionInfo
+from assistant.store.database import Database
+from assistant.store.text import moment, stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The current generation of a session."""
+
+    key: str
+    generation: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What rows of a view add up to."""
+
+    messages: int = 0
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+
+    def __add__(self, other: Size) -> Size:
+        return Size(
+            self.messages + other.messages,
+            self.tokens + other.tokens,
+            self.bytes + other.bytes,
+            self.images + other.images,
+        )
+
+    def __sub__(self, other: Size) -> Size:
+        return self + Size(-other.messages, -other.tokens, -other.bytes, -other.images)
+
+
+def current_row(db: Database, key: str) -> Row | None:
+    return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
+
+
+def current(db: Database, key: str) -> Session | None:
+    row = current_row(db, key)
+    return None if row is None else Session(row["key"], row["generation"], row["scope"])
+
+
+def require(db: Database, key: str) -> Session:
+    """Raises `StoreError` where there is no such session."""
+    session = current(db, key)
+    if session is None:
+        raise StoreError(f"There is no session {key!r}. Nothing was changed; `assistant sessions` lists them.")
+    return session
+
+
+def ensure(db: Database, key: str, scope: str, now: datetime) -> Session:
+    """The current generation of a session, begun (inside a transaction) where there is none.
+
+    Raises `StoreError` where the session belongs to another scope."""
+    session = current(db, key)
+    if session is None:
+        begin(db, key, 1, scope, now)
+        return Session(key, 1, scope)
+    if session.scope != scope:
+        raise StoreError(f"Session {key!r} is not of scope {scope!r}. Nothing was changed.")
+    return session
+
+
+def begin(db: Database, key: str, generation: int, scope: str, now: datetime) -> None:
+    db.execute(
+        "INSERT OR IGNORE INTO sessions (key, generation, scope, started_at) VALUES (?, ?, ?, ?)",
+        (key, generation, scope, stamp(now)),
+    )
+
+
+def grow(db: Database, session: Session, by: Size) -> None:
+    """Add to the running totals; `prefix_rev` stays."""
+    db.execute(
+        "UPDATE sessions SET view_messages = view_messages + ?, view_tokens = view_tokens + ?,"
+        " view_bytes = view_bytes + ?, view_images = view_images + ? WHERE key = ? AND generation = ?",
+        (by.messages, by.tokens, by.bytes, by.images, session.key, session.generation),
+    )
+
+
+def revise(db: Database, session: Session, by: Size) -> None:
+    """Add to the running totals after a change of the prefix: `prefix_rev` goes up by one."""
+    grow(db, session, by)
+    db.execute(
+        "UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
+        (session.key, session.generation),
+    )
+
+
+def compare(db: Database, key: str, prefix_rev: int) -> Session:
+    """The session, if its view is still at `prefix_rev`. Raises `StaleView`."""
+    row = current_row(db, key)
+    if row is None or row["prefix_rev"] != prefix_rev:
+        raise StaleView
+    return Session(row["key"], row["generation"], row["scope"])
+
+
+def report(db: Database, session: Session, prefix_rev: int, tokens: int, message_id: int) -> None:
+    db.execute(
+        "UPDATE sessions SET reported_rev = ?, reported_tokens = ?, reported_message_id = ?"
+        " WHERE key = ? AND generation = ?",
+        (prefix_rev, tokens, message_id, session.key, session.generation),
+    )
+
+
+def infos(db: Database) -> list[SessionInfo]:
+    """The current generation of every session, the latest spoken in first. `messages` counts log records."""
+    rows = db.rows(
+        "SELECT s.*, m.ts AS last_at, coalesce(m.seq, 0) AS seq,"
+        " (SELECT count(*) FROM checkpoints c WHERE c.session_id = s.key) AS checkpoints"
+        " FROM sessions s LEFT JOIN messages m ON m.session = s.key"
+        " AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)"
+        " WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
+        " ORDER BY m.ts DESC, s.key"
+    )
+    return [
+        SessionInfo(
+            key=row["key"],
+            generation=row["generation"],
+            scope=row["scope"],
+            started_at=moment(row["started_at"]),
+            last_at=moment(row["last_at"]) if row["last_at"] else None,
+            messages=row["seq"],
+            view_messages=row["view_messages"],
+            view_tokens=row["view_tokens"],
+            prefix_rev=row["prefix_rev"],
+            checkpoints=row["checkpoints"],
+        )
+        for row in rows
+    ]

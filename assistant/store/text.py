@@ -1,0 +1,79 @@
+"""Text and times as they are stored: UTF-8 that every reader accepts, UTC times of one width.
+
+Half a surrogate pair (broken input, cut emoji) has no UTF-8 form: it becomes U+FFFD before anything is hashed or
+written. A NUL is kept; JSON escapes it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from assistant.messages import Message, call_from_json, call_to_json, media_from_json, media_to_json
+
+
+def stamp(moment: datetime) -> str:
+    """A time as stored: `2026-11-20T10:00:00.000000Z`, always this wide, so that times sort as text."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def moment(stored: str) -> datetime:
+    return datetime.fromisoformat(stored)
+
+
+def clean(text: str) -> str:
+    """`text` with halves of surrogate pairs joined, or replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def plain(value: Any) -> Any:
+    """`value` (JSON-like) with every text clean, and numbers that JSON lacks (NaN, infinity) as text."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON, characters as they are, keys in their order; always encodable as UTF-8."""
+    try:
+        text = _compact(value)
+        text.encode()
+    except ValueError:
+        return _compact(plain(value))
+    return text
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def clean_message(message: Message) -> Message:
+    """The same message with all its words clean; the message itself where they are."""
+    rest = [message.name, [call_to_json(call) for call in message.tool_calls], list(message.thinking)]
+    try:
+        message.content.encode()
+        _compact([*rest, [media_to_json(media) for media in message.media]]).encode()
+    except ValueError:
+        return replace(
+            message,
+            content=clean(message.content),
+            name=plain(message.name),
+            tool_calls=tuple(call_from_json(plain(call_to_json(call))) for call in message.tool_calls),
+            media=tuple(media_from_json(plain(media_to_json(media))) for media in message.media),
+            thinking=tuple(plain(block) for block in message.thinking),
+        )
+    return message

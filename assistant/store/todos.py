@@ -1,0 +1,91 @@
+"""The to-do lists, one a scope. A change carries a key and is applied once, however often it is called: what the first
+call answered is kept with the key, in the same transaction, and answered again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.errors import ToolError
+from assistant.records import Todo
+from assistant.store.database import Database
+from assistant.store.text import clean, dumps, moment, stamp
+
+
+class Todos:
+    """Implements `ports.Todos` over character.db. What is removed stays as a row, out of sight."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def all(self, scope: str, *, include_done: bool = False) -> list[Todo]:
+        states = "('open', 'done')" if include_done else "('open')"
+        rows = self._db.rows(f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,))
+        return [_todo(row) for row in rows]
+
+    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[Todo]:
+        def insert() -> list[int]:
+            return [
+                self._db.insert(
+                    "INSERT INTO todos (scope, text, state, created_at) VALUES (?, ?, 'open', ?)",
+                    (scope, clean(text), stamp(now)),
+                )
+                for text in texts
+            ]
+
+        return self._once(scope, key, now, insert)
+
+    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+        return self._once(scope, key, now, lambda: self._move(scope, ids, "done", now))
+
+    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+        return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
+
+    def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
+        known = {todo.id for todo in self.all(scope, include_done=True)}
+        missing = [str(one) for one in ids if one not in known]
+        if missing:
+            raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")
+        for one in ids:
+            self._db.execute(
+                "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
+                (state, stamp(now), one, scope),
+            )
+        return list(ids)
+
+    def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[Todo]:
+        with self._db.write() as db:
+            known = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
+            if known is not None:
+                return [_kept(raw) for raw in json.loads(known["result"])]
+            changed = [self._get(one) for one in change()]
+            db.execute(
+                "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
+                (scope, key, dumps([_raw(todo) for todo in changed]), stamp(now)),
+            )
+        return changed
+
+    def _get(self, todo_id: int) -> Todo:
+        return _todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])
+
+
+def _todo(row: Row) -> Todo:
+    done_at = moment(row["done_at"]) if row["done_at"] else None
+    return Todo(row["id"], row["text"], row["state"] != "open", moment(row["created_at"]), done_at)
+
+
+def _raw(todo: Todo) -> dict[str, object]:
+    return {
+        **asdict(todo),
+        "created_at": stamp(todo.created_at),
+        "done_at": stamp(todo.done_at) if todo.done_at else None,
+    }
+
+
+def _kept(raw: dict[str, str]) -> Todo:
+    done_at = moment(raw["done_at"]) if raw["done_at"] else None
+    return Todo(int(raw["id"]), raw["text"], bool(raw["done"]), moment(raw["created_at"]), done_at)

@@ -1,0 +1,157 @@
+"""Writes docs/reference/ from the program itself: commands, settings, schema, exit codes.
+
+`make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
+write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import click
+from sqlite_utils import Database, Migrations
+
+from assistant.cli.aihistory import aihistory
+from assistant.cli.main import assistant
+from assistant.errors import AssistantError
+from assistant.settings import VARIABLES, Home, describe, load
+from assistant.store.character_schema import character
+from assistant.store.script_schema import script
+
+REFERENCE = Path(__file__).parent / "reference"
+WIDTH = 100
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with `--check` only compare them. Returns the exit code."""
+    stale = []
+    for name, page in PAGES.items():
+        path, text = REFERENCE / name, page().rstrip() + "\n"
+        if "--check" not in arguments:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+    if stale:
+        print(
+            f"docs/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.", file=sys.stderr
+        )
+    return 1 if stale else 0
+
+
+def _page(title: str, source: str, *lines: str) -> str:
+    return "\n".join([f"# {title}", "", f"Made by `make docs` from {source}. Do not edit.", "", *lines])
+
+
+def commands() -> str:
+    lines = []
+    for root in (assistant, aihistory):
+        context = click.Context(root, info_name=root.name, terminal_width=WIDTH, max_content_width=WIDTH)
+        for place in _tree(context):
+            lines += [f"## {place.command_path}", "", "```text", place.get_help(), "```", ""]
+    return _page("Commands", "the `--help` of every command", *lines)
+
+
+def _tree(context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            child = context.command.get_command(context, name)
+            if child is not None and not child.hidden:
+                yield from _tree(click.Context(child, parent=context, info_name=name, max_content_width=WIDTH))
+
+
+def settings() -> str:
+    lines = [_SETTINGS_HEAD, ""]
+    section = ""
+    for row in describe(load(Home(Path("no-home")), {})):
+        head, _, key = row.key.partition(".")
+        if key and head != section:
+            section = head
+            lines += [f"## [{section}]", ""]
+        if key:
+            lines += [f"### {row.key}", "", *textwrap.wrap(row.about, WIDTH, break_on_hyphens=False), "", f"- Default: `{row.value}`"]
+            lines += [f"- Allowed: {row.allowed}", f"- Environment: `{row.variable}`", ""]
+    lines += ["## Other variables", "", "| Variable | What for |", "|---|---|"]
+    lines += [f"| `{name}` | {about} |" for name, about in VARIABLES.items()]
+    return _page("Settings", "`config/default.toml` and the classes that check it", *lines)
+
+
+_SETTINGS_HEAD = """\
+Put what you want to change into `config.toml` of the home, or into the environment. The environment wins over
+`config.toml`, `config.toml` over the defaults. `assistant config show` tells what is in force and where each value
+came from, `assistant config check` only whether all of it is valid. An unknown key, a wrong type or a value out of
+range is refused at start. Variables hold text as it is; numbers and lists as TOML writes them."""
+
+
+def schema() -> str:
+    lines = [_SCHEMA_HEAD, ""]
+    for name, migrations in (("script.db", script), ("character.db", character)):
+        lines += [f"## {name}", ""]
+        for table, statements in _tables(migrations).items():
+            lines += [f"### {table}", "", "```sql", *statements, "```", ""]
+    return _page("Schema", "the migrations of the two databases", *lines)
+
+
+_SCHEMA_HEAD = """\
+Both files are SQLite, in WAL mode. Times are UTC, ISO-8601, of fixed width. What was said stands in the master log
+(`log/<session>/conversation.jsonl`), which is enough to rebuild the message index: `assistant verify --repair`."""
+
+
+def _tables(migrations: Migrations) -> Mapping[str, list[str]]:
+    """The statements that make each table and its indexes, in the order of the migrations."""
+    database = Database(memory=True)
+    migrations.apply(database)
+    kinds = {row[1]: row[2] for row in database.execute("PRAGMA table_list").fetchall()}
+    found: dict[str, list[str]] = {}
+    for table, sql in database.execute("SELECT tbl_name, sql FROM sqlite_master ORDER BY rowid").fetchall():
+        if sql and kinds.get(table) != "shadow" and not table.startswith(("_", "sqlite_")):
+            head, newline, rest = sql.partition("\n")
+            found.setdefault(table, []).append(f"{head}{newline}{_shifted(rest)};")
+    return found
+
+
+def _shifted(body: str) -> str:
+    """The lines after the first, moved left to where they would stand outside the migration."""
+    lines = body.splitlines()
+    margin = len(lines[-1]) - len(lines[-1].lstrip()) if lines else 0
+    return "\n".join(line[margin:] for line in lines)
+
+
+def exit_codes() -> str:
+    found: dict[int, list[str]] = {}
+    for kind in _family(AssistantError):
+        text = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+        found.setdefault(kind.exit_code, []).append(f"- {text}")
+    lines = ["## 0: fine", "", "What was asked for was done.", ""]
+    for code, reasons in sorted(found.items()):
+        lines += [f"## {code}: {_CODES[code]}", "", *reasons, ""]
+    return _page("Exit codes", "`assistant/errors.py`", *lines)
+
+
+_CODES = {
+    1: "failed",
+    2: "wrong use or wrong settings",
+    3: "no model answered; the message is kept",
+    4: "budget used up",
+}
+
+
+def _family(kind: type[AssistantError]) -> Iterator[type[AssistantError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _family(child)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "commands.md": commands,
+    "settings.md": settings,
+    "schema.md": schema,
+    "exit-codes.md": exit_codes,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

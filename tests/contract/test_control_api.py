@@ -1,0 +1,407 @@
+"""The control API over a real Unix socket, with a scripted runtime behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from assistant.bridges.terminal import TerminalBridge
+from assistant.cli.client import SocketLink, socket_link
+from assistant.cli.link import LinkLost
+from assistant.errors import BridgeError, HomeError, HomeLocked, NobodyThere, StoreError, UsageError
+from assistant.records import Accepted, Incoming, OutboxItem, Outgoing, TurnEvent
+from assistant.unix_socket import answers, short_address
+from assistant.web.listener import listen, serve_control
+from assistant.web.server import control_server
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class ScriptedControl:
+    """Implements `ports.Control`: keeps what it accepted, and fails as it is told."""
+
+    def __init__(self) -> None:
+        self.accepted: dict[str, Incoming] = {}
+        self.failure: Exception | None = None
+        self.stopped: list[str] = []
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        if self.failure is not None:
+            raise self.failure
+        known = list(self.accepted)
+        duplicate = incoming.external_id in known
+        if not duplicate:
+            self.accepted[incoming.external_id] = incoming
+        number = list(self.accepted).index(incoming.external_id) + 1
+        return Accepted(number, 100 + number, duplicate)
+
+    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        if text == "/nonsense":
+            raise UsageError("There is no command /nonsense.\nNothing was changed.")
+        return f"**{text}** in {session} from {bridge}"
+
+    async def stop_turn(self, session: str) -> bool:
+        self.stopped.append(session)
+        return len(self.stopped) == 1
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        if inbox_id > len(self.accepted):
+            raise UsageError(f"There is no message {inbox_id} in the inbox.")
+        return {"state": "answered", "reply": "yes"}
+
+    def status(self) -> Mapping[str, Any]:
+        return {"ok": True, "problems": []}
+
+
+class Served:
+    """A daemon's outside: the socket, and what lies behind it."""
+
+    def __init__(self, path: Path, control: ScriptedControl, terminal: TerminalBridge, link: SocketLink) -> None:
+        self.path = path
+        self.control = control
+        self.terminal = terminal
+        self.link = link
+
+    async def raw(self, method: str, address: str, **request: Any) -> httpx2.Response:
+        with short_address(self.path) as short:
+            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short)) as client:
+                return await client.request(method, f"http://assistant/v1{address}", **request)
+
+
+@asynccontextmanager
+async def serving(path: Path, terminal: TerminalBridge) -> AsyncIterator[Served]:
+    control = ScriptedControl()
+    async with serve_control(lambda: control_server(control, terminal), path), socket_link(path) as link:
+        try:
+            yield Served(path, control, terminal, link)
+        finally:
+            await terminal.stop()
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+        yield served
+
+
+def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", inbox_id: int = 1) -> OutboxItem:
+    outgoing = Outgoing(key, session, "owner", "terminal", session, body, message_id=7, inbox_id=inbox_id)
+    return OutboxItem(1, outgoing, "pending", 0, NOW)
+
+
+# ------------------------------------------------------------------------------------------------------------- messages
+
+
+async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: Served) -> None:
+    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    assert response.status_code == 202
+    assert response.json() == {"inbox_id": 1, "message_id": 101, "duplicate": False}
+    incoming = served.control.accepted["a"]
+    assert (incoming.bridge, incoming.scope, incoming.trust) == ("terminal", "owner", "owner")
+    assert (incoming.content, incoming.session, incoming.target) == ("hi", "main", "main")
+
+
+async def test_the_same_external_id_is_accepted_once(served: Served) -> None:
+    first = await served.link.say("hi", "a", "main")
+    again = await served.link.say("hi", "a", "main")
+    assert (again.inbox_id, again.duplicate) == (first.inbox_id, True)
+
+
+async def test_a_message_that_could_not_be_kept_is_refused_with_the_reason(served: Served) -> None:
+    served.control.failure = StoreError("The disk is full. Nothing was kept;\nmake room.")
+    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    assert response.status_code == 503
+    assert response.json() == {"error": "The disk is full. Nothing was kept; make room."}
+
+
+async def test_a_defect_is_told_in_one_line_and_the_next_request_is_served(served: Served) -> None:
+    served.control.failure = RuntimeError("boom")
+    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    assert response.status_code == 500
+    assert "RuntimeError" in response.json()["error"]
+    served.control.failure = None
+    assert (await served.link.say("hi", "a", "main")).inbox_id == 1
+
+
+async def test_ten_megabytes_nul_and_every_script_arrive_unchanged(served: Served) -> None:
+    text = "\x00 é 日本語 🙂 \u202e " + "x" * 10_000_000
+    await served.link.say(text, "big", "main")
+    assert served.control.accepted["big"].content == text
+
+
+async def test_a_picture_comes_with_its_size(served: Served) -> None:
+    picture = {"mime": "image/png", "name": "a.png", "data": "aGVsbG8="}
+    await served.raw("POST", "/messages", json={"text": "", "external_id": "a", "media": [picture]})
+    (media,) = served.control.accepted["a"].media
+    assert (media.kind, media.mime, media.size, media.data) == ("image", "image/png", 5, "aGVsbG8=")
+
+
+REFUSED = {
+    "no text": ({"external_id": "a"}, "`text`"),
+    "an empty message": ({"text": " \n", "external_id": "a"}, "empty"),
+    "an unknown field": ({"text": "hi", "external_id": "a", "trust": "owner"}, "`trust`"),
+    "a wrong type": ({"text": 5, "external_id": "a"}, "`text`"),
+    "somebody else's session": ({"text": "hi", "external_id": "a", "session": "peer:telegram:5"}, "somebody else's"),
+    "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "somebody else's"),
+    "media that is no base64": (
+        {"text": "hi", "external_id": "a", "media": [{"mime": "image/png", "data": "!"}]},
+        "`media.0.data`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_a_message_is_refused_in_one_line_with(served: Served, case: str) -> None:
+    body, named = REFUSED[case]
+    response = await served.raw("POST", "/messages", json=body)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert named in error and "\n" not in error and "Nothing was changed" in error
+    assert not served.control.accepted
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"text": "\xff\xfe", "external_id": "a"}', b"{", b"", b'{"text": "\\ud800", "external_id": "a"}']
+)
+async def test_a_body_that_is_no_text_is_refused_in_one_line(served: Served, body: bytes) -> None:
+    response = await served.raw("POST", "/messages", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 400
+    assert set(response.json()) == {"error"}
+    assert "\n" not in response.json()["error"]
+    assert not served.control.accepted
+
+
+async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: Served) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(65):
+            yield b" " * 2**20
+
+    for content in (b" " * (65 * 2**20), pieces()):
+        response = await served.raw("POST", "/messages", content=content, headers={"content-type": "application/json"})
+        assert response.status_code == 413
+        assert response.json() == {"error": "The body is larger than 64 MB. Nothing was accepted."}
+
+
+async def test_an_unknown_address_and_method_are_refused_as_json(served: Served) -> None:
+    for method, address, status in (("GET", "/nothing", 404), ("GET", "/messages", 405), ("GET", "/docs", 404)):
+        response = await served.raw(method, address)
+        assert response.status_code == status
+        assert set(response.json()) == {"error"}
+
+
+# ------------------------------------------------------------------------------------------------------- other requests
+
+
+async def test_a_command_gives_what_to_show(served: Served) -> None:
+    assert await served.link.command("/todo add milk", "main") == "**/todo add milk** in main from terminal"
+
+
+async def test_a_command_that_is_not_understood_raises_its_line(served: Served) -> None:
+    with pytest.raises(UsageError, match=r"There is no command /nonsense\. Nothing was changed\."):
+        await served.link.command("/nonsense", "main")
+
+
+async def test_stop_tells_whether_a_turn_ran(served: Served) -> None:
+    assert await served.link.stop("main") is True
+    assert await served.link.stop("main") is False
+
+
+async def test_a_result_is_given_by_inbox_id_and_an_unknown_one_is_404(served: Served) -> None:
+    await served.link.say("hi", "a", "main")
+    assert (await served.link.result(1))["reply"] == "yes"
+    assert (await served.raw("GET", "/results/9")).status_code == 404
+    assert (await served.raw("GET", "/results/nine")).status_code == 400
+
+
+async def test_status_is_served(served: Served) -> None:
+    assert (await served.link.status())["ok"] is True
+
+
+# --------------------------------------------------------------------------------------------------------------- events
+
+
+async def test_events_begin_with_hello_and_carry_what_happens_in_the_session(served: Served) -> None:
+    async with aclosing(served.link.events("main")) as events:
+        assert (await anext(events))[0] == "hello"
+        served.terminal.show(TurnEvent("delta", "room:x:1", "t0", {"text": "not here"}))
+        served.terminal.show(TurnEvent("delta", "main", "t1", {"text": "two\nlines\r 🙂"}))
+        assert await anext(events) == ("delta", {"text": "two\nlines\r 🙂", "turn": "t1"})
+
+
+async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: Served) -> None:
+    async with aclosing(served.link.events("main")) as events:
+        await anext(events)
+        sending = asyncio.create_task(served.terminal.send(item()))
+        name, data = await anext(events)
+        assert (name, data["key"], data["body"], data["inbox_id"]) == ("deliver", "reply:t1", "hello", 1)
+        assert not sending.done()
+        await served.link.shown("reply:t1")
+        await sending
+
+
+async def test_nobody_attached_means_that_the_item_waits(served: Served) -> None:
+    with pytest.raises(NobodyThere):
+        await served.terminal.send(item())
+
+
+async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: Served) -> None:
+    attached = asyncio.Event()
+    served.terminal.on_attach = attached.set
+    async with aclosing(served.link.events("main")) as events:
+        await anext(events)
+        await attached.wait()
+
+
+async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Served) -> None:
+    async with aclosing(served.link.events("main", inbox_id=2)) as events:
+        await anext(events)
+        with pytest.raises(NobodyThere):
+            await served.terminal.send(item(inbox_id=1))
+        sending = asyncio.create_task(served.terminal.send(item("reply:t2", inbox_id=2)))
+        assert (await anext(events))[1]["key"] == "reply:t2"
+        await served.link.shown("reply:t2")
+        await sending
+
+
+async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(served: Served) -> None:
+    async with aclosing(served.link.events("main")) as events:
+        await anext(events)
+        sending = asyncio.create_task(served.terminal.send(item()))
+        await anext(events)
+    with pytest.raises(NobodyThere):
+        await sending
+    assert served.terminal.attached("main") == 0
+
+
+async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(tmp_path: Path) -> None:
+    async with serving(tmp_path / "s", TerminalBridge(confirm_seconds=0.01)) as served:
+        async with aclosing(served.link.events("main")) as events:
+            await anext(events)
+            with pytest.raises(BridgeError) as caught:
+                await served.terminal.send(item())
+            assert caught.value.ambiguous
+            rest = [name async for name, _ in events]
+        assert rest[-1] == "notice"
+        assert served.terminal.attached("main") == 0
+
+
+async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_path: Path) -> None:
+    terminal = TerminalBridge(queue_size=3)
+    with terminal.attach("main") as slow, terminal.attach("main") as other:
+        for n in range(10):
+            while not other.queue.empty():
+                other.queue.get_nowait()
+            terminal.show(TurnEvent("delta", "main", "t1", {"text": str(n)}))
+        assert [name async for name, _ in slow.events()] == ["notice"]
+        assert terminal.attached("main") == 1
+
+
+async def test_stopping_the_bridge_ends_the_streams(served: Served) -> None:
+    async with aclosing(served.link.events("main")) as events:
+        await anext(events)
+        await served.terminal.stop()
+        assert [event async for event in events] == []
+
+
+async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "control.sock"
+    async with serving(path, TerminalBridge()), socket_link(path) as link:
+        assert (await link.status())["ok"]
+    async with socket_link(path) as link:
+        with pytest.raises(LinkLost):
+            await link.status()
+        with pytest.raises(LinkLost):
+            await anext(link.events("main"))
+
+
+# --------------------------------------------------------------------------------------------------------------- socket
+
+
+async def test_socket_and_its_directory_are_the_owners_alone(served: Served) -> None:
+    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+
+
+def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        listening = listen(tmp_path / "run" / "control.sock")
+    finally:
+        os.umask(before)
+    with listening:
+        assert stat.S_IMODE((tmp_path / "run" / "control.sock").stat().st_mode) == 0o600
+
+
+async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
+    path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
+    async with serving(path, TerminalBridge()) as served:
+        assert answers(path)
+        assert (await served.link.status())["ok"]
+    assert not path.exists()
+
+
+async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    assert not answers(path)
+    async with serving(path, TerminalBridge()) as served:
+        assert (await served.link.status())["ok"]
+
+
+async def test_a_socket_that_answers_is_left_alone(served: Served) -> None:
+    with pytest.raises(HomeLocked):
+        listen(served.path)
+    assert (await served.link.status())["ok"]
+
+
+def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    path.write_text("mine")
+    with pytest.raises(HomeError, match=r"control\.sock"):
+        listen(path)
+    assert path.read_text() == "mine"
+
+
+async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    loaded: list[str] = []
+    terminal = TerminalBridge()
+
+    def load() -> Any:
+        loaded.append("now")
+        return control_server(ScriptedControl(), terminal)
+
+    async with serve_control(load, path), socket_link(path) as link:
+        assert loaded == []
+        assert (await link.status())["ok"]
+        assert (await link.status())["ok"]
+        assert loaded == ["now"]
+
+
+async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+
+    def load() -> Any:
+        raise ImportError("no framework here")
+
+    async with serve_control(load, path), socket_link(path) as link:
+        with pytest.raises(LinkLost):
+            await link.status()
+
+
+async def test_errors_are_json_with_one_key(served: Served) -> None:
+    response = await served.raw("POST", "/stop", json={"session": "main", "now": True})
+    assert json.loads(response.content).keys() == {"error"}

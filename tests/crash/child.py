@@ -1,0 +1,111 @@
+"""The process that is killed.
+
+    python -m tests.crash.child SCENARIO HOME [prepare|work|look]
+
+does one step of a scenario by hand. The driver uses `--warm` instead: one process that has imported everything and
+forks itself for each step, so that a kill point costs milliseconds and not the start of an interpreter. A forked
+process waits at a gate until strace holds it. Orders come as JSON lines on standard input, answers go to standard
+output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import AssistantError
+from tests.crash.scenarios import find
+
+EXPECTED_FAILURE = 1
+BUG = 70
+
+
+def picture_of(home: Path) -> Path:
+    """Where the look at a home is written."""
+    return home.with_name(f"{home.name}.picture.json")
+
+
+def step(name: str, home: Path, what: str) -> int:
+    """Do one step; the exit code. An error meant for people is one line on standard error."""
+    scenario = find(name)
+    try:
+        match what:
+            case "prepare":
+                scenario.prepare(home)
+            case "work":
+                scenario.work(home)
+            case "look":
+                picture_of(home).write_text(json.dumps(scenario.look(home)), encoding="utf-8")
+    except AssistantError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return EXPECTED_FAILURE
+    except Exception:  # noqa: BLE001 -- the end of a process: whatever it was, the driver must read of it
+        traceback.print_exc()
+        return BUG
+    return 0
+
+
+class Warm:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        self._gates: dict[int, int] = {}
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            print(json.dumps(self._obey(json.loads(line))), flush=True)
+
+    def _obey(self, order: dict[str, Any]) -> dict[str, Any]:
+        match order["do"]:
+            case "fork":
+                return {"process": self._fork(order["scenario"], Path(order["home"]), order["step"], Path(order["output"]))}
+            case "go":
+                os.close(self._gates.pop(order["process"]))
+                return {"status": os.waitstatus_to_exitcode(os.waitpid(order["process"], 0)[1])}
+        raise ValueError(f"unknown order {order}")
+
+    def _fork(self, name: str, home: Path, what: str, output: Path) -> int:
+        closed, gate = os.pipe()
+        process = os.fork()
+        if process:
+            os.close(closed)
+            self._gates[process] = gate
+            return process
+        os.close(gate)
+        for other in self._gates.values():
+            os.close(other)
+        _redirect(output)
+        os.read(closed, 1)
+        os.close(closed)
+        signal.alarm(find(name).within)
+        code = step(name, home, what)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _redirect(output: Path) -> None:
+    file = os.open(output, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    os.close(nothing)
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--warm"]:
+        Warm().serve()
+        return
+    name, home, *what = sys.argv[1:]
+    sys.exit(step(name, Path(home).resolve(), what[0] if what else "work"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What stands in a home, as plain JSON that two runs can be compared by.
+
+It is read from the files themselves, not through the stores that wrote them. Left out is what may never be the same
+twice: random salts and the hashes that follow from them, and times. Turn ids are numbered in the order of the turns.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+_SQLITE_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        yield connection
+
+
+def rows(path: Path, sql: str) -> list[list[Any]]:
+    """The rows of a query over one of the home's databases."""
+    with _reading(path) as connection:
+        return [list(row) for row in connection.execute(sql)]
+
+
+def logged(home: Path) -> dict[str, list[Any]]:
+    """The records of every session's log: kind, role, what was said, to what it belongs."""
+    found = {}
+    for path in sorted((home / "log").glob("*/conversation.jsonl")):
+        records = [json.loads(line) for line in path.read_bytes().splitlines()]
+        found[path.parent.name] = [
+            [r["seq"], r["kind"], r["role"], r["content"], r["tool_calls"], r["tool_call_id"], r["turn"], r["bridge"],
+             r["model"], len(r["refs"])]
+            for r in records
+        ]  # fmt: skip
+    return found
+
+
+def stored(home: Path) -> dict[str, Any]:
+    """script.db by table, and whether its running totals are what the rows add up to."""
+    script = home / "script.db"
+    return {
+        "inbox": rows(script, "SELECT external_id, session, state, turn FROM inbox ORDER BY external_id"),
+        "turns": rows(script, "SELECT id, session, state, volatile, error FROM turns ORDER BY started_at, id"),
+        "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY id"),
+        "outbox": rows(script, "SELECT key, session, bridge, target, kind, body, state FROM outbox ORDER BY key"),
+        "view": [
+            [*row[:3], json.loads(row[3]), *row[4:]]
+            for row in rows(
+                script,
+                "SELECT session, role, content, metadata, tokens, bytes, images FROM conversation_history"
+                " ORDER BY session, generation, position",
+            )
+        ],
+        "sessions": rows(
+            script,
+            "SELECT key, generation, scope, view_messages, view_tokens, view_bytes, view_images, lease_holder"
+            " FROM sessions ORDER BY key, generation",
+        ),
+        "checkpoints": rows(
+            script,
+            "SELECT session_id, checkpoint_num, messages_compressed, from_seq, to_seq, trigger, tier, state"
+            " FROM checkpoints ORDER BY session_id, checkpoint_num",
+        ),
+        "index": rows(script, "SELECT session, seq, kind, role, hidden_by IS NOT NULL FROM messages ORDER BY session, seq"),
+        "running totals": _wrong_totals(script),
+        "spending": rows(script, "SELECT purpose, model, state, count(*) FROM usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
+        "spending totals": _wrong_spending(script),
+    }
+
+
+def _wrong_totals(script: Path) -> list[list[Any]]:
+    """Sessions whose running totals are not the sum of their view."""
+    return rows(
+        script,
+        """SELECT s.key, s.view_messages, count(h.id), s.view_tokens, total(h.tokens) FROM sessions s
+        LEFT JOIN conversation_history h ON h.session = s.key AND h.generation = s.generation
+        GROUP BY s.key, s.generation
+        HAVING s.view_messages <> count(h.id) OR s.view_tokens <> total(h.tokens) OR s.view_bytes <> total(h.bytes)""",
+    )
+
+
+def _wrong_spending(script: Path) -> list[list[Any]]:
+    """Days whose kept total is not the sum of their calls, unsettled ones at their worst case."""
+    return rows(
+        script,
+        """WITH per_day AS (SELECT substr(ts, 1, 10) AS day, count(*) AS calls, sum(CASE state WHEN 'settled'
+            THEN input + output + cache_read + cache_write ELSE reserved_tokens END) AS tokens FROM usage GROUP BY 1)
+        SELECT period, t.calls, d.calls, t.tokens, d.tokens FROM usage_totals t JOIN per_day d ON d.day = t.period
+        WHERE t.calls <> d.calls OR t.tokens <> d.tokens""",
+    )
+
+
+def remembered(home: Path) -> dict[str, Any]:
+    """character.db by table."""
+    character = home / "character.db"
+    return {
+        "todos": rows(character, "SELECT scope, text, state FROM todos ORDER BY id"),
+        "keyed effects": rows(character, "SELECT scope, result FROM effects ORDER BY rowid"),
+    }
+
+
+def files(home: Path) -> list[list[str]]:
+    """Every file and directory of the home with its permissions, SQLite's side files apart (they come and go)."""
+    return [
+        [str(path.relative_to(home)), f"{path.stat().st_mode & 0o777:04o}"]
+        for path in sorted(home.rglob("*"))
+        if not path.name.endswith(_SQLITE_SIDE_FILES)
+    ]
+
+
+def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
+    """The picture with every turn id replaced by its number."""
+    text = json.dumps(picture)
+    for number, (turn,) in enumerate(rows(home / "script.db", "SELECT id FROM turns ORDER BY started_at, rowid"), 1):
+        text = text.replace(str(turn), f"turn-{number}")
+    return dict(json.loads(text))
+

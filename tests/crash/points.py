@@ -1,0 +1,100 @@
+"""The moments at which a run is broken, made from the calls of the unbroken one; each has a name to repeat it by.
+
+    kill:pwrite64:17        killed before the 17th pwrite64
+    kill:pwrite64:17+3      the same, and killed again during the recovery, at a moment drawn with seed 3
+    torn:write:4            killed in the middle of the 4th write: the first half of it is in the file
+    power:231:0             the power goes before call 231: whatever was not synced is lost
+    power:231:5             the same, but of what was not synced a part, drawn with seed 5, is on the disk
+    ENOSPC:pwrite64:17x1    the 17th pwrite64 fails with ENOSPC, and x12: twelve in a row do
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.crash.strace import NAMES, OPEN, SIZES, SYNCS, WRITES, Call
+
+FULL_DISK = ("ENOSPC", "EIO")
+LONG_TROUBLE = 12
+_FAILING = frozenset((*WRITES, *SYNCS, *SIZES, *NAMES, "mkdir", "mkdirat"))
+_POINT = re.compile(r"^(\w+):(\w+)(?::(\d+))?(?:x(\d+))?(?:\+(\d+))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """`how` is kill, torn, power or the name of an error; `number` counts the calls of `name` (for power: `name` is
+    the ordinal among all calls and `number` the seed). `again` is the seed of a second kill, in the recovery."""
+
+    how: str
+    name: str
+    number: int
+    times: int = 1
+    again: int | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.how}:{self.name}:{self.number}"
+        if self.fails:
+            text += f"x{self.times}"
+        return text if self.again is None else f"{text}+{self.again}"
+
+    @property
+    def fails(self) -> bool:
+        """Whether calls fail and the process lives."""
+        return self.how not in ("kill", "torn", "power")
+
+
+def parse(text: str) -> Point:
+    """The point that `str` gave."""
+    match = _POINT.match(text)
+    if match is None or match[3] is None:
+        raise ValueError(f"{text!r} is not a kill point, as in kill:pwrite64:17")
+    again = None if match[5] is None else int(match[5])
+    return Point(match[1], match[2], int(match[3]), int(match[4] or 1), again)
+
+
+def all_points(calls: Sequence[Call], home_calls: Sequence[Call], home: Path) -> list[Point]:
+    """Every point of a run. `calls` are those on the home and the witness, `home_calls` those on the home alone, each
+    numbered by itself: only the disk of the home fails."""
+    changing = [call for call in calls if call.changes]
+    points = [Point("kill", call.name, call.number) for call in changing]
+    points += [Point("kill", call.name, call.number, again=seed) for seed, call in enumerate(changing) if seed % 4 == 0]
+    torn = [call for call in changing if call.name in WRITES and call.data and home in call.paths[-1].parents]
+    points += [Point("torn", call.name, call.number) for call in torn]
+    points += _power_points(calls)
+    for call in home_calls:
+        if call.changes and (call.name in _FAILING or (call.name == OPEN and call.creates)):
+            for error in FULL_DISK:
+                points.append(Point(error, call.name, call.number))
+                if call.name in WRITES or call.name in SYNCS:
+                    points.append(Point(error, call.name, call.number, LONG_TROUBLE))
+    return points
+
+
+def _power_points(calls: Sequence[Call]) -> list[Point]:
+    """Before every call that changes something: everything not synced is lost; and where that could be anything at
+    all, a part of it."""
+    points = []
+    for ordinal, call in enumerate(calls):
+        if call.changes:
+            points += [Point("power", str(ordinal), 0), Point("power", str(ordinal), 1 + ordinal)]
+    return points
+
+
+def sample(points: Sequence[Point], size: int, seed: int) -> list[Point]:
+    """`size` points, each way of breaking in its share, in the order of the run."""
+    chance = random.Random(f"{seed} {size}")
+    ways: dict[str, list[int]] = {}
+    for index, point in enumerate(points):
+        way = f"{point.how}x{min(point.times, 2)}{'+' if point.again is not None else ''}"
+        ways.setdefault(way, []).append(index)
+    weight = {"kill": 4, "torn": 1, "power": 2}
+    drawn: set[int] = set()
+    total = sum(weight.get(way.partition("x")[0], 1) for way in ways)
+    for way, indexes in ways.items():
+        share = max(1, round(size * weight.get(way.partition("x")[0], 1) / total))
+        drawn.update(chance.sample(indexes, min(share, len(indexes))))
+    return [points[index] for index in sorted(drawn)]

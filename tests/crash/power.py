@@ -1,0 +1,198 @@
+"""What a power cut leaves of a home: the calls of a run, replayed onto a model of a disk.
+
+The rule is POSIX's, not that of one file system: what was written is durable once the file was synced, a name (new,
+renamed, removed) once its directory was. Names become durable in the order they changed in, as journals do it; writes
+in any. What was not synced may be lost, there, there in half, or there as zeros of the right length.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.crash.strace import SYNCS, Call
+
+_SHARED_MEMORY = "-shm"
+"""SQLite maps this file into memory and makes it anew after a crash; what the disk has of it means nothing."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """A change of a file's content: `data` at `offset`, or a new `size`."""
+
+    offset: int = 0
+    data: bytes = b""
+    size: int | None = None
+
+    def apply(self, content: bytearray) -> None:
+        if self.size is not None:
+            content[self.size :] = bytes(max(0, self.size - len(content)))
+            return
+        content.extend(bytes(max(0, self.offset + len(self.data) - len(content))))
+        content[self.offset : self.offset + len(self.data)] = self.data
+
+
+@dataclass(slots=True)
+class _File:
+    mode: int = 0o600
+    durable: bytearray = field(default_factory=bytearray)
+    pending: list[_Change] = field(default_factory=list)
+    size: int = 0
+
+    def change(self, change: _Change) -> None:
+        self.pending.append(change)
+        self.size = change.size if change.size is not None else max(self.size, change.offset + len(change.data))
+
+    def sync(self) -> None:
+        for change in self.pending:
+            change.apply(self.durable)
+        self.pending.clear()
+
+
+@dataclass(slots=True)
+class _Renaming:
+    """A change of names: `path` now is `file` (None: nothing), `gone` is no more."""
+
+    path: Path
+    file: _File | None
+    gone: Path | None = None
+    directory: bool = False
+
+    @property
+    def parents(self) -> set[Path]:
+        return {self.path.parent} | ({self.gone.parent} if self.gone else set())
+
+    def apply(self, files: dict[Path, _File], directories: set[Path]) -> None:
+        if self.directory:
+            directories.add(self.path)
+        elif self.file is None:
+            files.pop(self.path, None)
+        else:
+            files[self.path] = self.file
+        if self.gone is not None:
+            files.pop(self.gone, None)
+
+
+class Disk:
+    """A home as the disk has it, while calls go by. Starts with everything in `home` durable."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._now: dict[Path, _File] = {}
+        self._durable: dict[Path, _File] = {}
+        self._directories = {home, *(path for path in home.rglob("*") if path.is_dir())}
+        self._renamings: list[_Renaming] = []
+        self._opened: dict[int, tuple[_File, int, bool]] = {}
+        for path in home.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                content = bytearray(path.read_bytes())
+                file = _File(path.stat().st_mode & 0o777, content, size=len(content))
+                self._now[path] = self._durable[path] = file
+
+    def see(self, call: Call) -> None:
+        """Take one call of the run into account. Raises `ValueError` for one whose effect cannot be replayed."""
+        if call.result is None or call.result < 0 or not call.paths:
+            return
+        path = call.paths[-1]
+        if path != self._home and self._home not in path.parents:
+            return
+        if call.name == "openat":
+            self._open(call, path)
+        elif call.name in ("write", "pwrite64"):
+            self._write(call, path)
+        elif call.name in SYNCS:
+            self._sync(path)
+        elif call.name == "lseek" and call.descriptor in self._opened:
+            file, _, appends = self._opened[call.descriptor]
+            self._opened[call.descriptor] = (file, call.result, appends)
+        elif call.name == "ftruncate" and path in self._now:
+            self._now[path].change(_Change(size=int(call.arguments.rpartition(",")[2])))
+        elif call.name.startswith(("rename", "unlink", "mkdir", "rmdir")):
+            self._rename(call, path)
+        elif call.changes and "chmod" not in call.name:
+            raise ValueError(f"a power cut cannot be replayed over {call.name}")
+
+    def _open(self, call: Call, path: Path) -> None:
+        if call.creates and path not in self._now and path not in self._directories:
+            mode = int(call.arguments.rpartition(",")[2], 8)
+            self._change_name(_Renaming(path, _File(mode)))
+        file = self._now.get(path)
+        if file is not None and call.result is not None:
+            if "O_TRUNC" in call.arguments:
+                file.change(_Change(size=0))
+            self._opened[call.result] = (file, 0, "O_APPEND" in call.arguments)
+
+    def _write(self, call: Call, path: Path) -> None:
+        file = self._now.get(path)
+        if file is None:
+            return
+        data = call.data[: call.result]
+        if call.name == "pwrite64":
+            file.change(_Change(int(call.arguments.rpartition(",")[2]), data))
+            return
+        _, position, appends = self._opened.get(call.descriptor or -1, (file, 0, True))
+        offset = file.size if appends else position
+        file.change(_Change(offset, data))
+        self._opened[call.descriptor or -1] = (file, offset + len(data), appends)
+
+    def _sync(self, path: Path) -> None:
+        if path in self._now:
+            self._now[path].sync()
+        for renaming in [r for r in self._renamings if path in r.parents]:
+            renaming.apply(self._durable, self._directories)
+            self._renamings.remove(renaming)
+
+    def _rename(self, call: Call, path: Path) -> None:
+        if call.name.startswith("mkdir"):
+            self._change_name(_Renaming(path, None, directory=True))
+        elif call.name.startswith("rename"):
+            old = call.paths[-2]
+            self._change_name(_Renaming(path, self._now.get(old), gone=old))
+        else:
+            self._change_name(_Renaming(path, None))
+
+    def _change_name(self, renaming: _Renaming) -> None:
+        self._renamings.append(renaming)
+        renaming.apply(self._now, set())
+
+    def cut(self, seed: int) -> None:
+        """Write into the home what is left when the power goes now. Seed 0: nothing that was not synced; any other:
+        some of it."""
+        chance = random.Random(seed) if seed else None
+        kept = chance.randint(0, len(self._renamings)) if chance else 0
+        for renaming in self._renamings[:kept]:
+            renaming.apply(self._durable, self._directories)
+        shutil.rmtree(self._home)
+        for directory in sorted(self._directories):
+            if directory == self._home or directory.parent in self._directories:
+                directory.mkdir(mode=0o700, exist_ok=True)
+        for path, file in self._durable.items():
+            if not path.name.endswith(_SHARED_MEMORY) and path.parent.is_dir():
+                descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, file.mode)
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(_left(file, chance))
+
+
+def _left(file: _File, chance: random.Random | None) -> bytes:
+    content = bytearray(file.durable)
+    for change in file.pending if chance else ():
+        fate = chance.choice(("lost", "whole", "half", "zeros")) if chance else "lost"
+        if change.size is not None or fate == "whole":
+            change.apply(content)
+        elif fate == "half":
+            _Change(change.offset, change.data[: len(change.data) // 2]).apply(content)
+        elif fate == "zeros" and change.offset >= len(content):
+            _Change(change.offset, bytes(len(change.data))).apply(content)
+    return bytes(content)
+
+
+def replay(home: Path, calls: Sequence[Call], until: int, seed: int) -> None:
+    """Turn `home`, as it was before `calls`, into what a power cut before call number `until` leaves of it."""
+    disk = Disk(home)
+    for call in calls[:until]:
+        disk.see(call)
+    disk.cut(seed)

@@ -1,0 +1,148 @@
+"""strace as the hand that kills: what a process does to its files, and stopping it at exactly one of those calls.
+
+How the injection behaves (`test_strace.py` holds it to that): SIGKILL injected into a call is delivered when the call
+is entered, and the call then has no effect. So a process is killed *before* each call in turn; "after call k" is "before
+call k+1", since nothing between two of them touches a file. Counters run per system call and thread, and `-P` makes
+them count the calls on the given paths alone; so the number of a call in an unbroken run finds the same call again.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range")
+SYNCS = ("fsync", "fdatasync", "sync_file_range")
+SIZES = ("ftruncate", "truncate", "fallocate")
+NAMES = ("rename", "renameat", "renameat2", "unlink", "unlinkat", "link", "linkat", "symlink", "symlinkat", "rmdir")
+MADE = ("mkdir", "mkdirat", "chmod", "fchmod", "fchmodat")
+OPEN = "openat"
+TRACED = (*WRITES, *SYNCS, *SIZES, *NAMES, *MADE, OPEN, "lseek")
+CHANGING = frozenset(TRACED) - {OPEN, "lseek"}
+
+_HEX = r"(?:\\x[0-9a-f]{2})*"
+_LINE = re.compile(r"^(?P<thread>\d+) +(?P<name>\w+)\((?P<rest>.*)$", re.DOTALL)
+_DESCRIPTOR = re.compile(rf"(\d+)<({_HEX})>")
+_STRING = re.compile(rf'"({_HEX})"')
+_RESULT = re.compile(r"\) += (-?\d+|\?)")
+_LONGEST_WRITE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One traced call. `number` is its ordinal among the calls of its name and thread (from 1), as injection counts
+    them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it;
+    `failed` tells that an error was put in its place."""
+
+    thread: int
+    name: str
+    number: int
+    paths: tuple[Path, ...]
+    arguments: str
+    result: int | None
+    data: bytes = b""
+    descriptor: int | None = None
+    failed: bool = False
+
+    @property
+    def creates(self) -> bool:
+        return self.name == OPEN and "O_CREAT" in self.arguments
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change what is on the disk."""
+        return self.name in CHANGING or self.creates or (self.name == OPEN and "O_TRUNC" in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Into calls number `first` to `first + times - 1` of `name`: SIGKILL, or `error` instead of the call."""
+
+    name: str
+    first: int
+    error: str = ""
+    times: int = 1
+
+    def option(self) -> str:
+        if not self.error:
+            return f"inject={self.name}:signal=KILL:when={self.first}"
+        last = self.first + self.times - 1
+        return f"inject={self.name}:error={self.error}:when={self.first}..{last}"
+
+
+def attach(process: int, output: Path, paths: Iterable[Path] = (), injection: Injection | None = None) -> subprocess.Popen[str]:
+    """Trace a process that waits to be let go; returns once strace holds it. Ends when the process does."""
+    command = ["strace", "-f", "-y", "-xx", "-s", str(_LONGEST_WRITE), "-o", str(output), "-p", str(process)]
+    command += ["-e", f"trace={','.join(TRACED)}"]
+    for path in paths:
+        command += ["-P", str(path)]
+    if injection is not None:
+        command += ["-e", injection.option()]
+    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert tracer.stderr is not None
+    for line in tracer.stderr:
+        if "attached" in line:
+            return tracer
+    raise RuntimeError(f"strace could not attach to process {process} (exit code {tracer.wait()})")
+
+
+def end(tracer: subprocess.Popen[str]) -> None:
+    """Wait for strace to write its last line."""
+    tracer.communicate()
+
+
+def calls(output: Path, under: Sequence[Path]) -> list[Call]:
+    """The traced calls on files that lie in or are one of `under`, in order, numbered as `-P` with all of their paths
+    would count them."""
+    found: list[Call] = []
+    counts: Counter[tuple[int, str]] = Counter()
+    for line in output.read_text(encoding="ascii").splitlines():
+        call = _parsed(line)
+        if call is None or not any(_within(path, under) for path in call.paths):
+            continue
+        counts[call.thread, call.name] += 1
+        found.append(replace(call, number=counts[call.thread, call.name]))
+    return found
+
+
+def paths_of(found: Iterable[Call], under: Sequence[Path]) -> list[Path]:
+    """Every path under `under` that the calls name."""
+    return sorted({path for call in found for path in call.paths if _within(path, under)})
+
+
+def _within(path: Path, under: Sequence[Path]) -> bool:
+    return any(path == top or top in path.parents for top in under)
+
+
+def _parsed(line: str) -> Call | None:
+    match = _LINE.match(line)
+    if match is None or match["name"] not in TRACED:
+        return None
+    name, rest = match["name"], match["rest"]
+    result = _RESULT.search(rest)
+    arguments = rest[: result.start()] if result else rest
+    descriptors = [(int(number), Path(_text(path))) for number, path in _DESCRIPTOR.findall(arguments)]
+    strings = [_bytes(text) for text in _STRING.findall(arguments)]
+    writes = name in WRITES
+    directory = descriptors[0][1] if descriptors else Path()
+    named = () if writes else tuple(directory / text.decode() for text in strings)
+    returned = None if result is None or result[1] == "?" else int(result[1])
+    descriptor = descriptors[0][0] if descriptors else None
+    if name == OPEN:
+        descriptor = returned
+    return Call(
+        int(match["thread"]), name, 0, (*(path for _, path in descriptors), *named), arguments, returned,
+        b"".join(strings) if writes else b"", descriptor, line.endswith("(INJECTED)"),
+    )  # fmt: skip
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.replace("\\x", ""))
+
+
+def _text(text: str) -> str:
+    return _bytes(text).decode()

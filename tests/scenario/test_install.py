@@ -1,0 +1,106 @@
+"""The wheel, built and installed into a clean environment, is the whole program."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from assistant import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+def hatchling(folder: Path, *arguments: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", *arguments], cwd=folder, check=True, capture_output=True
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    hatchling(ROOT, "-t", "sdist", "-t", "wheel", "-d", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    return next(built.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment that holds the wheel and, borrowed from this one, the packages that it depends on."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python)]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", str(wheel)], check=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    (site / "borrowed.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    return folder
+
+
+def run(installed: Path, home: Path, command: str, *arguments: str) -> str:
+    environ = {"PATH": os.environ["PATH"], "ASSISTANT_HOME": str(home), "LANG": "C.UTF-8"}
+    words = [installed / "bin" / command, *arguments]
+    done = subprocess.run(
+        words, cwd=home.parent, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def files(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_holds_three_packages_and_the_shipped_data(wheel: Path) -> None:
+    names = files(wheel)
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"assistant", "sleep", "tools"}
+    shipped = {
+        f"assistant/config/{path.relative_to(ROOT / 'config')}"
+        for path in (ROOT / "config").rglob("*")
+        if path.is_file()
+    }
+    assert "assistant/config/default.toml" in shipped
+    assert shipped <= names
+    assert not [name for name in names if "test" in name.lower()]
+
+
+def test_the_source_archive_builds_the_same_wheel(built: Path, wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    hatchling(unpacked, "-t", "wheel", "-d", str(tmp_path / "again"))
+    assert files(next((tmp_path / "again").glob("*.whl"))) == files(wheel)
+
+
+def test_the_installed_commands_are_those_of_the_wheel(installed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert __version__ in run(installed, home, "assistant", "--version")
+    assert "Usage" in run(installed, home, "aihistory", "--help")
+    where = run(
+        installed, home, "python", "-c", "import assistant, sleep, tools; print(assistant.__file__, tools.__file__)"
+    )
+    assert all(Path(path).is_relative_to(installed) for path in where.split())
+
+
+def test_the_installed_program_answers_and_keeps_what_was_said(installed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert run(installed, home, "assistant", "chat", "-m", "remember that the boiler code is 4711").strip()
+    assert "4711" in run(installed, home, "assistant", "chat", "-m", "what is the boiler code?")
+    assert "4711" in (home / "log" / "main" / "conversation.jsonl").read_text(encoding="utf-8")
+    run(installed, home, "assistant", "verify")
+
+
+def test_the_installed_program_finds_its_settings(installed: Path, tmp_path: Path) -> None:
+    assert "emergency_threshold" in run(installed, tmp_path / "home", "assistant", "config", "show")

@@ -1,0 +1,309 @@
+"""Turns through the whole house: real stores, tools and delivery, a scripted model and a bridge that keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.errors import BridgeError, ModelError, UsageError
+from assistant.messages import Message, ToolCall
+from assistant.records import InboxItem
+from assistant.requests import Notice
+from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
+
+
+@dataclass
+class Lived:
+    house: wire.House
+    model: ScriptedModel
+    bridge: KeptBridge
+    clock: SteppingClock
+    accepted: list[int]
+
+    async def say(self, text: str, external_id: str | None = None) -> int:
+        number = len(self.accepted)
+        got = await self.house.runtime.accept(said(text, external_id=external_id or f"m{number}"))
+        self.accepted.append(got.inbox_id)
+        return got.inbox_id
+
+    async def answered(self) -> None:
+        await self.house.runtime.idle()
+        await asyncio.sleep(0)
+        await self.house.delivery.flush()
+
+    def item(self, inbox_id: int) -> InboxItem:
+        found = self.house.stores.conversation.inbox_item(inbox_id)
+        assert found is not None
+        return found
+
+    def contents(self, session: str = "main") -> list[tuple[str, str]]:
+        return [(m.role, m.content) for m in self.house.stores.conversation.view(session).messages]
+
+
+Open = Callable[..., "asyncio.AbstractAsyncContextManager[Lived]"]  # type: ignore[name-defined]
+
+
+@asynccontextmanager
+async def lived(home: Path, *script: object, model: ScriptedModel | None = None, **environ: str) -> AsyncIterator[Lived]:
+    environment = {"ASSISTANT_HOME": str(home), **environ}
+    settings = settings_module.load(None, environment)
+    bridge, clock = KeptBridge(), SteppingClock()
+    model = model or ScriptedModel(*script)  # type: ignore[arg-type]
+    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model)
+    try:
+        await house.runtime.start()
+        yield Lived(house, model, bridge, clock, [])
+        await house.runtime.stop(5)
+        assert house.stores.verifier.verify().ok
+    finally:
+        house.close()
+
+
+async def test_a_message_is_answered_once_and_logged(tmp_path: Path) -> None:
+    async with lived(tmp_path, "hello yourself") as it:
+        inbox_id = await it.say("hello")
+        await it.answered()
+        assert it.bridge.bodies == ["hello yourself"]
+        assert it.item(inbox_id).state == "answered"
+        assert it.contents() == [("user", "hello"), ("assistant", "hello yourself")]
+        assert [r.content for r in it.house.stores.history.recent("owner")] == ["hello", "hello yourself"]
+
+
+async def test_the_same_external_id_is_answered_once(tmp_path: Path) -> None:
+    async with lived(tmp_path, "once") as it:
+        await it.say("hello", "same")
+        await it.say("hello", "same")
+        await it.answered()
+        assert it.bridge.bodies == ["once"]
+        assert len(it.model.requests) == 1
+
+
+async def test_tools_run_and_their_results_reach_the_model(tmp_path: Path) -> None:
+    call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["buy milk"]})
+    async with lived(tmp_path, call, "noted") as it:
+        await it.say("buy milk, please")
+        await it.answered()
+        assert it.bridge.bodies == ["noted"]
+        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["buy milk"]
+        result = it.model.requests[1].messages[-1]
+        assert (result.role, result.tool_call_id) == ("tool", "c1")
+        assert "buy milk" in result.content
+
+
+async def test_call_ids_that_a_local_server_repeats_are_made_unique(tmp_path: Path) -> None:
+    same = ToolCall("call_0", "current_time", {})
+    async with lived(tmp_path, same, same, "done") as it:
+        await it.say("what time is it")
+        await it.answered()
+        ids = [c.id for m in it.house.stores.conversation.view("main").messages for c in m.tool_calls]
+        assert len(ids) == 2
+        assert len(set(ids)) == 2
+
+
+async def test_messages_wait_for_the_running_turn(tmp_path: Path) -> None:
+    model = ScriptedModel("first", "second")
+    model.gate = asyncio.Event()
+    async with lived(tmp_path, model=model) as it:
+        await it.say("one")
+        await it.house.runtime.tick(it.clock())
+        await model.called.wait()
+        await it.say("two")
+        await it.house.runtime.tick(it.clock())
+        assert len(model.requests) == 1
+        model.gate.set()
+        await it.answered()
+        assert it.bridge.bodies == ["first", "second"]
+        assert [m.content for m in model.requests[1].messages] == ["one", "first", "two"]
+
+
+async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Path) -> None:
+    model = ScriptedModel(ToolCall("c1", "current_time", {}), "both answered")
+    model.gate = asyncio.Event()
+    async with lived(tmp_path, model=model, ASSISTANT_TURN__ON_MESSAGE="steer") as it:
+        first = await it.say("one")
+        await it.house.runtime.tick(it.clock())
+        await model.called.wait()
+        second = await it.say("and also two")
+        model.gate.set()
+        await it.answered()
+        assert model.requests[1].messages[-1].content == "and also two"
+        assert it.bridge.bodies == ["both answered"]
+        assert {it.item(first).state, it.item(second).state} == {"answered"}
+
+
+async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answered(tmp_path: Path) -> None:
+    model = ScriptedModel("never said", "later")
+    model.gate = asyncio.Event()
+    async with lived(tmp_path, model=model) as it:
+        inbox_id = await it.say("a long task")
+        await it.house.runtime.tick(it.clock())
+        await model.called.wait()
+        assert await it.house.runtime.stop_turn("main")
+        assert it.item(inbox_id).state == "failed"
+        assert it.contents()[-1][1].startswith("<turn-aborted>")
+        model.gate.set()
+        await it.say("go on")
+        await it.answered()
+        assert it.bridge.bodies == ["Stopped.", "later"]
+        assert not await it.house.runtime.stop_turn("main")
+
+
+async def test_a_model_that_fails_becomes_one_notice_with_its_exit_code(tmp_path: Path) -> None:
+    error = ModelError("The model is not reachable. Your message is kept.", kind="network")
+    async with lived(tmp_path, error, "fine again") as it:
+        inbox_id = await it.say("hello")
+        await it.answered()
+        result = it.house.runtime.result(it.item(inbox_id))
+        assert (result["state"], result["exit_code"], result["error"]) == ("failed", 3, str(error))
+        assert [(i.outgoing.kind, i.outgoing.body) for i in it.bridge.sent] == [("notice", str(error))]
+        await it.say("and now?")
+        await it.answered()
+        assert it.bridge.bodies[-1] == "fine again"
+
+
+async def test_a_bug_ends_its_turn_with_a_notice_and_nothing_else(tmp_path: Path) -> None:
+    async with lived(tmp_path, ZeroDivisionError("oops"), "well") as it:
+        inbox_id = await it.say("hello")
+        await it.answered()
+        assert it.item(inbox_id).state == "failed"
+        assert "ZeroDivisionError: oops" in it.bridge.bodies[0]
+        await it.say("again")
+        await it.answered()
+        assert it.bridge.bodies[1] == "well"
+
+
+async def test_a_turn_stops_at_its_step_limit(tmp_path: Path) -> None:
+    async with lived(tmp_path, ToolCall("c", "current_time", {}), ASSISTANT_TURN__MAX_STEPS="3") as it:
+        inbox_id = await it.say("loop")
+        await it.answered()
+        assert it.item(inbox_id).state == "failed"
+        assert "after 3 steps" in it.bridge.bodies[0]
+        assert len(it.model.requests) == 4 - 1
+
+
+async def test_an_overflow_is_recovered_by_shortening_with_pairs_kept(tmp_path: Path) -> None:
+    overflow = ModelError("prompt is too long", kind="overflow")
+    async with lived(tmp_path, "ok") as it:
+        for n in range(12):
+            await it.say(f"message {n}: " + "words and more words " * 200)
+            await it.answered()
+        it.model.script = [overflow, "made it"]
+        before = len(it.model.requests[-1].messages)
+        await it.say("and now this")
+        await it.answered()
+        assert it.bridge.bodies[-1] == "made it"
+        assert len(it.model.requests[-1].messages) < before
+        assert it.model.requests[-1].messages[-1].content == "and now this"
+
+
+async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -> None:
+    overflow = ModelError("prompt is too long. Your message is kept.", kind="overflow")
+    async with lived(tmp_path, overflow) as it:
+        await it.say("hello")
+        await it.answered()
+        assert len(it.model.requests) == 4
+        assert it.bridge.bodies == [str(overflow)]
+
+
+async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok " * 300, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="8000") as it:
+        for n in range(30):
+            await it.say(f"message {n}: " + "words and more words " * 40)
+            await it.answered()
+            assert it.house.context.pressure("main") < 0.95
+        assert it.house.stores.conversation.checkpoints("main")
+        assert len(it.bridge.bodies) == 30
+
+
+async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) -> None:
+    model = ScriptedModel(ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["tea"]}), "lost")
+    model.gate = asyncio.Event()
+    model.gate.set()
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    house = wire.build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
+    await house.runtime.start()
+    await house.runtime.accept(said("put tea on my list", external_id="m"))
+    await house.runtime.tick(house.runtime._clock())
+    while len(model.requests) < 2:
+        model.gate.clear() if len(model.requests) == 1 else None
+        await asyncio.sleep(0)
+    _, task = house.runtime._running["main"]
+    task.cancel()
+    await asyncio.wait([task])
+    house.close()
+
+    async with lived(tmp_path, "it is on the list") as it:
+        await it.answered()
+        assert it.bridge.bodies == ["it is on the list"]
+        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["tea"]
+        assert [m.role for m in it.model.requests[0].messages] == ["user", "assistant", "tool"]
+
+
+async def test_a_failing_bridge_keeps_the_reply_and_sends_it_later(tmp_path: Path) -> None:
+    async with lived(tmp_path, "kept for you") as it:
+        it.bridge.fail = [BridgeError("network down", retry_after=0.01)]
+        await it.say("hello")
+        await it.answered()
+        await asyncio.wait_for(it.bridge.delivered.wait(), 10)
+        assert it.bridge.bodies == ["kept for you"]
+
+
+async def test_undo_hides_the_last_exchange_and_retry_asks_again(tmp_path: Path) -> None:
+    async with lived(tmp_path, "first answer", "second answer", "better answer") as it:
+        await it.say("one")
+        await it.answered()
+        await it.say("two")
+        await it.answered()
+        told = await it.house.commands.run("/retry", "main", bridge="kept")
+        assert "two" in told
+        await it.answered()
+        assert it.contents() == [
+            ("user", "one"), ("assistant", "first answer"), ("user", "two"), ("assistant", "better answer"),
+        ]  # fmt: skip
+        told = await it.house.commands.run("/undo", "main", bridge="kept")
+        assert "sent on kept" in told
+        assert it.contents() == [("user", "one"), ("assistant", "first answer")]
+
+
+@pytest.mark.parametrize("text", ["/help", "/status", "/model", "/usage", "/todo", "/todo add milk", "/stop"])
+async def test_commands_answer(tmp_path: Path, text: str) -> None:
+    async with lived(tmp_path, "ok") as it:
+        await it.say("hello")
+        await it.answered()
+        assert await it.house.commands.run(text, "main")
+
+
+async def test_commands_are_the_owners(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        with pytest.raises(UsageError):
+            await it.house.commands.run("/status", "peer:matrix:@eve")
+        with pytest.raises(UsageError, match="no command /dance"):
+            await it.house.commands.run("/dance", "main")
+
+
+async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> None:
+    class Restarting(ScriptedModel):
+        async def stream(self, request, purpose="chat", *, session=None, turn=None):  # type: ignore[no-untyped-def]
+            async for event in super().stream(request, purpose, session=session, turn=turn):
+                yield event
+                if not isinstance(event, Notice) and len(self.requests) == 1:
+                    yield Notice("The connection broke; trying again.", restarted=True)
+                    self.requests.append(request)
+
+    async with lived(tmp_path, model=Restarting("whole answer")) as it:
+        await it.say("hello")
+        await it.answered()
+        kinds = [event.kind for event in it.bridge.events]
+        assert kinds.index("discard") > kinds.index("delta")
+        assert it.bridge.bodies == ["whole answer"]
+
+
+def test_messages_are_values() -> None:
+    assert Message("user", "a") == Message("user", "a")

@@ -1,0 +1,110 @@
+"""A model that says what a test wrote down, and a bridge that keeps what it was given. Real implementations of the
+ports, without network or clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from assistant.errors import BridgeError
+from assistant.messages import Message, ToolCall, Usage
+from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
+from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
+
+Step = str | ToolCall | Sequence[ToolCall] | Exception | Reply | Callable[[Request], "Step"]
+
+
+class ScriptedModel:
+    """Answers with the next step of its script: a text, tool calls, an error, a whole reply, or a function of the
+    request that gives one of these. The last step repeats. `gate`, when set, is waited for before each answer."""
+
+    provider = "scripted"
+
+    def __init__(self, *script: Step, window: int = 100_000, name: str = "scripted-1") -> None:
+        self.name = name
+        self.script = list(script) or ["ok"]
+        self.requests: list[Request] = []
+        self.window = window
+        self.gate: asyncio.Event | None = None
+        self.called = asyncio.Event()
+
+    async def limits(self) -> Limits:
+        return Limits(self.window, 8192, 32_000_000, 100, "default")
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        self.requests.append(request)
+        self.called.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        while callable(step):
+            step = step(request)
+        if isinstance(step, Exception):
+            raise step
+        reply = step if isinstance(step, Reply) else self._reply(step, request)
+        if reply.message.content:
+            yield TextDelta(reply.message.content)
+        yield reply
+
+    def _reply(self, step: Step, request: Request) -> Reply:
+        text = step if isinstance(step, str) else ""
+        calls = () if isinstance(step, str) else (step,) if isinstance(step, ToolCall) else tuple(step)  # type: ignore[arg-type]
+        stop: StopReason = "tool_calls" if calls else "end"
+        prompt = sum(len(m.content) for m in request.messages) // 4
+        usage = Usage(input=prompt, output=len(text) // 4 + 1, cost_usd=0.0)
+        return Reply(Message("assistant", text, tool_calls=calls, model=self.name), usage, stop, estimated=True)
+
+    async def aclose(self) -> None:
+        return None
+
+
+@dataclass
+class KeptBridge:
+    """A bridge whose network is a list. `fail` holds errors to raise for the next sends."""
+
+    name: str = "kept"
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(dedupe_seconds=86_400))
+    sent: list[OutboxItem] = field(default_factory=list)
+    events: list[TurnEvent] = field(default_factory=list)
+    fail: list[BridgeError] = field(default_factory=list)
+    delivered: asyncio.Event = field(default_factory=asyncio.Event)
+    accept: Callable[[Incoming], Awaitable[Accepted]] | None = None
+
+    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+        self.accept = accept
+
+    async def send(self, item: OutboxItem) -> None:
+        if self.fail:
+            raise self.fail.pop(0)
+        self.sent.append(item)
+        self.delivered.set()
+
+    def show(self, event: TurnEvent) -> None:
+        self.events.append(event)
+
+    async def stop(self) -> None:
+        return None
+
+    @property
+    def bodies(self) -> list[str]:
+        return [item.outgoing.body for item in self.sent]
+
+
+class SteppingClock:
+    """Every reading is a little later than the one before; `now` may be set, backwards too."""
+
+    def __init__(self, now: datetime = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+
+def said(text: str, *, external_id: str, session: str = "main", scope: str = "owner", bridge: str = "kept") -> Incoming:
+    """A message of the owner."""
+    return Incoming(bridge, external_id, session, scope, "owner", "owner", text, target=session)

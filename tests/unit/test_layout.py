@@ -1,0 +1,135 @@
+"""The house rules that a linter does not know: sizes, empty packages, one reader of the environment, no leftovers."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("assistant", "sleep", "tools")
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
+
+
+def sources(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def written() -> Iterator[tuple[Path, str]]:
+    """Every text file of the project that a person wrote."""
+    folders = (*PACKAGES, "config", "docs", "tests", ".ci")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    paths += [path for path in ROOT.iterdir() if path.is_file() and path.name != "uv.lock"]
+    for path in sorted(paths):
+        if "__pycache__" not in path.parts:
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def place(path: Path, line: int = 0) -> str:
+    return f"{path.relative_to(ROOT)}:{line}" if line else str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_the_wheel_has_three_packages_and_each_is_here() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == list(PACKAGES)
+    assert all((ROOT / package / "__init__.py").is_file() for package in PACKAGES)
+
+
+def test_package_files_are_empty_but_for_the_version() -> None:
+    filled = {
+        place(path): text for path in sources(*PACKAGES) if path.name == "__init__.py" and (text := path.read_text())
+    }
+    assert list(filled) == ["assistant/__init__.py"]
+    assert re.fullmatch(r'__version__ = "\d+\.\d+\.\d+[^"]*"\n', filled["assistant/__init__.py"])
+
+
+def test_no_file_is_longer_than_a_head_can_hold() -> None:
+    long = {
+        place(path): lines
+        for path in sources(*PACKAGES, "docs", "tests")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
+    }
+    assert not long
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = {
+        place(path, node.lineno): lines
+        for path in sources(*PACKAGES, "docs", "tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert not long
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        place(path)
+        for path in sources(*PACKAGES, "docs", "tests")
+        if path.name != "__init__.py" and not ast.get_docstring(tree(path))
+    ]
+    assert not silent
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = {
+        place(path)
+        for path in sources(*PACKAGES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+    }
+    assert readers == {"assistant/settings.py"}
+
+
+# A chat about to-dos is welcome; a note to oneself in capitals is not.
+LEFTOVERS = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|NotImplemented" r"Error)\b")
+SOMEBODYS_HOME = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root\b")
+
+
+def test_nothing_is_left_for_later() -> None:
+    found = [
+        place(path, number)
+        for path, text in written()
+        for number, line in enumerate(text.splitlines(), 1)
+        if LEFTOVERS.search(line)
+    ]
+    assert not found
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    here = str(ROOT) if len(ROOT.parts) > 2 else "no path so short is telling"
+    found = [
+        place(path, number)
+        for path, text in written()
+        for number, line in enumerate(text.splitlines(), 1)
+        if SOMEBODYS_HOME.search(line) or here in line
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".ci/run", "docs/decisions.md"])
+def test_what_a_newcomer_looks_for_is_there(name: str) -> None:
+    assert (ROOT / name).stat().st_size > 100
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = [
+        f"{place(page)}: {target}"
+        for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+        for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert not broken

@@ -1,0 +1,142 @@
+"""What a tool is: a function, and beside it what it may do, who may use it and for how long.
+
+The JSON Schema and the check of arguments both come from the function's signature, the description from its docstring,
+so that what a model is told, what is checked and what the code takes cannot drift apart. A tool sees ports and values
+that were handed to it when the registry was built, never an adapter.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema, SkipJsonSchema
+
+from assistant.errors import ToolError
+from assistant.ports import Effects, ToolContext
+from assistant.quotes import quoted
+from assistant.requests import ToolSpec
+
+INVALID_JSON = "__invalid_json__"
+EVERYONE = frozenset({"owner", "guest", "room"})
+OWNER = frozenset({"owner"})
+_SHOWN = 80
+
+
+def _storable(value: int) -> int:
+    if not 0 <= value < 2**63:
+        raise ValueError("must be 0 or more, and below 2^63")
+    return value
+
+
+# Whole numbers that a database column takes; the bound is checked but not worth a schema's tokens.
+Count = Annotated[int, AfterValidator(_storable)]
+# "Left out" without the `anyOf` with null that every optional argument would otherwise carry into each prompt.
+Absent = SkipJsonSchema[None]
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """JSON Schema without titles: every word of a schema is paid for in every prompt."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A `ports.Tool` over a function. `arguments` checks what the model sent."""
+
+    spec: ToolSpec
+    effects: Effects
+    protected: bool
+    roles: frozenset[str]
+    timeout_seconds: float
+    arguments: type[BaseModel]
+    function: Callable[..., str | Awaitable[str]]
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        """The function's result. Raises `ToolError` naming every wrong argument before the function is called."""
+        if INVALID_JSON in arguments:
+            raise ToolError(_broken_json(self.spec, str(arguments[INVALID_JSON])))
+        try:
+            checked = self.arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise ToolError(_wrong_arguments(self.spec, error)) from None
+        given = {name: getattr(checked, name) for name in self.arguments.model_fields}
+        result = self.function(context, **given)
+        return result if isinstance(result, str) else await result
+
+
+def tool(
+    *, effects: Effects = "none", protected: bool = False, roles: frozenset[str] = OWNER, timeout_seconds: float = 10.0
+) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
+    """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
+
+    A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one."""
+
+    def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
+        name = function.__name__
+        arguments = _arguments_of(function)
+        spec = ToolSpec(name, " ".join(inspect.getdoc(function).split()), _schema(arguments))  # type: ignore[union-attr]
+        return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
+
+    return declare
+
+
+def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    _context, *parameters = inspect.signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        p.name: (hints[p.name], ... if p.default is inspect.Parameter.empty else p.default) for p in parameters
+    }
+    return create_model(function.__name__, __base__=_Arguments, **fields)
+
+
+def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
+    schema = arguments.model_json_schema(schema_generator=_PlainSchema)
+    schema.pop("title", None)
+    for field in schema.get("properties", {}).values():
+        if field.get("default", "") is None:
+            del field["default"]
+    return schema
+
+
+def _wrong_arguments(spec: ToolSpec, error: ValidationError) -> str:
+    wrong = [_wrong_argument(problem) for problem in error.errors(include_url=False, include_context=False)]
+    properties = spec.schema.get("properties", {})
+    required = spec.schema.get("required", ())
+    known = ", ".join(f"{name} (required)" if name in required else name for name in properties) or "none"
+    return f"{spec.name} was not run: {'; '.join(wrong[:5])}. Its arguments: {known}."
+
+
+def _wrong_argument(problem: Mapping[str, Any]) -> str:
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{quoted(name)} is not an argument"
+    if problem["type"] == "missing":
+        return f"{name} is missing"
+    text = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"{name} {text}, not {_short(problem['input'])}"
+
+
+def _short(value: object) -> str:
+    text = quoted(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _broken_json(spec: ToolSpec, raw: str) -> str:
+    try:
+        json.loads(raw)
+        where = "they are not one JSON object"
+    except ValueError as error:
+        where = str(error)
+    example = json.dumps(dict.fromkeys(spec.schema.get("required", ()), "…"), ensure_ascii=False)
+    return f"{spec.name} was not run: its arguments were not valid JSON ({where}). Send one object, such as {example}."

@@ -1,0 +1,114 @@
+"""Reading the past whole: a message by its id, with its neighbours, or the records in a byte range of a log.
+
+What always holds: the scope comes from the call's context (I10), and a result stays within its room, however long the
+messages are; what does not fit is named together with the call that reads on, so that paging reaches every character.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from assistant.errors import ToolError
+from assistant.messages import Media
+from assistant.ports import History, Tool, ToolContext
+from assistant.quotes import block, fitting, local_time, quoted
+from assistant.records import Record
+from tools.declaration import EVERYONE, Absent, Count, tool
+
+_MOST_RECORDS = 21
+_LEAST_ROOM = 160
+_CALLS_SHOWN = 400
+
+
+def read_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> Tool:
+    """`result_bytes` bounds what is quoted, so that a result is never cut when it is shown to the model."""
+
+    @tool(roles=EVERYONE)
+    def read_history(
+        context: ToolContext,
+        message_id: Count | Absent = None,
+        neighbours: Annotated[int, Field(ge=0, le=10)] = 0,
+        offset: Count = 0,
+        session: Annotated[str, Field(max_length=300)] | Absent = None,
+        start: Count | Absent = None,
+        end: Count | Absent = None,
+    ) -> str:
+        """Read past messages whole: by message_id (with neighbours on each side; offset, in characters, pages through
+        a long one), or by byte range start to end of a session's log."""
+        if message_id is not None:
+            records = history.read(message_id, context.scope, neighbours=neighbours)
+            asked = next((record for record in records if record.id == message_id), None)
+            if asked is None:
+                raise ToolError(
+                    f"there is no message #{message_id} here. search_history finds messages by their words."
+                )
+            if offset and offset >= len(_words(asked)):
+                raise ToolError(f"#{message_id} has {len(_words(asked))} characters; offset {offset} is past its end.")
+            return _render(records, zone, result_bytes, message_id, offset)
+        if start is None or end is None:
+            raise ToolError("give message_id, or start and end (and session, for another one than this).")
+        session = session or context.session
+        records = history.read_span(session, start, end, context.scope)
+        if not records:
+            raise ToolError(f"no whole message lies in bytes {start} to {end} of session {quoted(session)} here.")
+        rest = records[_MOST_RECORDS:]
+        more = (
+            f"\n(More: read_history(session={quoted(session)}, start={rest[0].span.start}, end={end}).)" if rest else ""
+        )
+        return _render(records[:_MOST_RECORDS], zone, result_bytes, None, offset) + more
+
+    return read_history
+
+
+def _render(records: Sequence[Record], zone: ZoneInfo, room: int, asked: int | None, offset: int) -> str:
+    """The asked message takes what the others leave; several share alike. Short ones give their room away."""
+    texts = {record.id: _words(record) for record in records}
+    order = sorted(records, key=lambda record: (record.id == asked, len(texts[record.id])))
+    shown: dict[int, str] = {}
+    for place, record in enumerate(order):
+        waiting = len(order) - place + (1 if asked is not None and record.id != asked else 0)
+        share = max(_LEAST_ROOM, room // waiting)
+        first = offset if record.id == asked else 0
+        shown[record.id] = _page(record, texts[record.id], first, share)
+        room -= min(share, len(texts[record.id].encode("utf-8", "replace")))
+    heads = {record.id: _head(record, zone) for record in records}
+    return "\n".join(f"{heads[record.id]}\n{shown[record.id]}" for record in records)
+
+
+def _page(record: Record, text: str, offset: int, room: int) -> str:
+    """`text` from character `offset` on, at most `room` bytes of UTF-8, and how to read on."""
+    piece = fitting(text[offset:], room)
+    end = offset + len(piece)
+    if end >= len(text):
+        return block(piece)
+    more = f"(characters {offset}-{end} of {len(text)}; more: read_history(message_id={record.id}, offset={end}))"
+    return f"{block(piece)}\n{more}"
+
+
+def _head(record: Record, zone: ZoneInfo) -> str:
+    name = f" {quoted(record.name)}" if record.name else ""
+    refs = ", ".join(f"#{ref}" for ref in record.refs)
+    kind = "" if record.kind == "message" else f" ({record.kind} of {refs})" if refs else f" ({record.kind})"
+    return f"#{record.id} {local_time(record.ts, zone)} {record.role}{name}{kind}, session {quoted(record.session)}:"
+
+
+def _words(record: Record) -> str:
+    """What was said, and in words what was called or attached."""
+    parts = [record.content] if record.content else []
+    parts += [_medium(media) for media in record.media]
+    for call in record.tool_calls:
+        arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+        parts.append(
+            f"[called {call.name} with {arguments[:_CALLS_SHOWN]}{'…' if len(arguments) > _CALLS_SHOWN else ''}]"
+        )
+    return "\n".join(parts) or "[no words]"
+
+
+def _medium(media: Media) -> str:
+    place = f", in the workspace as {quoted(media.path)}" if media.path else ""
+    return f"[{media.kind} {quoted(media.name)}, {media.mime}, {media.size} bytes{place}]"

@@ -1,0 +1,94 @@
+"""The toolbox of the house: which tools there are, who is offered which, and one way to run them.
+
+What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
+failure begins with "Error: " and says what a model can do about it. Authority is a set of roles beside each tool,
+checked here at the one place where tools are run (I10): a prompt or a quoted text can ask, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import traceback
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from assistant.errors import AssistantError
+from assistant.messages import ToolCall
+from assistant.ports import Effects, Tool, ToolContext
+from assistant.quotes import FAILURE, quoted
+from assistant.requests import ToolSpec
+
+log = structlog.get_logger(__name__)
+
+
+class Registry:
+    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself."""
+
+    def __init__(self, tools: Iterable[Tool], *, timeout_seconds: float) -> None:
+        """Raises ValueError when two tools share a name."""
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.spec.name in self._tools:
+                raise ValueError(f"two tools are called {tool.spec.name}")
+            self._tools[tool.spec.name] = tool
+        self._longest = timeout_seconds
+
+    @property
+    def protected(self) -> frozenset[str]:
+        """Names of the tools whose results survive compaction."""
+        return frozenset(name for name, tool in self._tools.items() if tool.protected)
+
+    def specs(self, role: str) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self._tools.values() if role in tool.roles)
+
+    def effects(self, name: str) -> Effects:
+        """A tool that is not here may have been here before the restart: what it did is not known, so "once"."""
+        tool = self._tools.get(name)
+        return tool.effects if tool else "once"
+
+    async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
+        tool = self._tools.get(call.name)
+        if tool is None or role not in tool.roles:
+            return FAILURE + self._not_offered(call.name, role), False
+        text, ok = await self._attempt(tool, call, context)
+        return text.encode("utf-8", "replace").decode(), ok
+
+    async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
+        seconds = min(tool.timeout_seconds, self._longest)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await tool.run(call.arguments, context), True
+        except AssistantError as error:
+            return f"{FAILURE}{error}", False
+        except OSError as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                return f"{FAILURE}{call.name} took longer than {seconds:g} s and was stopped.{_doubt(tool)}", False
+            return f"{FAILURE}{call.name} failed: {error.strerror or type(error).__name__}.{_doubt(tool)}", False
+        # A tool is where the house is extended, and the port promises that none of them can end a turn: a bug in one
+        # is recorded with its place (never with the words it worked on) and told to the model.
+        except Exception as error:  # noqa: BLE001
+            log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))
+            text = (
+                f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the tool.{_doubt(tool)}"
+            )
+            return FAILURE + text, False
+
+    def _not_offered(self, name: str, role: str) -> str:
+        offered = [spec.name for spec in self.specs(role)]
+        there = f"Available: {', '.join(offered)}." if offered else "None is available."
+        if name in self._tools:
+            return f"{name} may not be used in this conversation. {there}"
+        near = difflib.get_close_matches(name, offered, n=2, cutoff=0.5)
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        return f"there is no tool {quoted(name[:64])}.{meant} {there}"
+
+
+def _doubt(tool: Tool) -> str:
+    return "" if tool.effects == "none" else " Whether it took effect is not known: look before you repeat it."
+
+
+def _place(error: BaseException) -> list[Any]:
+    return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-3:]]

@@ -1,0 +1,41 @@
+"""The tools this house has, built over the ports they need, in the order in which models are told of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from assistant.ports import History, Todos
+from tools.current_time import current_time_tool
+from tools.list_files import list_files_tool
+from tools.manage_todo_list import manage_todo_list_tool
+from tools.read_file import read_file_tool
+from tools.read_history import read_history_tool
+from tools.registry import Registry
+from tools.search_history import search_history_tool
+
+RESULT_BYTES = 12_000
+
+
+def build_toolbox(
+    history: History,
+    todos: Todos,
+    *,
+    workspace: Path,
+    zone: ZoneInfo,
+    timeout_seconds: float = 60.0,
+    result_bytes: int = RESULT_BYTES,
+) -> Registry:
+    """`result_bytes` is what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens`
+    times four, so that a page is never cut when it is written to the working context."""
+    return Registry(
+        (
+            search_history_tool(history, zone, result_bytes),
+            read_history_tool(history, zone, result_bytes),
+            manage_todo_list_tool(todos),
+            current_time_tool(zone),
+            list_files_tool(workspace, zone, result_bytes),
+            read_file_tool(workspace, result_bytes),
+        ),
+        timeout_seconds=timeout_seconds,
+    )
