@@ -33,6 +33,7 @@ class _Pump:
 
     bridge: Bridge
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    passing: asyncio.Lock = field(default_factory=asyncio.Lock)
     task: asyncio.Task[None] | None = None
     error: str = ""
     retry_at: dict[int, datetime] = field(default_factory=dict)
@@ -68,6 +69,11 @@ class Delivery:
                 async with asyncio.timeout(_FLUSH_SECONDS):
                     await self._pass(name, pump)
             await pump.bridge.stop()
+
+    async def flush(self) -> None:
+        """Send now what can be sent now. Raises `StoreError`."""
+        for name, pump in self._pumps.items():
+            await self._pass(name, pump)
 
     def wake(self, bridge: str | None = None) -> None:
         """Look again at the outbox of one bridge, or of all."""
@@ -107,6 +113,10 @@ class Delivery:
             self._wake_later(pump)
 
     async def _pass(self, name: str, pump: _Pump) -> None:
+        async with pump.passing:
+            await self._send_pending(name, pump)
+
+    async def _send_pending(self, name: str, pump: _Pump) -> None:
         now = self._clock()
         for item in self._outbox.pending(name):
             if pump.retry_at.get(item.id, now) > now:

@@ -18,6 +18,7 @@ from datetime import datetime, tzinfo
 from assistant.records import Todo
 
 FAILURE = "Error: "
+_NO_RESULT = re.compile(rf"{FAILURE}|\[?(?:aborted|interrupted|failed)\b")
 
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSAFE_IN_BLOCK = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -56,6 +57,11 @@ class TodoReport:
     change: str = ""
     changed: tuple[int, ...] = ()
     open: int = 0
+
+
+def is_failure(result: str) -> bool:
+    """Whether a tool's result says that there is none: it failed, or was interrupted."""
+    return _NO_RESULT.match(result) is not None
 
 
 def local_time(moment: datetime, zone: tzinfo) -> str:

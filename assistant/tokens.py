@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.messages import Media, Message
+from assistant.messages import Message
 from assistant.records import Calibration
 from assistant.requests import ToolSpec
 
@@ -38,6 +38,8 @@ PLACEHOLDER_TOKENS = 40
 _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _OLDER_OPENAI = re.compile(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
+# Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
+_TOKSUM = re.compile(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
 
 # Beyond this many characters a tokenizer is asked about evenly spaced samples only.
 _EXACT_CHARS = 120_000
@@ -90,7 +92,7 @@ def best_tier(model: str, cache_dir: Path | None, *, toksum: bool = False) -> Ti
         if path is not None and _is_file(path):
             return Tier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
         return Tier("estimate", model, f"no vocabulary {encoding} at {path or 'hand'}; it is not downloaded")
-    if toksum and model:
+    if toksum and _TOKSUM.match(model.rpartition("/")[2].lower()):
         return Tier("toksum", model, "toksum is installed")
     return Tier("estimate", model, f"no public vocabulary for {model or 'this model'}")
 
@@ -165,7 +167,9 @@ class TokenCounter:
             total += PER_CALL
         for call in message.tool_calls:
             total += PER_CALL + self.count_text(call.name) + self.count_text(_compact(call.arguments))
-        return total + sum(_media_tokens(media) for media in message.media)
+        for media in message.media:
+            total += IMAGE_TOKENS if media.kind == "image" and media.data else PLACEHOLDER_TOKENS
+        return total
 
     def count_thinking(self, message: Message) -> int:
         """Tokens of a message's thinking blocks; signatures are not billed."""
@@ -207,7 +211,3 @@ def learned(known: Calibration | None, model: str, estimated: int, reported: int
 
 def _compact(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def _media_tokens(media: Media) -> int:
-    return IMAGE_TOKENS if media.kind == "image" and media.data else PLACEHOLDER_TOKENS

@@ -112,7 +112,7 @@ class Turns:
         return self._fail(steering, _Progress(), text, 1)
 
     async def _until_answered(self, steering: Steering, progress: _Progress) -> Outcome:
-        for _ in range(self._settings.max_steps + 1):
+        for _ in range(self._settings.max_steps):
             said = self._conversation.turn_messages(steering.turn)
             last = next((m for m in reversed(said) if m.role == "assistant"), None)
             open_calls = _unanswered(last, said)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.context.pressure import Pressure, images_of, size_of
+from assistant.context.pressure import Pressure, size_of
 from assistant.context.truncate import by_reference, without_pictures
 from assistant.records import Compaction, LogPlace, View
 from sleep.plan import Plan, Terms
@@ -109,18 +109,17 @@ def _shorten_old(sheet: Sheet, places: Places) -> None:
     """Step 2."""
     old = range(sheet.old, sheet.turn)
     protected = _protected_results(sheet)
-    for index in old:
+    for index in [n for n in old if sheet.sizes[n].images]:
         if sheet.pressure().ratio <= sheet.terms.target:
-            return
-        if images_of(sheet.rows[index]):
-            sheet.put(index, without_pictures(sheet.rows[index]))
-    outputs = [n for n in old if sheet.rows[n].role == "tool" and n not in protected]
-    speech = [n for n in old if sheet.rows[n].role in ("user", "assistant")]
-    for indexes, keep in ((outputs, KEPT_OF_OUTPUT), (speech, KEPT_OF_SPEECH)):
-        for index in _largest(sheet, indexes):
-            if sheet.pressure().ratio <= sheet.terms.target or sheet.sizes[index].tokens < _WORTH * keep:
+            break
+        sheet.put(index, without_pictures(sheet.rows[index]))
+    for roles, keep in ((("tool",), KEPT_OF_OUTPUT), (("user", "assistant"), KEPT_OF_SPEECH)):
+        long = [n for n in old if sheet.sizes[n].tokens >= _WORTH * keep and sheet.rows[n].role in roles]
+        for index in _largest(sheet, long):
+            if sheet.pressure().ratio <= sheet.terms.target:
                 break
-            _refer(sheet, places, index, keep)
+            if index not in protected:
+                _refer(sheet, places, index, keep)
 
 
 def _protected_results(sheet: Sheet) -> set[int]:
@@ -161,7 +160,7 @@ def _drop_oldest(
     summaries = [row for row in view.messages[:cut] if row.is_summary]
     leaving = Gone(gone, total(sheet.stored[sheet.old : cut]).tokens, places)
     records = summaries_of(summaries, leaving, counter, now)
-    prefix = (*records, *carried(view.messages, cut, sheet.terms.protected, now))
+    prefix = (*records, *carried(view.messages, cut, sheet.starts, sheet.terms.protected, now))
     compaction = Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,

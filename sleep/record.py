@@ -7,13 +7,13 @@ as they are, in their order.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from assistant.context.pressure import Counter
-from assistant.context.structure import block_starts
 from assistant.messages import SUMMARY_MARKER, Message, ToolCall
 from assistant.records import LogPlace
 
@@ -90,14 +90,16 @@ def _ranges(gone: Gone, earlier: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[path, low, high] for path, (low, high) in spans.items()]
 
 
-def carried(rows: Sequence[Message], cut: int, protected: frozenset[str], now: datetime) -> tuple[Message, ...]:
-    """Copies of the last result of each protected tool, with its call, where it stands before `cut`."""
+def carried(
+    rows: Sequence[Message], cut: int, starts: Sequence[int], protected: frozenset[str], now: datetime
+) -> tuple[Message, ...]:
+    """Copies of the last result of each protected tool, with its call, where it stands before `cut`. `starts` are the
+    indexes at which a block of `rows` starts."""
     last = {row.name: index for index, row in enumerate(rows) if row.role == "tool" and row.name in protected}
     wanted = sorted(index for index in last.values() if index < cut)
-    starts = block_starts(rows)
     copies: list[Message] = []
     for index in wanted:
-        asked = max((start for start in starts if start <= index), default=0)
+        asked = starts[bisect_right(starts, index) - 1]
         call = next((call for call in rows[asked].tool_calls if call.id == rows[index].tool_call_id), None)
         if call is not None:
             copies += [_call_copy(rows[asked], call, now), _copy(rows[index], now)]

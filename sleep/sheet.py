@@ -19,9 +19,10 @@ LEAST_OF_REQUEST = 1000
 
 
 class Sheet:
-    """Rows of a view while a plan is made, with their `sizes` now and as `stored`. `turn` is the index at which the newest turn starts (the last block where
-    nobody asks anything), `old` that of the first row which is not a summary or a carried copy, `starts` the indexes
-    at which the rows may be cut."""
+    """Rows of a view while a plan is made, with their `sizes` now and as `stored`.
+
+    `turn` is the index at which the newest turn starts (the last block where nobody asks anything), `old` that of the
+    first row which is not a summary or a carried copy, `starts` the indexes at which the rows may be cut."""
 
     def __init__(self, view: View, terms: Terms) -> None:
         self.terms = terms

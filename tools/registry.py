@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from assistant.context.quote import safe
 from assistant.errors import AssistantError
 from assistant.messages import ToolCall
 from assistant.ports import Effects, Tool, ToolContext
@@ -54,7 +55,7 @@ class Registry:
         if tool is None or role not in tool.roles:
             return FAILURE + self._not_offered(call.name, role), False
         text, ok = await self._attempt(tool, call, context)
-        return text.encode("utf-8", "replace").decode(), ok
+        return safe(text), ok
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
         seconds = min(tool.timeout_seconds, self._longest)

@@ -10,10 +10,10 @@ import contextlib
 import signal
 import threading
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
-from assistant.cli.client import socket_link
+from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
 from assistant.daemon import is_served, running
 from assistant.errors import AssistantError, HomeLocked
@@ -33,6 +33,13 @@ async def home_link(settings: Settings) -> AsyncIterator[Link]:
         yield await _reached(stack, settings)
 
 
+def daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
+    """The link over the home's socket. Its HTTP client is loaded now, because whoever serves the home itself does
+    without."""
+    link: AbstractAsyncContextManager[Link] = load("assistant.cli.client:socket_link")(home.socket)
+    return link
+
+
 async def _reached(stack: contextlib.AsyncExitStack, settings: Settings) -> Link:
     home = settings.home
     while not answers(home.socket):
@@ -41,7 +48,7 @@ async def _reached(stack: contextlib.AsyncExitStack, settings: Settings) -> Link
         except HomeLocked:
             if not await daemon_appears(home) and is_served(home):
                 raise
-    return await stack.enter_async_context(socket_link(home.socket))
+    return await stack.enter_async_context(daemon_link(home))
 
 
 @asynccontextmanager

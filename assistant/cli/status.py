@@ -10,7 +10,6 @@ import click
 from assistant import daemon, health
 from assistant import settings as settings_module
 from assistant.cli import attach
-from assistant.cli.client import socket_link
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.settings import Settings
@@ -45,7 +44,7 @@ def _report(settings: Settings) -> dict[str, Any]:
 
 
 async def _of_the_daemon(settings: Settings) -> Mapping[str, Any]:
-    async with socket_link(settings.home.socket) as link:
+    async with attach.daemon_link(settings.home) as link:
         return await link.status()
 
 

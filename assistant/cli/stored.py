@@ -1,4 +1,4 @@
-"""The stores of the home, opened for a command that only looks: with or without a daemon running."""
+"""The stores of the home, opened for a command that looks at them, whether a daemon runs or not."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from contextlib import contextmanager
 
 from assistant import wire
 from assistant.daemon import utc_now
-from assistant.errors import UsageError
+from assistant.errors import HomeError, UsageError
 from assistant.ports import Conversation
 from assistant.settings import Settings
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[wire.Stores]:
-    """Raises `StoreError` when the home cannot be read."""
-    stores = wire.open_stores(settings, utc_now())
+def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire.Stores]:
+    """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
+
+    Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
+    if not (settings.home.path / "script.db").exists():
+        raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
+    stores = wire.open_stores(settings, utc_now(), reading=reading)
     try:
         yield stores
     finally:

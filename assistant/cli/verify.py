@@ -43,7 +43,7 @@ def _checked(settings: Settings) -> Report:
 
 
 def _repaired(settings: Settings) -> Report:
-    with daemon.home_lock(settings.home), opened(settings) as stores:
+    with daemon.home_lock(settings.home), opened(settings, reading=False) as stores:
         return stores.verifier.repair(daemon.utc_now())
 
 

@@ -99,8 +99,8 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     notes: list[str] = []
     for message in messages:
         if message.role == "system":
-            if message.content.strip():
-                notes.append(quoted(NOTE, safe(message.content)))
+            if text := _fact(message):
+                notes.append(quoted(NOTE, safe(text)))
             continue
         row = _worded(message)
         if row is None:
@@ -116,21 +116,35 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
         yield _note(notes)
 
 
+def _fact(message: Message) -> str:
+    """What a note of the runtime says; edits and deletions on a bridge are told as facts about earlier messages."""
+    said = message.content.strip()
+    about = ", ".join(f"#{ref}" for ref in message.metadata.get("refs", ()))
+    match message.metadata.get("type"):
+        case "edit":
+            return f"The sender edited message {about}. It now says:\n{said}"
+        case "delete":
+            return f"The sender deleted message {about}.\n{said}".strip()
+        case _:
+            return said
+
+
 def _worded(message: Message) -> Message | None:
     """The row with text that can be sent; None for an assistant message that says and calls nothing."""
-    blank = not message.content or message.content.isspace()
+    content = message.content
+    blank = not content or content.isspace()
     if message.role == "assistant":
         if blank and not message.tool_calls:
             return None
-        return _with(message, safe(message.content), _safe_calls(message.tool_calls))
+        return _with(message, safe(content), _safe_calls(message.tool_calls) if message.tool_calls else ())
     if message.metadata.get("note") or (blank and message.media):
         return message
     instead = EMPTY_REQUEST if message.role == "user" else NO_OUTPUT
-    return _with(message, instead if blank else defused(safe(message.content)), message.tool_calls)
+    return _with(message, instead if blank else defused(safe(content)), message.tool_calls)
 
 
 def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Message:
-    if content == message.content and calls is message.tool_calls:
+    if content is message.content and calls is message.tool_calls:
         return message
     return replace(message, content=content, tool_calls=calls)
 

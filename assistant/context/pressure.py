@@ -163,11 +163,13 @@ def bytes_of(message: Message) -> int:
     total = utf8_length(message.content)
     for call in message.tool_calls:
         total += len(call.name) + utf8_length(str(call.arguments))
-    return total + sum(len(media.data or "") for media in message.media)
+    for media in message.media:
+        total += len(media.data or "")
+    return total
 
 
 def images_of(message: Message) -> int:
-    return sum(1 for media in message.media if media.kind == "image" and media.data)
+    return sum(1 for media in message.media if media.kind == "image" and media.data) if message.media else 0
 
 
 def utf8_length(text: str) -> int:

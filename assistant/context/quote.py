@@ -22,7 +22,7 @@ def quoted(tag: str, text: str) -> str:
 
 def defused(text: str) -> str:
     """`text` with our own boundary tags made harmless."""
-    return _BOUNDARY.sub("&lt;", text) if "<" in text else text
+    return _BOUNDARY.sub("&lt;", text) if "<" in text and _BOUNDARY.search(text) else text
 
 
 def safe(text: str) -> str:

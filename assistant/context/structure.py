@@ -28,10 +28,10 @@ def newest_request(messages: Sequence[Message]) -> int:
 def loop_start(messages: Sequence[Message]) -> int:
     """Index of the user message that opened the tool loop which may still run; -1 without one.
 
-    A user message directly after a tool result steers the loop; it does not open a new one, and the thinking before
-    it still belongs to the calls it follows."""
+    User messages directly after a tool result steer the loop; they do not open a new one, and the thinking before
+    them still belongs to the calls it led to."""
     for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user" and (index == 0 or messages[index - 1].role != "tool"):
+        if messages[index].role == "user" and (index == 0 or messages[index - 1].role not in ("tool", "user")):
             return index
     return -1
 
@@ -39,13 +39,16 @@ def loop_start(messages: Sequence[Message]) -> int:
 def turn_start(messages: Sequence[Message]) -> int:
     """Index of the request that opened the newest turn; -1 where there is none. That is the newest request, or, where
     that one steers a tool loop, the one before it which the loop belongs to."""
-    newest = newest_request(messages)
-    while newest > 0 and messages[newest - 1].role == "tool":
-        earlier = newest_request(messages[:newest])
-        if earlier < 0:
+    start = newest_request(messages)
+    while start > 0:
+        first = start
+        while first > 0 and messages[first - 1].role == "user":
+            first -= 1
+        opener = newest_request(messages[:first])
+        if opener < 0 or messages[first - 1].role != "tool":
             break
-        newest = earlier
-    return newest
+        start = opener
+    return start
 
 
 def block_starts(messages: Sequence[Message]) -> list[int]:
@@ -53,15 +56,20 @@ def block_starts(messages: Sequence[Message]) -> list[int]:
     one block; every other message is a block of its own."""
     last_result: dict[int, int] = {}
     owner: dict[str, int] = {}
+    free: list[int] = []
     for index, message in enumerate(messages):
-        if message.role == "assistant":
-            owner.update((call.id, index) for call in message.tool_calls)
-        elif message.role == "tool" and (asked := owner.get(message.tool_call_id or "")) is not None:
-            last_result[asked] = index
+        if message.role == "tool":
+            asked = owner.get(message.tool_call_id or "")
+            if asked is not None:
+                last_result[asked] = index
+            continue
+        free.append(index)
+        for call in message.tool_calls:
+            owner[call.id] = index
     starts: list[int] = []
     held_until = -1
-    for index, message in enumerate(messages):
-        if index > held_until and message.role != "tool":
+    for index in free:
+        if index > held_until:
             starts.append(index)
         held_until = max(held_until, last_result.get(index, -1))
     return starts

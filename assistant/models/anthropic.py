@@ -23,7 +23,7 @@ from anthropic.types import RawMessageStreamEvent
 from assistant.errors import ModelError
 from assistant.models.anthropic_form import render
 from assistant.models.anthropic_reply import Assembly
-from assistant.models.faults import Fault, StreamBroken, retry_after, unreachable
+from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.ports import ModelFacts
@@ -31,6 +31,7 @@ from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
 DEFAULT_NAME = "claude-sonnet-5-5"
 NO_KEY = "There is no key for Anthropic: set ANTHROPIC_API_KEY. Your message is kept."
+WHO = Who("anthropic", "Anthropic")
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
 # Every current model holds at least this much.
@@ -46,7 +47,7 @@ _Broken = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
 class AnthropicModel:
     """One Claude model. `base_url` "" is Anthropic's own; `stall_seconds` without a byte end a call."""
 
-    provider = "anthropic"
+    provider = WHO.provider
 
     def __init__(
         self,
@@ -95,9 +96,9 @@ class AnthropicModel:
             if not assembly.finished:
                 raise Garbled("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
-            raise self._refused(error, assembly) from error
+            raise self._fault(error).error(WHO, assembly) from error
         except _Broken as error:
-            raise self._broken(error, assembly) from error
+            raise lost(WHO, self._reason(error), assembly) from error
         yield assembly.reply()
 
     async def aclose(self) -> None:
@@ -130,29 +131,21 @@ class AnthropicModel:
         if limits := _limits(told):
             self._memory.keep(self.name, limits)
 
-    def _refused(self, error: anthropic.APIStatusError, assembly: Assembly) -> ModelError:
-        fault = Fault(
-            self.provider,
+    def _fault(self, error: anthropic.APIStatusError) -> Fault:
+        return Fault(
             error.status_code,
             tuple(name for name in (error.type, error.error_code) if name),
             error.api_message or error.message,
             error,
             retry_after(error.response.headers, self._clock()),
         )
-        if not assembly.begun:
-            return fault.error()
-        return self._cut(str(fault.error()), fault, assembly)
 
-    def _broken(self, error: Exception, assembly: Assembly) -> ModelError:
-        silent = isinstance(error, httpx2.TimeoutException | anthropic.APITimeoutError)
-        reason = f"nothing came for {self._stall_seconds:g} seconds" if silent else str(error) or type(error).__name__
-        failure = unreachable(self.provider, reason)
-        return self._cut(str(failure), failure, assembly) if assembly.begun else failure
-
-    def _cut(self, text: str, why: Fault | ModelError, assembly: Assembly) -> StreamBroken:
-        return StreamBroken(
-            text, kind=why.kind, provider=self.provider, partial=assembly.text, usage=assembly.usage
-        )  # fmt: skip
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, httpx2.TimeoutException | anthropic.APITimeoutError):
+            return f"nothing came for {self._stall_seconds:g} seconds"
+        if isinstance(error, ValueError) and not isinstance(error, Garbled):
+            return "it sent something that is no answer"
+        return str(error.__cause__ or error) or type(error).__name__
 
 
 def _limits(told: Mapping[str, Any]) -> Limits | None:

@@ -8,7 +8,7 @@ By the kind of the failure:
 - `refusal`: another remote model often answers what one declined, so the next one, but never the built-in model, whose
   answer would miss the point. When all decline, the refusal is the answer;
 - `overflow`: raised for the first model, since the runtime can shorten the conversation for it; a fallback with a
-  smaller window is passed over.
+  smaller window is asked once more with the newest request alone, so that the built-in model never refuses a note.
 A notice tells each change of plan, and says whether text that was already streamed is withdrawn.
 
 Retry libraries retry a call; here a stream begins anew while its events are passed on, so the loop stands here.
@@ -20,9 +20,10 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.models.form import open_loop_start
 from assistant.ports import Model
 from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 
@@ -39,7 +40,7 @@ _ADVICE: dict[ModelErrorKind, str] = {
     "auth": "check the key and the account, then say /retry",
     "budget": "raise [budget] or wait for the next day or month",
     "bad_request": "check model.name and model.base_url, then say /retry",
-    "overflow": "use a model with a larger window, or say /compact",
+    "overflow": "set a smaller context.max_context_tokens, or use a model with a larger window",
     "rate_limit": "wait a little, then say /retry",
     "overload": "wait a little, then say /retry",
     "network": "check the connection, then say /retry",
@@ -102,7 +103,7 @@ class Failover:
             if setback is not None:
                 yield Notice(f"{setback.text} Asking {_named(model)} instead.", restarted=setback.restarted)
             streamed = False
-            async with aclosing(self._attempts(model, request, purpose, session, turn)) as events:
+            async with aclosing(self._ask(model, request, purpose, session, turn)) as events:
                 async for event in events:
                     match event:
                         case _Failed():
@@ -118,7 +119,7 @@ class Failover:
                             streamed = streamed or isinstance(event, TextDelta)
                             yield event
             if model is self._chain[0] and failures and failures[-1].kind == "overflow":
-                raise failures[-1]
+                break
         if declined is None:
             raise _most_telling(failures)
         yield declined
@@ -126,6 +127,23 @@ class Failover:
     async def aclose(self) -> None:
         for model in self._chain:
             await model.aclose()
+
+    async def _ask(
+        self, model: Model, request: Request, purpose: Purpose, session: str | None, turn: str | None
+    ) -> AsyncGenerator[ModelEvent | _Failed, None]:
+        """Events of one model. A fallback whose window is too small for the conversation gets the newest request."""
+        too_long = False
+        async with aclosing(self._attempts(model, request, purpose, session, turn)) as events:
+            async for event in events:
+                overflow = isinstance(event, _Failed) and event.error.kind == "overflow"
+                too_long = overflow and model is not self._chain[0]
+                if not too_long:
+                    yield event
+        if too_long:
+            yield Notice(f"{_named(model)} has a smaller window: it is shown the newest message alone.")
+            async with aclosing(self._attempts(model, _newest(request), purpose, session, turn)) as events:
+                async for event in events:
+                    yield event
 
     async def _attempts(
         self, model: Model, request: Request, purpose: Purpose, session: str | None, turn: str | None
@@ -159,6 +177,11 @@ class Failover:
 
 def _named(model: Model) -> str:
     return "the built-in model" if model.provider == BUILT_IN else model.name or model.provider
+
+
+def _newest(request: Request) -> Request:
+    """The running turn without the conversation before it."""
+    return replace(request, messages=request.messages[max(0, open_loop_start(request.messages)) :], cache_edges=())
 
 
 def _reason(failure: ModelError) -> str:

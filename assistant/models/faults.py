@@ -10,6 +10,7 @@ import email.utils
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from assistant.errors import ModelError, ModelErrorKind
 from assistant.messages import Usage
@@ -58,12 +59,30 @@ class StreamBroken(ModelError):
         self.usage = usage
 
 
+class Heard(Protocol):
+    """What is known of an answer when it breaks off. `begun`: the provider has started to answer, and to bill."""
+
+    @property
+    def begun(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def usage(self) -> Usage: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """The other side: its name in code, and as a person knows it ("Anthropic", "localhost:11434")."""
+
+    provider: str
+    label: str
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A provider's error reply. `types` holds its type and code fields, the most telling first; `raw` is the SDK's
     exception, asked for overflow wording only."""
 
-    provider: str
     status: int
     types: tuple[str, ...]
     message: str
@@ -85,12 +104,9 @@ class Fault:
             return "network"
         return "overload" if self.status >= 500 else "bad_request"
 
-    def error(self) -> ModelError:
-        kind = self.kind
-        return ModelError(
-            f"{_HEADLINES[kind].format(who=self.provider)}: {one_line(self.message)}",
-            kind=kind, retry_after=self.retry_after, provider=self.provider,
-        )  # fmt: skip
+    def error(self, who: Who, heard: Heard) -> ModelError:
+        headline = _HEADLINES[self.kind].format(who=who.label)
+        return _error(f"{headline}: {one_line(self.message)}", self.kind, who, heard, self.retry_after)
 
     @property
     def _said(self) -> str:
@@ -105,16 +121,20 @@ _HEADLINES: Mapping[ModelErrorKind, str] = {
     "budget": "The budget is used up",
     "refusal": "{who} declined to answer",
     "bad_request": "{who} does not accept the request",
-    "network": "{who} cannot be reached",
+    "network": "{who} could not finish",
 }
 
 
-def unreachable(provider: str, reason: object) -> ModelError:
-    """Nothing was billed: the call did not get as far as an answer."""
-    return ModelError(
-        f"{_HEADLINES['network'].format(who=provider)}: {one_line(str(reason)) or 'no reason was given'}",
-        kind="network", provider=provider,
-    )  # fmt: skip
+def lost(who: Who, reason: str, heard: Heard) -> ModelError:
+    """No connection, a broken one, a silent one, or bytes that are no answer."""
+    headline = f"{who.label} broke off in mid-answer" if heard.begun else f"{who.label} cannot be reached"
+    return _error(f"{headline}: {one_line(reason)}", "network", who, heard)
+
+
+def _error(text: str, kind: ModelErrorKind, who: Who, heard: Heard, retry_after: float | None = None) -> ModelError:
+    if heard.begun:
+        return StreamBroken(text, kind=kind, provider=who.provider, partial=heard.text, usage=heard.usage)
+    return ModelError(text, kind=kind, provider=who.provider, retry_after=retry_after)
 
 
 def one_line(text: str) -> str:

@@ -250,7 +250,8 @@ _MEMORY = (
     _rule(
         lambda match: Correct(match["what"]),
         r"(?:nope?|nei|nein|wrong|actually|correction|not quite"
-        r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|not true)|you(?:'re| are) wrong|i was wrong|(?:sorry,? )?i (?:meant|mean)|sorry, (?=it|the|my|that|i))\b"
+        r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|not true)"
+        r"|you(?:'re| are) wrong|i was wrong|(?:sorry,? )?i (?:meant|mean)|sorry, (?=it|the|my|that|i))\b"
         r"[\s,.:;!-]+(?!one\b|idea\b|need\b|way\b|matter\b|more\b)(?P<what>.+)",
     ),
     _rule(_told_anew, r"not .+?,? but .+", r".+, not [^,]+", r".*\b(?:no longer|not .+ any ?more)\b.*"),

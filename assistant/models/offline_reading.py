@@ -20,7 +20,7 @@ _LONG = 2000
 _LONGEST_READ = 400
 
 _COURTESY_BEFORE = re.compile(
-    r"(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
+    r"^(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
     r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
     re.IGNORECASE,
 )
@@ -47,24 +47,26 @@ def understand(text: str) -> tuple[Intent, ...]:
 
 def read_sentence(sentence: str) -> Intent:
     """What one sentence asks for."""
-    text = _bare(sentence)
-    if not text:
+    plain = _without_courtesy_behind(sentence.replace("’", "'").strip()) or sentence.strip(_ENDS)
+    bare = _COURTESY_BEFORE.sub("", plain, count=1)
+    if not plain:
         return Talk("help") if "?" in sentence else Note()
-    for make, alternatives in RULES if len(text) <= _LONGEST_READ else ():
+    if len(plain) <= _LONGEST_READ:
+        intent = _by_rule(plain) or _by_rule(bare)
+        if intent is not None:
+            return intent
+    if is_question(sentence, bare):
+        return Ask(bare, "assistant" if asks_the_assistant(bare) else "user")
+    return Note()
+
+
+def _by_rule(text: str) -> Intent | None:
+    for make, alternatives in RULES:
         match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
         intent = make(match) if match else None
         if intent is not None:
             return intent
-    if is_question(sentence, text):
-        return Ask(text, "assistant" if asks_the_assistant(text) else "user")
-    return Note()
-
-
-def _bare(sentence: str) -> str:
-    """`sentence` without the courtesies around it and with plain apostrophes; a courtesy on its own stays."""
-    text = sentence.replace("’", "'").strip()
-    core = _COURTESY_BEFORE.sub("", text, count=1) if _COURTESY_BEFORE.match(text) else text
-    return _without_courtesy_behind(core) or text.strip(_ENDS)
+    return None
 
 
 def _without_courtesy_behind(text: str) -> str:

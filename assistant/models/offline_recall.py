@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from assistant.models.offline_intents import AddTodos, Correct, Note
 from assistant.models.offline_reading import read_sentence
-from assistant.models.offline_words import ATTRIBUTES, alike, content_words, family, sentences, stem, tokens
+from assistant.models.offline_words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
 from assistant.quotes import Quote
 
 Kind = Literal["name", "time", "place", "number", "colour", "any"]
@@ -26,17 +27,22 @@ _NEAREST = 0.4
 _REPLACES = 0.4
 _ABOUT_EQUAL = 0.1
 _ALSO_FITS = 0.25
+_A_MERE_ATTRIBUTE = 0.35
 _MOST = 3
 _MOST_ON_TOPIC = 5
 
-_KIN = """sister brother mother father mum mom dad wife husband spouse son daughter uncle aunt cousin friend boss
+_RELATIVES = """sister brother mother father mum mom dad wife husband spouse son daughter uncle aunt cousin friend boss
 neighbour neighbor girlfriend boyfriend grandmother grandfather grandma grandpa niece nephew colleague"""
-_KIN_STEMS = frozenset(stem(word) for word in _KIN.split())
-_MONTHS_AND_DAYS = """january february march april may june july august september october november december monday tuesday
-wednesday thursday friday saturday sunday"""
+_KIN = frozenset(fold(word) for word in _RELATIVES.split())
+_MONTHS_AND_DAYS = """january february march april may june july august september october november december
+monday tuesday wednesday thursday friday saturday sunday"""
 _CALENDAR = frozenset(_MONTHS_AND_DAYS.split())
-_COLOURS = frozenset("red green blue yellow black white grey gray brown orange pink purple silver gold beige".split())
-_PLACE_WORDS = frozenset("in at to from near under by on behind over beside between ved i på bei auf unter".split())
+_COLOUR_WORDS = """red green blue yellow black white grey gray brown orange pink purple silver gold beige"""
+_COLOURS = frozenset(_COLOUR_WORDS.split())
+_NUMBER_WORDS = """half one two three four five six seven eight nine ten eleven twelve dozen hundred thousand"""
+_NUMBERS = frozenset(_NUMBER_WORDS.split())
+_BEFORE_PLACES = """in at to from near under by on behind over beside between ved i på bei auf unter"""
+_PLACE_WORDS = frozenset(_BEFORE_PLACES.split())
 _ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("colour", re.compile(r"\bcolou?r\b", re.IGNORECASE)),
     ("number", re.compile(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
@@ -44,9 +50,14 @@ _ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("name", re.compile(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
     ("place", re.compile(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
 )
-_FIRST_PERSON = frozenset("i we i'm i've we're ich jeg je".split())
+_CLAUSE = re.compile(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
+_FIRST_PERSON = frozenset({"i", "we", "ich", "jeg", "je"})
+_CATEGORY = re.compile(r"^(?:what|which) (\w+)")
 _MY = re.compile(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
-_OLD_VALUE = re.compile(r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE)
+_OLD_VALUE = re.compile(
+    r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,7 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class _Question:
     words: tuple[str, ...]
+    weights: tuple[float, ...]
     kind: Kind
     first_person: bool
     mine: frozenset[str]
@@ -88,11 +100,13 @@ def answer(question: str, quotes: Iterable[Quote], *, topic: bool = False) -> Fo
 def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
     """The earlier statement that `correction` puts right, if one is found."""
     asked = _read(correction)
-    old = [stem(word) for part in _OLD_VALUE.findall(correction) for word in content_words(part)]
-    new = [stem(word) for word in asked.words]
+    if not asked.words:
+        return None
+    old = [fold(word) for part in _OLD_VALUE.findall(correction) for word in content_words(part)]
+    new = [fold(word) for word in asked.words]
     scored = []
     for quote in quotes:
-        said = [stem(token) for token in tokens(quote.text)]
+        said = [fold(token) for token in tokens(quote.text)]
         contradicts = _holds(said, old) if old else not all(_holds(said, [word]) for word in new)
         if contradicts and (score := _score(asked, quote)) >= _REPLACES:
             scored.append((score, quote))
@@ -104,30 +118,32 @@ def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
 
 def _read(question: str) -> _Question:
     words = tuple(content_words(question))
-    kind = next((kind for kind, pattern in _ASKED_KINDS if pattern.search(question)), "any")
+    category = (_CATEGORY.findall(question.lower()) or [""])[0]
+    kinds = [kind for kind, pattern in _ASKED_KINDS if pattern.search(question)]
     return _Question(
         words=words,
-        kind=kind,
+        weights=tuple(_A_MERE_ATTRIBUTE if word in ATTRIBUTES or word == category else 1.0 for word in words),
+        kind=kinds[0] if kinds else "any",
         first_person=bool(_FIRST_PERSON & set(tokens(question))) or bool(_MY.search(question)),
-        mine=frozenset(stem(word) for word in _MY.findall(question.lower())),
-        kin=frozenset(stem(word) for word in words) & _KIN_STEMS,
-        names=frozenset(stem(name) for name in _names(question)) - _KIN_STEMS,
+        mine=frozenset(fold(word) for word in _MY.findall(question.lower())),
+        kin=frozenset(word for word in words if fold(word) in _KIN),
+        names=frozenset(fold(name) for name in _names(question)) - _KIN,
     )
 
 
 def _score(asked: _Question, quote: Quote) -> float:
-    whole = [stem(token) for token in tokens(quote.text)]
-    return max((_score_sentence(asked, sentence, whole) for sentence in sentences(quote.text)), default=0.0)
+    whole = [fold(token) for token in tokens(quote.text)]
+    clauses = [clause for sentence in sentences(quote.text) for clause in _CLAUSE.split(sentence)]
+    return max((_score_clause(asked, clause, whole) for clause in clauses), default=0.0)
 
 
-def _score_sentence(asked: _Question, sentence: str, whole: Sequence[str]) -> float:
-    said = [stem(token) for token in tokens(sentence)]
-    weights = [0.35 if word in ATTRIBUTES else 1.0 for word in asked.words]
-    if not weights:
-        return 0.0
-    credit = sum(weight * _credit(word, said, whole) for word, weight in zip(asked.words, weights, strict=True))
-    score = credit / sum(weights) + _of_the_kind(asked.kind, sentence) + _about_the_same(asked, sentence, said, whole)
-    match read_sentence(sentence):
+def _score_clause(asked: _Question, clause: str, whole: Sequence[str]) -> float:
+    said = [fold(token) for token in tokens(clause)]
+    covered = sum(w * _credit(word, said, whole) for word, w in zip(asked.words, asked.weights, strict=True))
+    score = (
+        covered / sum(asked.weights) + _of_the_kind(asked.kind, clause) + _about_the_same(asked, clause, said, whole)
+    )
+    match read_sentence(clause):
         case Note() | Correct():
             return score
         case AddTodos():
@@ -138,7 +154,7 @@ def _score_sentence(asked: _Question, sentence: str, whole: Sequence[str]) -> fl
 
 def _credit(word: str, said: Sequence[str], whole: Sequence[str]) -> float:
     """How far a word of the question is covered: said so, said otherwise, or said elsewhere in the same message."""
-    key, others = stem(word), [stem(other) for other in family(word)]
+    key, others = fold(word), [fold(other) for other in family(word)]
     if _holds(said, [key]):
         return 1.0
     if _holds(said, others):
@@ -148,42 +164,42 @@ def _credit(word: str, said: Sequence[str], whole: Sequence[str]) -> float:
     return 0.5 if _holds(whole, others) else 0.0
 
 
-def _about_the_same(asked: _Question, sentence: str, said: Sequence[str], whole: Sequence[str]) -> float:
+def _about_the_same(asked: _Question, clause: str, said: Sequence[str], whole: Sequence[str]) -> float:
     """Whether question and statement speak of the same person or thing: "where do I live" is not answered by where a
     brother lives."""
     score = 0.0
-    if asked.first_person and _FIRST_PERSON & set(tokens(sentence)):
+    if asked.first_person and _FIRST_PERSON & set(tokens(clause)):
         score += 0.1
-    if asked.mine & {stem(word) for word in _MY.findall(sentence.lower())}:
+    if asked.mine & {fold(word) for word in _MY.findall(clause.lower())}:
         score += 0.1
-    subject = {stem(word) for word in content_words(sentence)[:2]} & _KIN_STEMS
+    subject = {fold(word) for word in content_words(clause)[:2]} & _KIN
     if asked.kin:
-        relatives = [stem(other) for kin in asked.kin for other in (kin, *family(kin))]
+        relatives = [fold(other) for kin in asked.kin for other in (kin, *family(kin))]
         score -= 0.0 if _holds(whole, relatives) else 0.35
     elif asked.first_person and subject:
         score -= 0.35
     return score - 0.2 * sum(1 for name in asked.names if not _holds(whole, [name]))
 
 
-def _of_the_kind(kind: Kind, sentence: str) -> float:
-    said = tokens(sentence)
+def _of_the_kind(kind: Kind, clause: str) -> float:
+    said = tokens(clause)
     held = {
         "any": True,
-        "name": bool(_names(sentence)),
+        "name": bool(_names(clause) or _NAMED.search(clause)),
         "colour": bool(_COLOURS & set(said)),
-        "number": any(character.isdigit() for character in sentence),
-        "time": any(character.isdigit() for character in sentence) or bool(_CALENDAR & set(said)),
+        "number": any(character.isdigit() for character in clause) or bool(_NUMBERS & set(said)),
+        "time": any(character.isdigit() for character in clause) or bool(_CALENDAR & set(said)),
         "place": bool(_PLACE_WORDS & set(said)),
     }[kind]
-    return (0.05 if held else -0.2) if kind != "any" else 0.0
+    return (0.05 if held else -0.35) if kind != "any" else 0.0
 
 
 def _names(text: str) -> list[str]:
-    """Words that look like names of people or things: capitalised inside the sentence, and not where or when."""
+    """Words that look like names of people or things: capitalised inside the clause, and not where or when."""
     words = re.findall(r"[^\W\d_]+|\d+", text)
     return [
         word
-        for before, word in zip(words, words[1:], strict=False)
+        for before, word in pairwise(words)
         if word[0].isupper() and len(word) > 1 and word.lower() not in _CALENDAR and before.lower() not in _PLACE_WORDS
     ]
 
@@ -197,8 +213,11 @@ def _newest_first(quotes: Iterable[Quote]) -> list[Quote]:
 
 
 def _distinct(quotes: Iterable[Quote]) -> tuple[Quote, ...]:
-    """Without those that say, word for word, what a newer one says."""
-    return tuple({" ".join(tokens(quote.text)): quote for quote in reversed(list(quotes))}.values())[::-1]
+    """Without those that say, word for word, what one before them says."""
+    seen: dict[str, Quote] = {}
+    for quote in quotes:
+        seen.setdefault(" ".join(tokens(quote.text)), quote)
+    return tuple(seen.values())
 
 
 def _is_correction(quote: Quote) -> bool:

@@ -1,4 +1,4 @@
-"""Words as the offline model compares them: folded, roughly stemmed, without those that carry no meaning. Pure.
+"""Words as the offline model compares them: folded, and without those that carry no meaning. Pure.
 
 Only the lists are bound to a language. Words are compared by their beginnings, which serves every language that bends
 the ends of its words; runs without spaces (Chinese, Japanese, Korean) are compared character by character.
@@ -10,378 +10,34 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:['’][^\W\d_]+)*"
-)
-_ENDINGS = ("ings", "ing", "ied", "ies", "ed", "es", "en", "er", "et", "e", "s", "n", "t", "y")
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_ENDINGS_OF_SHORT_WORDS = frozenset({"s", "es", "ed", "d", "ing", "n", "en"})
 _ABBREVIATION = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|st|prof|nr|ca|approx|etc|vs|z\.b|e\.g|i\.e|\w)|\b\d{1,2})\.$", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+")
 
-STOP = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "again",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "before",
-        "being",
-        "but",
-        "by",
-        "can",
-        "could",
-        "d",
-        "did",
-        "didn",
-        "do",
-        "does",
-        "doesn",
-        "doing",
-        "don",
-        "ever",
-        "everything",
-        "exactly",
-        "find",
-        "for",
-        "forgot",
-        "from",
-        "had",
-        "has",
-        "hasn",
-        "have",
-        "haven",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "isn",
-        "it",
-        "its",
-        "just",
-        "know",
-        "last",
-        "let",
-        "ll",
-        "m",
-        "may",
-        "me",
-        "mention",
-        "mentioned",
-        "might",
-        "mine",
-        "my",
-        "myself",
-        "no",
-        "nor",
-        "not",
-        "now",
-        "of",
-        "off",
-        "ok",
-        "on",
-        "once",
-        "one",
-        "or",
-        "our",
-        "out",
-        "please",
-        "re",
-        "recall",
-        "remember",
-        "remembered",
-        "remind",
-        "said",
-        "say",
-        "saying",
-        "says",
-        "shall",
-        "she",
-        "should",
-        "so",
-        "some",
-        "stay",
-        "still",
-        "such",
-        "tell",
-        "than",
-        "thank",
-        "thanks",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "thing",
-        "things",
-        "think",
-        "this",
-        "those",
-        "to",
-        "told",
-        "too",
-        "up",
-        "us",
-        "ve",
-        "very",
-        "was",
-        "wasn",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "won",
-        "wonder",
-        "would",
-        "wrote",
-        "yet",
-        "you",
-        "your",
-        "yours",
-        "something",
-        "anything",
-        "search",
-        "look",
-        "show",
-        "use",
-        "used",
-        "get",
-        "got",
-        "der",
-        "die",
-        "das",
-        "den",
-        "dem",
-        "des",
-        "ein",
-        "eine",
-        "einen",
-        "einem",
-        "einer",
-        "ist",
-        "sind",
-        "war",
-        "bin",
-        "bist",
-        "hat",
-        "habe",
-        "haben",
-        "ich",
-        "du",
-        "er",
-        "sie",
-        "es",
-        "wir",
-        "ihr",
-        "mein",
-        "meine",
-        "meinen",
-        "meinem",
-        "meiner",
-        "dein",
-        "deine",
-        "wer",
-        "wie",
-        "was",
-        "wo",
-        "wann",
-        "warum",
-        "wieso",
-        "welche",
-        "welcher",
-        "welches",
-        "wohin",
-        "woher",
-        "und",
-        "oder",
-        "nicht",
-        "mit",
-        "von",
-        "zu",
-        "im",
-        "ins",
-        "am",
-        "auf",
-        "nach",
-        "bei",
-        "heißt",
-        "heisst",
-        "heiße",
-        "heisse",
-        "nochmal",
-        "jeg",
-        "du",
-        "han",
-        "hun",
-        "det",
-        "den",
-        "de",
-        "vi",
-        "er",
-        "var",
-        "har",
-        "min",
-        "mitt",
-        "mine",
-        "din",
-        "ditt",
-        "hva",
-        "hvem",
-        "hvor",
-        "hvordan",
-        "når",
-        "hvorfor",
-        "hvilken",
-        "hvilke",
-        "og",
-        "eller",
-        "ikke",
-        "på",
-        "til",
-        "av",
-        "som",
-        "en",
-        "et",
-        "ei",
-        "å",
-        "jag",
-        "är",
-        "vad",
-        "vem",
-        "när",
-        "hur",
-        "je",
-        "tu",
-        "il",
-        "elle",
-        "nous",
-        "vous",
-        "le",
-        "la",
-        "les",
-        "un",
-        "une",
-        "des",
-        "du",
-        "de",
-        "est",
-        "suis",
-        "ai",
-        "as",
-        "mon",
-        "ma",
-        "mes",
-        "ton",
-        "ta",
-        "tes",
-        "que",
-        "qui",
-        "quoi",
-        "où",
-        "ou",
-        "quand",
-        "comment",
-        "pourquoi",
-        "quel",
-        "quelle",
-        "ce",
-        "et",
-        "dans",
-        "sur",
-        "ne",
-        "pas",
-        "j",
-        "l",
-        "d",
-        "c",
-        "qu",
-        "el",
-        "los",
-        "las",
-        "es",
-        "soy",
-        "mi",
-        "mis",
-        "tu",
-        "qué",
-        "quién",
-        "dónde",
-        "cuándo",
-        "cómo",
-        "cuál",
-        "que",
-        "y",
-        "en",
-        "con",
-        "no",
-        "il",
-        "lo",
-        "gli",
-        "è",
-        "sono",
-        "mio",
-        "mia",
-        "chi",
-        "cosa",
-        "dove",
-        "quando",
-        "come",
-        "perché",
-        "e",
-        "di",
-        "che",
-        "het",
-        "ik",
-        "jij",
-        "wij",
-        "mijn",
-        "wie",
-        "wat",
-        "waar",
-        "wanneer",
-        "hoe",
-        "welke",
-        "van",
-        "met",
-    ]
-)
+_STOP = """
+a s t n o about after again all also am an and any are as at be been before being but by can could d did didn do does
+doesn doing don ever everything exactly find for forgot from had has hasn have haven having he her here hers him his
+how i if in into is isn it its just know last let ll m may me mention mentioned might mine my myself no nor not now of
+off ok on once one or our out please re recall remember remembered remind said say saying says shall she should so
+some stay still such tell than thank thanks that the their them then there these they thing things think this those to
+told too up us ve very was wasn we were what when where whether which while who whom whose why will with won wonder
+would wrote yet you your yours something anything search look show use used get got der die das den dem des ein eine
+einen einem einer ist sind war bin bist hat habe haben ich du er sie es wir ihr mein meine meinen meinem meiner dein
+deine wer wie wo wann warum wieso welche welcher welches wohin woher und oder nicht mit von zu im ins auf nach bei
+heißt heisst heiße heisse nochmal jeg han hun det de vi var har min mitt din ditt hva hvem hvor hvordan når hvorfor
+hvilken hvilke og eller ikke på til av som en et ei å jag är vad vem när hur je tu il elle nous vous le la les un une
+est suis ai mon ma mes ton ta tes que qui quoi où ou quand comment pourquoi quel quelle ce dans sur ne pas j l c qu el
+los las soy mi mis qué quién dónde cuándo cómo cuál y con lo gli è sono chi cosa dove quando come perché e di che het
+ik jij wij mijn wat waar wanneer hoe welke van met
+"""
+STOP = frozenset(_STOP.split())
 
 # What a question asks for rather than what it is about: a statement seldom repeats these.
 _ATTRIBUTES = """name names called named number phone time date day year month week colour color cost costs price rent
-old age long tall big size address kind sort type much many job music food drink film brand"""
+old age long tall big size address kind sort type much many job"""
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 
 # Words that answer each other. Each line is one family.
@@ -401,57 +57,83 @@ flight fly flying
 appointment meeting meet
 bought buy buying purchased
 drink drinks drinking drank
-eat eats eating ate food
+eat eats eating ate eaten food
 trip travel holiday vacation
 old age born
 cost price pay paid rent
 flat apartment
 expire expires expiry
+break broke broken
+drive drove driven
+give gave given
+go went gone
+keep kept
+leave left
+lend lent
+lose lost
+make made
+ride rode
+see saw seen
+sell sold
+send sent
+sleep slept
+spend spent
+start started began
+swim swam
+take took taken
+teach taught teacher
+think thought
+win won
+write wrote written
 """
 
 
 def tokens(text: str) -> list[str]:
-    """The words of `text` in lower case, possessive endings gone."""
-    return [re.sub(r"['’]s?$", "", token) for token in _TOKEN.findall(text.lower().replace("n't", "n t"))]
+    """The words of `text` in lower case, also those that an apostrophe joins."""
+    return [token.lower() for token in _TOKEN.findall(text)]
 
 
 @lru_cache(maxsize=4096)
-def stem(word: str) -> str:
-    """A key under which the forms of a word mostly meet: accents, case and common endings dropped."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
-    for ending in _ENDINGS:
-        if len(plain) - len(ending) >= 3 and plain.endswith(ending):
-            return plain[: -len(ending)]
-    return plain
+def fold(word: str) -> str:
+    """`word` without case and accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
 
 
 def alike(a: str, b: str) -> bool:
-    """Whether two stems are one word in two forms."""
+    """Whether two folded words are one word in two forms: a long common beginning and short, different ends."""
     if a == b:
         return True
-    short, long = sorted((a, b), key=len)
-    return len(short) >= 4 and len(long) - len(short) <= 3 and long.startswith(short)
+    shared = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    short, long = sorted((a[shared:], b[shared:]), key=len)
+    if shared >= 4:
+        return len(short) <= 1 and len(long) <= 3 and not any(c.isdigit() for c in short + long)
+    return shared == 3 and short in ("", "e") and long in _ENDINGS_OF_SHORT_WORDS
 
 
 def _families() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for line in _FAMILIES.strip().splitlines():
-        for word in line.split():
-            found[stem(word)] = found.get(stem(word), frozenset()) | frozenset(line.split())
+        members = frozenset(line.split())
+        for word in members:
+            found[word] = found.get(word, frozenset()) | members
     return found
 
 
 _FAMILY_OF = _families()
 
 
+@lru_cache(maxsize=4096)
 def family(word: str) -> frozenset[str]:
     """Other words that a statement may use where a question says `word`."""
-    return _FAMILY_OF.get(stem(word), frozenset()) - {word}
+    return frozenset().union(*(members for known, members in _FAMILY_OF.items() if alike(known, word))) - {word}
 
 
 def content_words(text: str) -> list[str]:
-    """The words of `text` that mean something, in lower case, each once, in order."""
-    return list(dict.fromkeys(token for token in tokens(text) if token not in STOP))
+    """The words of `text` that mean something, in lower case, each once, in order. A capital inside the sentence makes
+    a name of a word that would mean nothing otherwise: Mia is somebody, "mia" is "my"."""
+    found = _TOKEN.findall(text)
+    names = {token.lower() for token in found[1:] if token[0].isupper() and len(token) > 1}
+    return list(dict.fromkeys(token.lower() for token in found if token.lower() not in STOP or token.lower() in names))
 
 
 def sentences(text: str) -> list[str]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,8 +20,7 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
-from assistant.errors import ModelError
-from assistant.models.faults import Fault, StreamBroken, retry_after, unreachable
+from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.models.openai_form import OutputLimit, render
@@ -64,6 +64,7 @@ class OpenAIModel:
     ) -> None:
         self.name = name
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
+        self._who = Who(self.provider, urlsplit(self._base_url).netloc or self._base_url)
         self._clock = clock
         self._memory = LimitsMemory(facts, clock)
         self._known_window = known_window
@@ -92,10 +93,10 @@ class OpenAIModel:
         await self._ask()
         most = (await self.limits()).max_output
         if not self.name:
-            raise unreachable(self.provider, f"{self._base_url} lists no models; is the server running?")
+            raise lost(self._who, "it lists no models; is the server running?", Assembly("", int))
         request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
         body = render(request, self.name, output_limit=self._output_limit)
-        assembly = Assembly(self.name, _estimate(body))
+        assembly = Assembly(self.name, partial(_estimate, body))
         try:
             async with await self._create(body) as chunks:
                 async for chunk in chunks:
@@ -104,9 +105,9 @@ class OpenAIModel:
             if not assembly.finished:
                 raise Garbled("the stream ended before the answer did")
         except _Broken as error:
-            raise self._broken(error, assembly) from error
+            raise lost(self._who, self._reason(error), assembly) from error
         except openai.APIError as error:
-            raise self._refused(error, assembly) from error
+            raise self._fault(error).error(self._who, assembly) from error
         yield assembly.reply()
 
     async def aclose(self) -> None:
@@ -160,27 +161,21 @@ class OpenAIModel:
 
     # ----------------------------------------------------------------------------------------------------------- errors
 
-    def _refused(self, error: openai.APIError, assembly: Assembly) -> ModelError:
+    def _fault(self, error: openai.APIError) -> Fault:
         """An error reply, or an error object in mid-stream, which has no status but perhaps a number as its code."""
         code = error.code or ""
-        status = error.status_code if isinstance(error, openai.APIStatusError) else int(code) if code.isdigit() else 200
-        headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
         types = tuple(name for name in (code, error.type) if name)
-        fault = Fault(
-            self.provider, status, types, _words(error), error, retry_after(headers, self._clock())
-        )  # fmt: skip
-        return self._cut(str(fault.error()), fault, assembly) if assembly.begun else fault.error()
+        if isinstance(error, openai.APIStatusError):
+            wait = retry_after(error.response.headers, self._clock())
+            return Fault(error.status_code, types, _words(error), error, wait)
+        return Fault(int(code) if code.isdigit() else 200, types, _words(error), error)
 
-    def _broken(self, error: Exception, assembly: Assembly) -> ModelError:
-        silent = isinstance(error, httpx2.TimeoutException | openai.APITimeoutError)
-        reason = f"nothing came for {self._stall_seconds:g} seconds" if silent else str(error) or type(error).__name__
-        failure = unreachable(self.provider, reason)
-        return self._cut(str(failure), failure, assembly) if assembly.begun else failure
-
-    def _cut(self, text: str, why: Fault | ModelError, assembly: Assembly) -> StreamBroken:
-        return StreamBroken(
-            text, kind=why.kind, provider=self.provider, partial=assembly.text, usage=assembly.usage
-        )  # fmt: skip
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, httpx2.TimeoutException | openai.APITimeoutError):
+            return f"nothing came for {self._stall_seconds:g} seconds"
+        if isinstance(error, ValueError) and not isinstance(error, Garbled):
+            return "it sent something that is no answer"
+        return str(error.__cause__ or error) or type(error).__name__
 
 
 def _words(error: openai.APIError) -> str:

@@ -7,7 +7,7 @@ broken JSON. A chunk that is no chunk raises `Garbled`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +33,14 @@ class _Call:
 
 
 class Assembly:
-    """Collects one streamed answer. `feed` each chunk in order; `reply` once `finished`. `prompt_estimate` stands in
-    for servers that report no usage."""
+    """Collects one streamed answer. `feed` each chunk in order; `reply` once `finished`. `estimate_prompt` (tokens)
+    stands in for servers that report no usage."""
 
-    def __init__(self, model: str, prompt_estimate: int) -> None:
+    def __init__(self, model: str, estimate_prompt: Callable[[], int]) -> None:
         self.text = ""
         self.begun = False
         self._model = model
-        self._prompt_estimate = prompt_estimate
+        self._estimate_prompt = estimate_prompt
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._stop = ""
@@ -54,7 +54,7 @@ class Assembly:
 
     @property
     def usage(self) -> Usage:
-        return self._reported or Usage(self._prompt_estimate, -(-self._characters // CHARS_PER_TOKEN))
+        return self._reported or Usage(self._estimate_prompt(), -(-self._characters // CHARS_PER_TOKEN))
 
     def feed(self, chunk: Mapping[str, Any]) -> str:
         """Take one chunk; returns the text to show for it. Raises `Garbled`."""

@@ -19,10 +19,9 @@ _CODES = frozenset(
         "model_context_window_exceeded",
         "exceed_context_size_error",
         "string_above_max_length",
-        "request_too_large",
-        "request_body_too_large_after_decoding",
     }
 )
+_BYTE_CODES = frozenset({"request_too_large", "request_body_too_large_after_decoding"})
 
 _TOO_LONG = re.compile(
     r"""prompt\ is\ too\ long                                         # Anthropic, also on Bedrock and Vertex
@@ -83,8 +82,12 @@ def is_too_large(error: object) -> bool:
     """Whether the request is over any of the three budgets: tokens, bytes or images (F17)."""
     if is_context_length_error(error) or _status(error) == 413:
         return True
-    said = " ".join(_texts(error))
-    return bool(_status(error) != 429 and (_TOO_MANY_IMAGES.search(said) or _TOO_MANY_BYTES.search(said)))
+    if _status(error) == 429:
+        return False
+    texts = list(_texts(error))
+    said = " ".join(texts)
+    coded = any(text in _BYTE_CODES for text in texts)
+    return coded or bool(_TOO_MANY_IMAGES.search(said) or _TOO_MANY_BYTES.search(said))
 
 
 def _prompt_fills_window(said: str) -> bool:

@@ -27,6 +27,11 @@ _INSERT = (
     " parts, metadata, ts, tokens, bytes, images) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _OF_VIEW = " FROM conversation_history WHERE session = ? AND generation = ?"
+# Left to itself, the planner takes the index on session and position and reads the whole view.
+_OF_MESSAGE = (
+    " FROM conversation_history INDEXED BY history_message"
+    " WHERE message_id = ? AND session = ? AND generation = ? AND carried_from IS ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +125,7 @@ class Views:
         if message.id is None:
             return None
         row = self._db.row(
-            f"SELECT id, tokens, bytes, images{_OF_VIEW} AND message_id IS ? AND carried_from IS ?",
-            (session.key, session.generation, message.id, carried),
+            f"SELECT id, tokens, bytes, images{_OF_MESSAGE}", (message.id, session.key, session.generation, carried)
         )
         if row is None:
             return None
@@ -139,20 +143,14 @@ class Views:
 
     def position_of(self, session: Session, message_id: int) -> int | None:
         """Where the message itself stands (not a carried copy)."""
-        row = self._db.row(
-            f"SELECT position{_OF_VIEW} AND message_id = ? AND carried_from IS NULL",
-            (session.key, session.generation, message_id),
-        )
+        row = self._db.row(f"SELECT position{_OF_MESSAGE}", (message_id, session.key, session.generation, None))
         return None if row is None else int(row["position"])
 
     def shown(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
         """Those of the messages that stand in the view, by id."""
         found: dict[int, Message] = {}
         for message_id in message_ids:
-            row = self._db.row(
-                f"SELECT *{_OF_VIEW} AND message_id = ? AND carried_from IS NULL",
-                (session.key, session.generation, message_id),
-            )
+            row = self._db.row(f"SELECT *{_OF_MESSAGE}", (message_id, session.key, session.generation, None))
             if row is not None:
                 found[message_id] = view_message(row)
         return found

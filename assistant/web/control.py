@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.bridges.terminal import TerminalBridge
 from assistant.errors import AssistantError, StoreError, UsageError
@@ -33,9 +33,7 @@ _KEEPALIVE_SECONDS = 15.0
 
 def control_app(control: Control, terminal: TerminalBridge) -> FastAPI:
     """The API over one running daemon. Without documentation pages: they would load scripts from elsewhere."""
-    app = FastAPI(
-        title="Nocturne control", docs_url=None, redoc_url=None, openapi_url=None, max_body_size=MAX_BODY_BYTES
-    )
+    app = FastAPI(title="Nocturne control", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(_conversation(control, terminal), prefix="/v1")
     app.include_router(_looking(control), prefix="/v1")
     app.add_middleware(_SizeLimit)
@@ -104,16 +102,27 @@ async def _frames(terminal: TerminalBridge, session: str, inbox_id: int | None) 
 
 
 class _SizeLimit:
-    """Refuses a body that announces itself as too large, in our words; one that does not announce itself is counted
-    while it is read (`max_body_size`)."""
+    """Refuses a body over `MAX_BODY_BYTES`: at once when it announces itself, else when it has come so far."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announced = Headers(scope=scope).get("content-length", "0") if scope["type"] == "http" else "0"
-        too_large = announced.isdigit() and int(announced) > MAX_BODY_BYTES
-        await (_one_line(413, _TOO_LARGE) if too_large else self._app)(scope, receive, send)
+        announced = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
+        if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
+            await _one_line(413, _TOO_LARGE)(scope, receive, send)
+            return
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > MAX_BODY_BYTES:
+                raise HTTPException(413, _TOO_LARGE)
+            return message
+
+        await self._app(scope, counted, send)
 
 
 def _one_line(status: int, text: str) -> JSONResponse:
@@ -139,7 +148,6 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
         "There was an error parsing the body": "The body is not JSON in valid UTF-8. Nothing was accepted.",
         "Not Found": "There is no such address in the control API.",
         "Method Not Allowed": "This address of the control API does not take that method.",
-        "Content Too Large": _TOO_LARGE,
     }
     return _one_line(status, said.get(detail, detail))
 

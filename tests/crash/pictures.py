@@ -47,7 +47,7 @@ def stored(home: Path) -> dict[str, Any]:
     script = home / "script.db"
     return {
         "inbox": rows(script, "SELECT external_id, session, state, turn FROM inbox ORDER BY external_id"),
-        "turns": rows(script, "SELECT id, session, state, volatile, error FROM turns ORDER BY started_at, id"),
+        "turns": rows(script, "SELECT id, session, state, error FROM turns ORDER BY started_at, id"),
         "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY id"),
         "outbox": rows(script, "SELECT key, session, bridge, target, kind, body, state FROM outbox ORDER BY key"),
         "view": [
@@ -60,8 +60,8 @@ def stored(home: Path) -> dict[str, Any]:
         ],
         "sessions": rows(
             script,
-            "SELECT key, generation, scope, view_messages, view_tokens, view_bytes, view_images, lease_holder"
-            " FROM sessions ORDER BY key, generation",
+            "SELECT key, generation, scope, view_messages, view_images, lease_holder FROM sessions"
+            " ORDER BY key, generation",
         ),
         "checkpoints": rows(
             script,
@@ -102,7 +102,7 @@ def remembered(home: Path) -> dict[str, Any]:
     character = home / "character.db"
     return {
         "todos": rows(character, "SELECT scope, text, state FROM todos ORDER BY id"),
-        "keyed effects": rows(character, "SELECT scope, result FROM effects ORDER BY rowid"),
+        "keyed effects": rows(character, "SELECT scope, count(*) FROM effects GROUP BY scope ORDER BY scope"),
     }
 
 
@@ -121,4 +121,3 @@ def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
     for number, (turn,) in enumerate(rows(home / "script.db", "SELECT id FROM turns ORDER BY started_at, rowid"), 1):
         text = text.replace(str(turn), f"turn-{number}")
     return dict(json.loads(text))
-

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.crash.scenario import Scenario
 from tests.crash.toy import TOYS
+from tests.crash.turn_scenarios import TURN
 
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in ()}
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (TURN,)}
 
 
 def find(name: str) -> Scenario:

@@ -71,7 +71,7 @@ def only_call(reply: Message) -> ToolCall:
     return reply.tool_calls[0]
 
 
-NOTED = says(r"#41\b")
+NOTED = says(r"^Noted, as #41\.")
 HELP = says(r"offline(.|\n)*remember(.|\n)*list")
 HELLO = says(r"^(hello|good)\b")
 CANNOT = says(r"(can't|cannot).*offline|offline.*(can't|cannot)")

@@ -1,0 +1,149 @@
+"""The built-in model: no network, nothing to download, the same answer to the same request. A small clerk.
+
+It takes notes, answers questions about what it was told in the very words it was told, minds the to-do list and looks
+up time, files and messages, all through the tools that any model is offered. It is the last one asked when no other can
+answer, so that a note is never refused. It says plainly what it is, once, when it starts to answer in a conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+
+from assistant.context.quote import NOTE
+from assistant.errors import ModelError
+from assistant.messages import Message, ToolCall, Usage
+from assistant.models import offline_wording as wording
+from assistant.models.offline_clerk import Desk, Use, step
+from assistant.models.offline_reading import understand
+from assistant.quotes import Quote
+from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
+
+NAME = "offline"
+LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
+_CHARACTERS_PER_TOKEN = 4
+_WORDS = re.compile(r"\S+\s*|\s+")
+_NOTES = re.compile(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
+_MOST_OWN_WORDS = 200
+
+
+class OfflineModel:
+    """A `ports.Model`. Usage is estimated at four characters a token; nothing costs anything."""
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def provider(self) -> str:
+        return "offline"
+
+    async def limits(self) -> Limits:
+        return LIMITS
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncIterator[ModelEvent]:
+        """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
+        if purpose not in ("chat", "check"):
+            raise ModelError(
+                f"The offline model only converses; it makes no {purpose}.", kind="bad_request", provider=NAME
+            )
+        prompt = _prompt_tokens(request)
+        if prompt > LIMITS.window:
+            text = f"The offline model takes {LIMITS.window} tokens, and this request has about {prompt}."
+            raise ModelError(text, kind="overflow", provider=NAME)
+        message, stop = _within(_answer(request), min(request.max_output_tokens, LIMITS.max_output))
+        for piece in _WORDS.findall(message.content):
+            yield TextDelta(piece)
+            await asyncio.sleep(0)
+        usage = Usage(input=prompt, output=_message_characters(message) // _CHARACTERS_PER_TOKEN + 1, cost_usd=0.0)
+        yield Reply(message, usage, stop, estimated=True)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _answer(request: Request) -> Message:
+    """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
+    asked = _asked(request.messages)
+    results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
+    calls: list[ToolCall] = []
+    parts: list[str] = []
+    for message in asked:
+        desk = Desk(message, frozenset(tool.name for tool in request.tools), _own_words(request.messages, message))
+        for place, intent in enumerate(understand(message.content)):
+            known = _results_of(message, place, results)
+            match step(intent, known, desk):
+                case Use(tool, arguments):
+                    calls.append(ToolCall(_call_id(message, place, len(known)), tool, arguments))
+                case text:
+                    parts.append(text)
+        if message.media:
+            parts.append(wording.unseen_media([media.name or media.kind for media in message.media]))
+    if calls:
+        return Message("assistant", tool_calls=tuple(calls), model=NAME)
+    if not any(m.role == "assistant" and m.model == NAME and not m.tool_calls for m in request.messages):
+        parts.append(wording.INTRODUCTION)
+    return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=NAME)
+
+
+def _asked(messages: Sequence[Message]) -> list[Message]:
+    """The newest user message, and before it those that joined the same turn."""
+    users = [_said(message) for message in messages if _is_said(message)]
+    if not users:
+        return [Message("user")]
+    turn = users[-1].metadata.get("turn")
+    return [m for m in users if m is users[-1] or (turn is not None and m.metadata.get("turn") == turn)]
+
+
+def _is_said(message: Message) -> bool:
+    """Whether somebody said it; notes of the runtime stand in user messages too."""
+    return message.role == "user" and not message.metadata.get("note")
+
+
+def _said(message: Message) -> Message:
+    """The message without the notes that the runtime put before it; nobody else can write their boundaries."""
+    return message.with_content(_NOTES.sub("", message.content, count=1)) if _NOTES.match(message.content) else message
+
+
+def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...]:
+    earlier = [m for m in messages if _is_said(m) and m.id is not None and m.id != newest.id]
+    return tuple(
+        Quote(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", _said(m).content, m.name)
+        for m in earlier[-_MOST_OWN_WORDS:]
+    )
+
+
+def _call_id(message: Message, place: int, number: int) -> str:
+    return f"offline_{message.id or 0}_{place}_{number}"
+
+
+def _results_of(message: Message, place: int, results: dict[str, str]) -> list[str]:
+    """Results of the calls made so far for one request of one message, in order."""
+    known: list[str] = []
+    while (result := results.get(_call_id(message, place, len(known)))) is not None:
+        known.append(result)
+    return known
+
+
+def _within(message: Message, max_output: int) -> tuple[Message, StopReason]:
+    if message.tool_calls:
+        return message, "tool_calls"
+    if len(message.content) <= max_output * _CHARACTERS_PER_TOKEN:
+        return message, "end"
+    return message.with_content(message.content[: max_output * _CHARACTERS_PER_TOKEN]), "max_tokens"
+
+
+def _prompt_tokens(request: Request) -> int:
+    characters = sum(len(block.text) for block in request.system)
+    characters += sum(_message_characters(message) for message in request.messages)
+    characters += sum(len(t.name) + len(t.description) + len(json.dumps(t.schema)) for t in request.tools)
+    return characters // _CHARACTERS_PER_TOKEN + 1
+
+
+def _message_characters(message: Message) -> int:
+    calls = sum(len(call.name) + len(json.dumps(dict(call.arguments), default=str)) for call in message.tool_calls)
+    return len(message.content) + len(str(message.metadata.get("volatile", ""))) + calls

@@ -1,0 +1,127 @@
+"""What the offline model says. Pure.
+
+What always holds: it claims nothing that a result or the log does not show, and quotes instead of retelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assistant.models.offline_recall import Found
+from assistant.quotes import FAILURE, Quote, TodoLine, block
+
+INTRODUCTION = (
+    "*The built-in offline model is answering: a clerk, not a talker. It uses no network and no language model; it "
+    "keeps what you tell it, finds it again word for word, and minds your to-do list. `help` shows how.*"
+)
+HELP = """I am the offline model: no network, nothing made up. Every message is kept before I answer. You can say:
+
+- `remember that the spare key is under the flowerpot`, or simply tell me
+- `where is the spare key?`, `tell me about Anna`, `what did you say about the boiler?`
+- `no, she is called Anna, not Hanna`: the newer word counts, the older one stays on record
+- `add milk to my list`, `what's on my list?`, `done with 2`, `remove 3`
+- `what time is it?`, `list my files`, `read notes.txt`, `show message 12`
+
+For anything that takes thinking or writing, connect a language model: README, "Models"."""
+GREETING = "Hello. Tell me something to keep, or ask for something you told me."
+THANKS = "You're welcome."
+GOODBYE = "Goodbye. Everything you told me is kept."
+AGREED = "All right."
+WELL = "Well, thank you. What can I keep or find for you?"
+CANNOT_FORGET = (
+    "I cannot forget anything by myself: the log keeps what was said. `/undo` takes the last exchange out of the "
+    "conversation."
+)
+UNKNOWN_RESULT = "I got no answer from {tool}, so I can't say what happened. Nothing more was tried."
+NO_FIT_OFFER = "Tell me, and I will have it next time."
+WHICH_WORDS = "Ask me with a word that was in it: a name, a place, a thing."
+
+
+def kept(message_id: int | None) -> str:
+    """ "#41" where the log's number is known."""
+    return f"#{message_id}" if message_id is not None else "this message"
+
+
+def noted(message_id: int | None, *, task: bool, todos: bool) -> str:
+    text = f"Noted, as {kept(message_id)}." if message_id is not None else "Noted."
+    return f"{text} To have it on your to-do list as well, say: add … to my list." if task and todos else text
+
+
+def cannot(message_id: int | None) -> str:
+    return (
+        f"I can't do that offline: it takes a language model. Your request is kept ({kept(message_id)}); "
+        "ask again once one is connected."
+    )
+
+
+def unseen_media(names: Sequence[str]) -> str:
+    return f"I can't look at {', '.join(names)} offline; kept with your message."
+
+
+def without(what: str, message_id: int | None) -> str:
+    return f"I can't get at {what} in this conversation. Your words are kept ({kept(message_id)})."
+
+
+def failed(result: str) -> str:
+    return f"That did not work: {result.removeprefix(FAILURE).strip()}"
+
+
+def quotation(lead: str, quote: Quote) -> str:
+    return f"{lead} {_when(quote)}:\n\n{block(quote.text)}"
+
+
+def told(found: Found, *, role: str) -> str:
+    """The answer in the words in which it was given, and what was said of it before."""
+    first, *others = found.answers
+    parts = [quotation(f"{_who(first, role)} told {_whom(role)}", first)]
+    for other in others:
+        newer = other.message_id > first.message_id
+        lead = "It replaces what was said" if found.corrects and not newer else "Also said" if newer else "Earlier"
+        parts.append(quotation(lead, other))
+    return "\n\n".join(parts)
+
+
+def not_found(found: Found, *, searched: bool) -> str:
+    where = "in what you told me" if searched else "in what this conversation still shows me"
+    parts = [f"I found nothing {where} that answers this. {NO_FIT_OFFER}"]
+    if found.nearest is not None:
+        parts.append(quotation("The nearest there is", found.nearest))
+    return "\n\n".join(parts)
+
+
+def corrected(message_id: int | None, old: Quote | None) -> str:
+    text = noted(message_id, task=False, todos=False)
+    if old is None:
+        return f"{text} I found nothing earlier that it replaces; from now on this counts."
+    return quotation(f"{text} It replaces what you told me", old)
+
+
+def about_person(quotes: Sequence[Quote]) -> str:
+    if not quotes:
+        return "Ask me about one thing, by name, and I will look through everything you told me."
+    lines = "\n".join(block(quote.text) for quote in quotes)
+    return (
+        f"The last things you told me here:\n\n{lines}\n\nAsk me about one thing by name, and I will look further back."
+    )
+
+
+def todo_lines(lines: Sequence[TodoLine]) -> str:
+    return "\n".join(f"- {line.id}: {_one_line(line.text)}{' (done)' if line.done else ''}" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    return block(" ".join(text.split())).removeprefix("> ")
+
+
+def _who(quote: Quote, role: str) -> str:
+    if role == "assistant":
+        return "I"
+    return _one_line(quote.name) if quote.name else "You"
+
+
+def _whom(role: str) -> str:
+    return "you" if role == "assistant" else "me"
+
+
+def _when(quote: Quote) -> str:
+    return f"on {quote.when} (#{quote.message_id})" if quote.when else f"(#{quote.message_id})"

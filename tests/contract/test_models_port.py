@@ -1,0 +1,297 @@
+"""What every remote model keeps of the port, through the real SDKs against the strict server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from assistant.messages import Media, Message
+from assistant.models.anthropic import AnthropicModel
+from assistant.models.faults import StreamBroken
+from assistant.models.openai import OpenAIModel
+from assistant.requests import TextDelta
+from tests.strict.asking import Heard, ask, asked, call, clock, result
+from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Refusal, Stall, Status, ToolUse
+from tests.strict.server import StrictServer
+from tests.strict.validate import Bounds
+
+STALL_SECONDS = 0.3
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+Remote = AnthropicModel | OpenAIModel
+
+
+def anthropic(server: StrictServer) -> AnthropicModel:
+    return AnthropicModel("claude-test", server.key, clock=clock, base_url=server.url, stall_seconds=STALL_SECONDS)
+
+
+def openai(server: StrictServer) -> OpenAIModel:
+    return OpenAIModel("local-model", server.key, clock=clock, base_url=f"{server.url}/v1", stall_seconds=STALL_SECONDS)
+
+
+@pytest.fixture(params=[anthropic, openai])
+def make(request: pytest.FixtureRequest) -> Callable[[StrictServer], Remote]:
+    chosen: Callable[[StrictServer], Remote] = request.param
+    return chosen
+
+
+@asynccontextmanager
+async def opened(
+    make: Callable[[StrictServer], Remote], *script: Behaviour, bounds: Bounds = Bounds()
+) -> AsyncIterator[tuple[Remote, StrictServer]]:
+    with StrictServer(*script, bounds=bounds) as server:
+        model = make(server)
+        yield model, server
+        await model.aclose()
+
+
+async def heard(make: Callable[[StrictServer], Remote], behaviour: Behaviour) -> Heard:
+    async with opened(make, behaviour) as (model, server):
+        said = await ask(model)
+        assert server.complaints == []
+        assert len(server.requests) == 1, "the SDK's own retries are on"
+        return said
+
+
+async def test_an_answer_comes_in_pieces_and_then_whole(make: Callable[[StrictServer], Remote]) -> None:
+    said = await heard(make, Answer("good morning to you"))
+    assert said.text == said.reply.message.content == "good morning to you"
+    assert (said.reply.stop, said.reply.estimated) == ("end", False)
+    assert said.reply.usage.prompt > 0
+    assert said.reply.usage.output > 0
+    assert said.reply.message.role == "assistant"
+
+
+async def test_tool_calls_come_with_their_arguments(make: Callable[[StrictServer], Remote]) -> None:
+    uses = [ToolUse("look", {"at": "the sky", "n": [1, {"deep": None}]}), ToolUse("look")]
+    said = await heard(make, Answer("I look.", uses))
+    assert said.reply.stop == "tool_calls"
+    assert [dict(one.arguments) for one in said.reply.message.tool_calls] == [
+        {"at": "the sky", "n": [1, {"deep": None}]},
+        {},
+    ]
+    assert len({one.id for one in said.reply.message.tool_calls}) == 2
+
+
+@pytest.mark.parametrize("written", ['{"at": "the s', "NaN", '{"n": Infinity}', "[1]", "look there", '"text"'])
+async def test_arguments_that_are_no_object_are_kept_as_they_were_written(
+    make: Callable[[StrictServer], Remote], written: str
+) -> None:
+    said = await heard(make, Answer("", [ToolUse("look", written)]))
+    assert dict(said.reply.message.tool_calls[0].arguments) == {"__invalid_json__": written}
+
+
+async def test_a_cut_answer_says_so(make: Callable[[StrictServer], Remote]) -> None:
+    stop = "max_tokens" if make is anthropic else "length"
+    said = await heard(make, Answer("and then", stop=stop))
+    assert (said.reply.stop, said.reply.message.content) == ("max_tokens", "and then")
+
+
+async def test_a_refusal_is_a_reply_without_words(make: Callable[[StrictServer], Remote]) -> None:
+    said = await heard(make, Refusal("It could do harm."))
+    assert said.reply.stop == "refusal"
+    assert said.reply.message.content == ""
+    assert said.reply.message.metadata["refusal"] == "It could do harm."
+
+
+async def test_a_window_that_fills_up_in_mid_answer_is_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
+    said = await heard(make, Answer("and so", stop="model_context_window_exceeded"))
+    assert said.reply.stop == "overflow"
+
+
+STATUSES: dict[str, tuple[Status, str]] = {
+    "rate limit": (Status(429, "rate_limit_error", "Slow down.", {"retry-after": "7"}), "rate_limit"),
+    "overloaded": (Status(529, "overloaded_error", "Overloaded"), "overload"),
+    "server error": (Status(500, "api_error", "Internal server error"), "overload"),
+    "unavailable": (Status(503, "service_unavailable", "Loading model"), "overload"),
+    "gateway": (Status(502, "bad_gateway", "Bad gateway"), "network"),
+    "gateway timeout": (Status(504, "timeout_error", "Timed out"), "network"),
+    "key": (Status(401, "authentication_error", "invalid x-api-key"), "auth"),
+    "permission": (Status(403, "permission_error", "Not allowed"), "auth"),
+    "billing": (Status(402, "billing_error", "Payment is due"), "auth"),
+    "credit": (Status(400, "invalid_request_error", "Your credit balance is too low to access the API."), "auth"),
+    "quota": (Status(429, "insufficient_quota", "You exceeded your current quota", code="insufficient_quota"), "auth"),
+    "no such model": (Status(404, "not_found_error", "model: claude-none"), "bad_request"),
+    "malformed": (Status(400, "invalid_request_error", "messages: Field required"), "bad_request"),
+    "too many bytes": (Status(413, "request_too_large", "Request exceeds the maximum size"), "overflow"),
+}
+
+
+@pytest.mark.parametrize(("status", "kind"), STATUSES.values(), ids=STATUSES.keys())
+async def test_an_error_reply_has_its_kind_and_one_line(
+    make: Callable[[StrictServer], Remote], status: Status, kind: str
+) -> None:
+    said = await heard(make, status)
+    assert said.kind == kind
+    assert not isinstance(said.error, StreamBroken), "nothing was billed"
+    assert "\n" not in str(said.error)
+    assert status.message in str(said.error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+async def test_the_wait_that_is_asked_for_is_passed_on(
+    make: Callable[[StrictServer], Remote], headers: dict[str, str], seconds: float | None
+) -> None:
+    said = await heard(make, Status(429, "rate_limit_error", "Slow down.", headers))
+    assert said.error is not None
+    assert said.error.retry_after == seconds
+
+
+async def test_an_error_in_mid_stream_is_told_by_its_type_though_the_status_is_200(
+    make: Callable[[StrictServer], Remote],
+) -> None:
+    said = await heard(make, ErrorEvent("overloaded_error", "Overloaded", "half an ans"))
+    assert said.kind == "overload"
+    assert isinstance(said.error, StreamBroken)
+    assert said.error.partial == said.text == "half an ans"
+    assert said.error.usage.prompt > 0
+    assert said.error.usage.output > 0
+
+
+BROKEN: dict[str, Behaviour] = {
+    "connection closed": Cut("half an ans"),
+    "silence": Stall("half an ans"),
+    "silence after signs of life": Stall("half an ans", pings=2),
+    "no JSON": Garbage(b"event: message_delta\ndata: {broken\n\n", "half an ans"),
+    "no shape": Garbage(
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","choices":7}\n\n', "half an ans"
+    ),
+    "no UTF-8": Garbage(b"event: content_block_delta\ndata: \xff\xfe\n\n", "half an ans"),
+    "an end before the end": Garbage(b"", "half an ans"),
+}
+
+
+@pytest.mark.parametrize("behaviour", BROKEN.values(), ids=BROKEN.keys())
+async def test_a_stream_that_breaks_is_a_network_fault_with_what_was_heard(
+    make: Callable[[StrictServer], Remote], behaviour: Behaviour
+) -> None:
+    said = await heard(make, behaviour)
+    assert said.kind == "network"
+    assert isinstance(said.error, StreamBroken)
+    assert said.error.partial == said.text == "half an ans"
+    assert said.error.usage.prompt > 0
+
+
+async def test_silence_before_the_first_byte_ends_the_call(make: Callable[[StrictServer], Remote]) -> None:
+    said = await heard(make, Stall(before_headers=True))
+    assert said.kind == "network"
+    assert "nothing came for 0.3 seconds" in str(said.error)
+    assert not isinstance(said.error, StreamBroken)
+
+
+async def test_a_page_in_place_of_a_stream_is_a_network_fault(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make) as (model, server):
+        server.script.append(Status(200, "page", "<html>Sign in to the network</html>"))
+        said = await ask(model)
+    assert said.kind == "network"
+
+
+async def test_nobody_there_is_a_network_fault_and_limits_are_careful(make: Callable[[StrictServer], Remote]) -> None:
+    with StrictServer() as server:
+        model = make(server)
+    said = await ask(model)
+    assert said.kind == "network"
+    limits = await model.limits()
+    assert limits.source == "default"
+    assert 0 < limits.max_output < limits.window
+    await model.aclose()
+
+
+async def test_closing_the_stream_aborts_the_call(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make, Stall("thinking about")) as (model, _):
+        async with aclosing(model.stream(asked("hi"))) as events:
+            first = await anext(events)
+        assert isinstance(first, TextDelta)
+        async with asyncio.timeout(STALL_SECONDS * 10):
+            assert (await ask(model)).reply.message.content == "ok"
+
+
+async def test_cancelling_the_reader_aborts_the_call(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make, Stall("thinking about")) as (model, _):
+        begun = asyncio.Event()
+
+        async def read() -> None:
+            async for _ in model.stream(asked("hi")):
+                begun.set()
+
+        task = asyncio.create_task(read())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await ask(model)).reply.message.content == "ok"
+
+
+async def test_a_whole_tool_loop_is_accepted(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make, Answer("", [ToolUse("look", {"at": "x"}), ToolUse("look")]), Answer("done")) as (
+        model,
+        server,
+    ):
+        first = (await ask(model, "go")).reply.message
+        results = [result(one.id) for one in first.tool_calls]
+        last = await ask(model, asked("go", first, *results))
+        assert server.complaints == []
+        assert last.reply.message.content == "done"
+
+
+# ---------------------------------------------------------------------------------------------------------- failures
+
+
+async def test_f08_the_provider_s_refusal_of_a_lonely_call_is_no_overflow(
+    make: Callable[[StrictServer], Remote],
+) -> None:
+    async with opened(make) as (model, server):
+        said = await ask(model, asked("go", call("c1"), "and then?"))
+        assert len(server.complaints) == 1
+    assert said.kind == "bad_request"
+
+
+async def test_f10_a_request_without_a_user_is_refused(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make) as (model, server):
+        said = await ask(model, asked(Message("assistant", "hello"), "x", Message("assistant", "bye")))
+        assert len(server.complaints) == 1
+    assert said.kind == "bad_request"
+
+
+async def test_f17_a_prompt_beyond_the_window_is_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make, bounds=Bounds(window=1000)) as (model, server):
+        said = await ask(model, "word " * 2000)
+        assert len(server.complaints) == 1
+    assert said.kind == "overflow"
+
+
+async def test_f17_too_many_bytes_are_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
+    async with opened(make, bounds=Bounds(max_bytes=10_000)) as (model, server):
+        said = await ask(model, "word " * 3000)
+        assert server.complaints == ["Request exceeds the maximum size"]
+    assert said.kind == "overflow"
+
+
+async def test_f17_too_many_images_are_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
+    pictures = tuple(Media("image", "image/png", data=PIXEL) for _ in range(3))
+    async with opened(make, bounds=Bounds(max_images=2)) as (model, server):
+        said = await ask(model, asked(Message("user", "compare", media=pictures)))
+        assert len(server.complaints) == 1
+    assert said.kind == "overflow"
+
+
+async def test_odd_text_arrives_whole(make: Callable[[StrictServer], Remote]) -> None:
+    odd = "nul \x00, tab \t, \u202eright to left, 漢字, \U0001f9d1\u200d\U0001f680, lone \ud800 surrogate"
+    async with opened(make) as (model, server):
+        said = await ask(model, asked(odd))
+        assert server.complaints == []
+        assert "漢字" in str(server.bodies[0]["messages"])
+    assert said.error is None

@@ -1,0 +1,129 @@
+"""Scenarios of a turn: from a message's arrival to the delivery of its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from assistant import wire
+from assistant.messages import ToolCall
+from assistant.requests import Request
+from tests.crash import pictures
+from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.witness import Witness
+from tests.crash.world import BEGUN, RANG, World, live, message, settings_of, tail
+from tests.scripted import Step
+
+_EARLIER = (
+    message("The spare key of the cabin lies under the blue flowerpot.", 1),
+    message("And the boat is at Lund for the winter.", 2),
+)
+_REQUEST = message("Where is the spare key? Put the plumber on my list, and ring the bell.", 3)
+
+
+def _plain(request: Request) -> Step:
+    return f"Noted, message {len(request.messages)}."
+
+
+def _two_rounds(request: Request) -> Step:
+    """Search; then note the plumber and ring; then answer. An error of the to-do list is tried again."""
+    if not any("spare key?" in m.content for m in request.messages if m.role == "user"):
+        return _plain(request)
+    said = tail(request)
+    results = [m for m in said if m.role == "tool"]
+    noted = [m for m in results if m.name == "manage_todo_list"]
+    todo = ToolCall(f"todo{len(noted)}", "manage_todo_list", {"action": "add", "items": ["Call the plumber"]})
+    if not results:
+        return ToolCall("search", "search_history", {"query": "spare key cabin"})
+    if not noted:
+        return [todo, ToolCall("bell", "ring_bell", {})]
+    if noted[-1].content.startswith("Error"):
+        return todo
+    return "Under the blue flowerpot. The plumber is on the list, and I rang."
+
+
+def look(home: Path) -> Picture:
+    """Everything a home holds and everything the world saw."""
+    witness = Witness(home)
+    stores = wire.open_stores(settings_of(home), BEGUN)
+    try:
+        report = stores.verifier.verify()
+    finally:
+        stores.close()
+    sent = sorted((seen["key"], seen["body"]) for seen in witness.seen("sent"))
+    log, stored = pictures.logged(home), pictures.stored(home)
+    interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
+    for row in stored["view"]:
+        _as_rung(row, 2)
+        row[4:6] = [] if row[2] == RANG else row[4:6]
+    picture: dict[str, Any] = {
+        **stored,
+        **pictures.remembered(home),
+        "log": log,
+        "files": pictures.files(home),
+        "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
+        "model calls": len(witness.seen("asked")),
+        "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
+        "shown": sorted(set(sent)),
+        "sent": len(sent),
+        "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
+        "told": [seen["text"] for seen in witness.seen("told")],
+    }
+    return pictures.without_turn_ids(picture, home)
+
+
+def _as_rung(row: list[Any], content: int) -> bool:
+    """Whether the row is the result of the bell interrupted; it then reads as if it had not been."""
+    interrupted = str(row[content]).startswith("[interrupted] ring_bell")
+    if interrupted:
+        row[content] = RANG
+    return interrupted
+
+
+def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
+    return before <= after <= before + faults.all
+
+
+def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """Calls counted: at most one more a fault, and at most as many unsettled as there were faults."""
+    calls = {state: sum(row[3] for row in after if row[2] == state) for state in ("reserved", "settled")}
+    made = sum(row[3] for row in before)
+    return calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all
+
+
+def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool:
+    """Rung once; or not known to have been, and said so."""
+    return after["rang"] <= 1 and after["interrupted"] <= faults.all and after["rang"] + after["interrupted"] >= 1
+
+
+def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    extra = [name for name, _ in after if [name, "0600"] not in before and name not in dict(before)]
+    return all(entry in after for entry in before) and all(".jsonl.torn-" in name for name in extra)
+
+
+def _clear_lines(before: list[str], after: list[str], faults: Faults) -> bool:
+    return bool(faults.errors) and all(is_clear(text) for text in after)
+
+
+def is_clear(text: str) -> bool:
+    """One or two lines that a person can read, which say what was kept or not changed."""
+    return len(text.splitlines()) <= 2 and len(text) <= 400 and any(word in text for word in ("kept", "Nothing was"))
+
+
+DIFFER = (
+    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
+    Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
+    Differ("sent", "a network that shows a key once is sent it again when the fault hid that it arrived", _one_more_a_fault),
+    Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
+    Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
+    Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
+)
+
+TURN = Scenario(
+    "turn",
+    "a message, two rounds of tools, an answer delivered",
+    lambda home: live(home, World(_EARLIER, _two_rounds)),
+    lambda home: live(home, World((*_EARLIER, _REQUEST), _two_rounds)),
+    look,
+    DIFFER,
+)

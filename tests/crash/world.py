@@ -1,0 +1,174 @@
+"""Everything around the house in a crash scenario: a network with people on it, a model, a bell, a clock.
+
+All of it is deterministic, and whatever it sees is noted by the witness, outside the home, before anybody goes on. The
+model decides from the request alone, as a real one does, so a restarted process gets the answers it would have got.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from assistant import wire
+from assistant.errors import StoreError
+from assistant.messages import Message
+from assistant.models.failover import Failover, Patience
+from assistant.models.prices import Price, Prices
+from assistant.models.spend import Metered
+from assistant.ports import Tool, ToolContext
+from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
+from assistant.requests import Request
+from assistant.settings import Home, Settings, load
+from tests.crash.witness import Witness
+from tests.scripted import ScriptedModel, Step, SteppingClock
+from tools.declaration import tool
+
+BRIDGE = "network"
+RANG = "The bell rang."
+BEGUN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+_A_DAY = 86_400.0
+_MOST_TRIES = 60
+_PRICES = Prices({"scripted-1": Price(input=1, output=5, cache_read=0.1, cache_write=1.25)})
+
+Answer = Callable[[Request], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is around the house: who writes what (by session), what the model answers, whether the network shows a
+    message once if it is sent again under the same key, and settings beside the defaults."""
+
+    messages: Sequence[Incoming]
+    answer: Answer
+    deduplicates: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    meanwhile: Callable[[wire.House, Witness], Awaitable[None]] | None = None
+
+
+class Network:
+    """A bridge whose network is the witness. It hands in a message until it was acknowledged, as networks do."""
+
+    name = BRIDGE
+
+    def __init__(self, witness: Witness, deduplicates: bool) -> None:
+        self.capabilities = Capabilities(dedupe_seconds=_A_DAY if deduplicates else 0)
+        self._witness = witness
+        self._accept: Callable[[Incoming], Awaitable[Accepted]] | None = None
+
+    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+        self._accept = accept
+
+    async def hand_in(self, messages: Sequence[Incoming]) -> None:
+        assert self._accept is not None
+        acknowledged = {seen["id"] for seen in self._witness.seen("acknowledged")}
+        for message in messages:
+            for _ in range(_MOST_TRIES):
+                if message.external_id in acknowledged:
+                    break
+                try:
+                    await self._accept(message)
+                except StoreError as error:
+                    self._witness.saw("told", text=str(error))
+                else:
+                    acknowledged.add(message.external_id)
+                    self._witness.saw("acknowledged", id=message.external_id)
+
+    async def send(self, item: OutboxItem) -> None:
+        self._witness.saw("sent", key=item.outgoing.key, body=item.outgoing.body, kind=item.outgoing.kind)
+
+    def show(self, event: TurnEvent) -> None:
+        if event.kind == "notice":
+            self._witness.saw("told", text=event.data["text"])
+
+    async def stop(self) -> None:
+        return None
+
+
+def bell(witness: Witness) -> Tool:
+    """A tool whose effect cannot be taken back nor recognised: it must never be run a second time blindly."""
+
+    @tool(effects="once")
+    def ring_bell(context: ToolContext) -> str:
+        """Ring the bell at the door."""
+        witness.saw("rang", key=context.key)
+        return RANG
+
+    return ring_bell
+
+
+def settings_of(home: Path, **variables: str) -> Settings:
+    """The settings of a home whose surroundings set nothing but `variables`."""
+    fixed = {"ASSISTANT_HOME__TIMEZONE": "UTC", "TIKTOKEN_CACHE_DIR": "", **variables}
+    return load(Home(home), fixed)
+
+
+def live(home: Path, world: World) -> None:
+    """One life of the process: start, take in what the network has, answer and deliver it all, stop.
+
+    Raises `AssistantError` when it cannot start."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
+    asyncio.run(_live(home, world))
+
+
+async def _live(home: Path, world: World) -> None:
+    witness = Witness(home)
+    lives = len(witness.seen("began"))
+    witness.saw("began")
+    clock = SteppingClock(BEGUN + timedelta(hours=lives))
+    network = Network(witness, world.deduplicates)
+    settings = settings_of(home, **world.settings)
+    model = ScriptedModel(partial(_noted, world.answer, witness))
+    house = wire.build(settings, clock, bridges={BRIDGE: network}, model=model)
+    try:
+        metered = Metered(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
+        house.turns.model = Failover([metered], Patience(retries=0))
+        house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
+        await house.runtime.start()
+        witness.saw("ready")
+        await network.hand_in(world.messages)
+        if world.meanwhile is not None:
+            await world.meanwhile(house, witness)
+        await _until_quiet(house, clock)
+        await house.runtime.stop(drain_seconds=0)
+    finally:
+        await house.close_model()
+        house.close()
+
+
+async def _until_quiet(house: wire.House, clock: SteppingClock) -> None:
+    """Tick until everything is answered and delivered. A disk in trouble gets some tries to come right."""
+    for _ in range(_MOST_TRIES):
+        await house.runtime.tick(clock())
+        await house.runtime.idle()
+        await asyncio.sleep(0)
+        status = house.runtime.status()
+        if not status["blocked"] and not status["waiting_sessions"] and not house.stores.outbox.pending(BRIDGE):
+            return
+
+
+def _noted(answer: Answer, witness: Witness, request: Request) -> Step:
+    step = answer(request)
+    witness.saw("asked", messages=len(request.messages))
+    return step
+
+
+# ------------------------------------------------------------------------------------------------------------- answers
+
+
+def tail(request: Request) -> list[Message]:
+    """What was said since the newest user message."""
+    last = max(n for n, message in enumerate(request.messages) if message.role == "user")
+    return list(request.messages[last + 1 :])
+
+
+def message(text: str, number: int, session: str = "main", **about: Any) -> Incoming:
+    """A message of the owner, over the network."""
+    fields = {"bridge": BRIDGE, "scope": "owner", "sender": "owner", "trust": "owner", "target": session, **about}
+    return Incoming(external_id=f"m{number}", session=session, content=text, **fields)

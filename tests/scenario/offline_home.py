@@ -1,0 +1,176 @@
+"""A home small enough for a list, and a person who talks to the offline model in it.
+
+The history here is an implementation of the port like any other; it finds messages by shared word beginnings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from assistant.errors import ToolError
+from assistant.messages import Message, Role, Span
+from assistant.models.offline import OfflineModel
+from assistant.ports import ToolContext
+from assistant.records import Hit, LogPlace, Record, Todo
+from assistant.requests import Reply, Request, TextDelta
+from tools.registry import Registry
+from tools.toolbox import build_toolbox
+
+START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
+OSLO = ZoneInfo("Europe/Oslo")
+
+
+class ListedHistory:
+    """`ports.History` over a list of records."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def add(self, record: Record) -> Record:
+        start = self.records[-1].span.end if self.records else 0
+        placed = replace(record, span=Span(start, start + 100 + len(record.content.encode("utf-8", "replace"))))
+        self.records.append(placed)
+        return placed
+
+    def search(
+        self,
+        query: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        roles: Sequence[Role] = ("user", "assistant", "tool"),
+        after: datetime | None = None,
+        before: datetime | None = None,
+        session: str | None = None,
+    ) -> list[Hit]:
+        wanted = _stems(query)
+        hits = []
+        for record in self.records:
+            shared = len(wanted & _stems(record.content))
+            in_time = (after is None or record.ts >= after) and (before is None or record.ts < before)
+            if shared and record.scope == scope and record.role in roles and in_time:
+                hits.append(_hit(record, shared))
+        return sorted(hits, key=lambda hit: (-hit.score, hit.message_id))[:limit]
+
+    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[Record]:
+        mine = [record for record in self.records if record.scope == scope]
+        place = next((n for n, record in enumerate(mine) if record.id == message_id), None)
+        return [] if place is None else mine[max(0, place - neighbours) : place + neighbours + 1]
+
+    def read_span(self, session: str, start: int, end: int, scope: str) -> list[Record]:
+        inside = [r for r in self.records if r.span.start >= start and r.span.end <= end]
+        return [record for record in inside if record.session == session and record.scope == scope]
+
+    def recent(
+        self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
+    ) -> list[Record]:
+        mine = [r for r in self.records if r.scope == scope and (before_id is None or r.id < before_id)]
+        return mine[::-1][:limit]
+
+
+class ListedTodos:
+    """`ports.Todos` over a list; a key that was seen changes nothing again."""
+
+    def __init__(self) -> None:
+        self.todos: dict[int, tuple[str, Todo]] = {}
+        self.done_keys: dict[str, list[int]] = {}
+
+    def all(self, scope: str, *, include_done: bool = False) -> list[Todo]:
+        return [todo for owner, todo in self.todos.values() if owner == scope and (include_done or not todo.done)]
+
+    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[Todo]:
+        if key not in self.done_keys:
+            first = len(self.todos) + 1
+            for number, text in enumerate(texts, first):
+                self.todos[number] = (scope, Todo(number, text, False, now))
+            self.done_keys[key] = list(range(first, first + len(texts)))
+        return [self.todos[number][1] for number in self.done_keys[key]]
+
+    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+        changed = [replace(todo, done=True, done_at=now) for todo in self._named(scope, ids)]
+        self.todos.update({todo.id: (scope, todo) for todo in changed})
+        return changed
+
+    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+        gone = self._named(scope, ids)
+        self.todos.update({todo.id: ("", todo) for todo in gone})
+        return gone
+
+    def _named(self, scope: str, ids: Sequence[int]) -> list[Todo]:
+        unknown = [str(number) for number in ids if self.todos.get(number, ("", None))[0] != scope]
+        if unknown:
+            raise ToolError(f"there is no to-do {', '.join(unknown)}. Nothing was changed.")
+        return [self.todos[number][1] for number in ids]
+
+
+@dataclass
+class OfflineHome:
+    """One session of one person. `window` is how many messages the model still sees."""
+
+    workspace: Path
+    role: str = "owner"
+    scope: str = "owner"
+    window: int = 1000
+    history: ListedHistory = field(default_factory=ListedHistory)
+    todos: ListedTodos = field(default_factory=ListedTodos)
+    view: list[Message] = field(default_factory=list)
+    now: datetime = START
+
+    def __post_init__(self) -> None:
+        self.model = OfflineModel()
+        self.toolbox: Registry = build_toolbox(self.history, self.todos, workspace=self.workspace, zone=OSLO)
+
+    async def say(self, text: str) -> str:
+        """What the model answers, after all the tools it calls have run."""
+        self.now += timedelta(minutes=7)
+        turn = f"t{len(self.history.records)}"
+        self._record(Message("user", text), turn)
+        for _ in range(6):
+            reply = await self.reply()
+            self._record(reply, turn)
+            if not reply.tool_calls:
+                return reply.content
+            for call in reply.tool_calls:
+                context = ToolContext("main", self.scope, turn, f"{turn}:{call.id}", self.now)
+                result, _ok = await self.toolbox.run(call, context, self.role)
+                self._record(Message("tool", result, tool_call_id=call.id, name=call.name), turn)
+        raise AssertionError("the model did not come to an answer")
+
+    async def reply(self) -> Message:
+        request = Request((), tuple(self.view[-self.window :]), self.toolbox.specs(self.role))
+        events = [event async for event in self.model.stream(request)]
+        *deltas, last = events
+        assert isinstance(last, Reply)
+        streamed = "".join(event.text for event in deltas if isinstance(event, TextDelta))
+        assert streamed == last.message.content
+        return last.message
+
+    def forget_view(self) -> None:
+        """As a reset does: the model no longer sees what was said; the history keeps it."""
+        self.view.clear()
+
+    def _record(self, message: Message, turn: str) -> None:
+        number = len(self.history.records) + 1
+        self.history.add(
+            Record(
+                number, number, self.now, "main", 1, self.scope, "message", message.role, message.content, "", "",
+                name=message.name, tool_calls=message.tool_calls, tool_call_id=message.tool_call_id, turn=turn,
+            )  # fmt: skip
+        )
+        self.view.append(replace(message, id=number, ts=self.now, metadata={"turn": turn}))
+
+
+def _hit(record: Record, score: float) -> Hit:
+    place = LogPlace(record.session, f"log/{record.session}/conversation.jsonl", record.span)
+    return Hit(
+        record.id, record.session, record.generation, record.role, record.name, record.ts, record.content[:400], score,
+        place,
+    )  # fmt: skip
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5].removesuffix("s") for word in re.findall(r"\w+", text.lower())}

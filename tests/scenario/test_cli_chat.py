@@ -1,0 +1,121 @@
+"""`assistant chat` from scripts: one question, lines from a pipe, exit codes, and what is printed where."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.command_line import assistant, one_line_error
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port where nobody listens: it is taken, and refuses."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    told = assistant(home, "chat", "-m", "remember that the boiler code is 4711")
+    assert (told.returncode, told.stderr) == (0, b"")
+    asked = assistant(home, "chat", "-m", "what is the boiler code?")
+    assert asked.returncode == 0
+    assert b"4711" in asked.stdout
+    assert asked.stderr == b""
+
+
+def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    letter = "remember that the door is blue\nand the roof is red\n\n\x00 NUL and 🙂\n"
+    done = assistant(home, "chat", "-m", "-", "--json", said=letter.encode())
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)
+    assert list(answer) == ["reply", "session", "turn", "model", "usage", "pressure"]
+    assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cost_usd"}
+    assert (answer["session"], answer["model"]) == ("main", "offline")
+    assert 0 < answer["pressure"] < 1
+    logged = assistant(home, "log", "--json").stdout.splitlines()
+    assert json.loads(logged[0])["content"] == letter.rstrip("\n")
+
+
+def test_each_line_of_a_pipe_is_answered_and_one_that_is_no_text_is_told(tmp_path: Path) -> None:
+    lines = (
+        b"remember that the key is under the pot\n\n\xff\xfe broken\n/todo add milk\nwhere is the key?\n/quit\nnever\n"
+    )
+    done = assistant(tmp_path / "home", "chat", said=lines)
+    assert done.returncode == 2
+    assert one_line_error(done) == "Error: Line 3 of the input is not valid UTF-8 (at byte 1). It was not sent."
+    assert b"under the pot" in done.stdout and b"milk" in done.stdout
+    assert b"never" not in done.stdout
+
+
+def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
+    done = assistant(
+        tmp_path / "home", "chat", "--json", said=b"remember that the cat is grey\nwhat colour is the cat?"
+    )
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["turn"] != second["turn"]
+    assert "grey" in second["reply"]
+
+
+@pytest.mark.parametrize("wrong", [["-m", ""], ["-m", " \n"], ["-m", b"\xff"], ["-m", "hi", "--session", "room:x:1"]])
+def test_wrong_use_is_told_in_one_line_with_exit_code_2(tmp_path: Path, wrong: list[str]) -> None:
+    done = assistant(tmp_path / "home", "chat", *wrong)
+    assert done.returncode == 2
+    one_line_error(done)
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_unknown_option_is_wrong_use(tmp_path: Path) -> None:
+    done = assistant(tmp_path / "home", "chat", "--nonsense")
+    assert done.returncode == 2
+    assert b"--nonsense" in done.stderr
+
+
+def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
+    tmp_path: Path, closed_port: int
+) -> None:
+    unreachable = {
+        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_MODEL__RETRIES": "0",
+    }  # fmt: skip
+    home = tmp_path / "home"
+    done = assistant(home, "chat", "-m", "is anybody there?", "--json", **unreachable)
+    assert done.returncode == 3
+    assert "kept" in one_line_error(done)
+    assert json.loads(done.stdout)["error"]
+    assert b"is anybody there?" in assistant(home, "log").stdout
+
+
+def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: int) -> None:
+    poor = {
+        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_BUDGET__DAILY_TOKENS": "10",
+    }  # fmt: skip
+    done = assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
+    assert done.returncode == 4
+    assert "budget" in one_line_error(done).lower()
+    assert done.stdout == b""
+
+
+def test_a_setting_that_is_wrong_stops_before_anything_is_made(tmp_path: Path) -> None:
+    done = assistant(tmp_path / "home", "chat", "-m", "hi", ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="many")
+    assert done.returncode == 2
+    assert b"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_home_that_cannot_be_made_is_told_in_one_line_and_debug_shows_where(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    home = tmp_path / "file" / "home"
+    done = assistant(home, "chat", "-m", "hi")
+    assert done.returncode == 1
+    assert str(home) in one_line_error(done)
+    assert b"Traceback" in assistant(home, "--debug", "chat", "-m", "hi").stderr

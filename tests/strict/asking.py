@@ -1,0 +1,100 @@
+"""Asking a model under test: requests in short form, and everything that came back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from assistant.errors import ModelError
+from assistant.messages import Message, ToolCall
+from assistant.ports import Model
+from assistant.requests import Limits, ModelEvent, Notice, Reply, Request, SystemBlock, TextDelta, ToolSpec
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+LOOK = ToolSpec("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
+
+
+def clock() -> datetime:
+    return NOW
+
+
+def asked(*messages: Message | str, **changes: Any) -> Request:
+    """A request; texts stand for what the user says."""
+    said = tuple(Message("user", one) if isinstance(one, str) else one for one in messages)
+    fields: dict[str, Any] = {"system": (SystemBlock("Be kind.", True),), "tools": (LOOK,), **changes}
+    return Request(messages=said, **fields)
+
+
+def call(call_id: str, **arguments: Any) -> Message:
+    return Message("assistant", tool_calls=(ToolCall(call_id, "look", arguments),))
+
+
+def result(call_id: str, text: str = "seen") -> Message:
+    return Message("tool", text, tool_call_id=call_id, name="look")
+
+
+@dataclass
+class Heard:
+    """What a model gave: shown text (withdrawn text taken out), notices, the reply or the error."""
+
+    text: str = ""
+    notices: list[Notice] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    error: ModelError | None = None
+
+    @property
+    def reply(self) -> Reply:
+        assert self.error is None, self.error
+        assert len(self.replies) == 1
+        return self.replies[0]
+
+    @property
+    def kind(self) -> str:
+        return self.error.kind if self.error else ""
+
+
+async def ask(model: Model, request: Request | str = "hi") -> Heard:
+    """Read a model's stream to its end, and close it."""
+    heard = Heard()
+    wanted = asked(request) if isinstance(request, str) else request
+    try:
+        async with aclosing(model.stream(wanted, session="main", turn="t1")) as events:
+            await _listen(events, heard)
+    except ModelError as error:
+        heard.error = error
+    return heard
+
+
+async def _listen(events: AsyncGenerator[ModelEvent, None], heard: Heard) -> None:
+    async for event in events:
+        assert not heard.replies, "something came after the reply"
+        match event:
+            case TextDelta(text):
+                heard.text += text
+            case Notice():
+                heard.notices.append(event)
+                heard.text = "" if event.restarted else heard.text
+            case Reply():
+                heard.replies.append(event)
+
+
+class KeptFacts:
+    """`ports.ModelFacts` in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Limits] = {}
+
+    def limits(self, model: str) -> Limits | None:
+        return self.kept.get(model)
+
+    def set_limits(self, model: str, limits: Limits, now: datetime) -> None:
+        self.kept[model] = limits
+
+    def calibration(self, model: str) -> None:
+        return None
+
+    def set_calibration(self, calibration: Any, now: datetime) -> None:
+        raise AssertionError("adapters learn no factors")

@@ -1,0 +1,80 @@
+"""The tree of commands: each can be loaded, and each tells what it does, with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from assistant import __version__, wire
+from assistant import settings as settings_module
+from assistant.cli.aihistory import aihistory
+from assistant.cli.main import assistant
+from assistant.cli.slash import COMMANDS, is_command, leaves
+from assistant.daemon import utc_now
+
+
+def tree(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            yield from tree(inner, f"{name} {part}")
+
+
+EVERY = dict([*tree(assistant, "assistant"), *tree(aihistory, "aihistory")])
+
+
+def test_the_commands_of_this_version_are_there() -> None:
+    assert {name.split()[-1] for name in EVERY} >= {
+        "run", "stop", "chat", "status", "sessions", "log", "verify", "usage", "config", "show", "check", "path",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_command_tells_what_it_does_with_an_example(name: str) -> None:
+    command = EVERY[name]
+    assert command.help
+    assert name == "assistant" or "Example:" in command.help
+    for parameter in command.params:
+        assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
+    shown = CliRunner().invoke(command, ["--help"])
+    assert shown.exit_code == 0
+    assert "Usage:" in shown.output
+
+
+def test_the_version_is_told() -> None:
+    assert __version__ in CliRunner().invoke(assistant, ["--version"]).output
+
+
+def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
+    house = wire.build(settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
+    try:
+        assert sorted(house.commands.names()) == sorted(COMMANDS)
+    finally:
+        house.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("/todo add milk", True),
+        ("/STATUS", True),
+        ("/etc/hosts", False),
+        ("/statusx", False),
+        ("todo", False),
+        ("/", False),
+    ],
+)
+def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: str, is_one: bool) -> None:
+    assert is_command(text) is is_one
+
+
+def test_quit_leaves_and_nothing_longer_does() -> None:
+    assert leaves(" /quit ") and leaves("/exit")
+    assert not leaves("/quit please")

@@ -1,0 +1,69 @@
+"""An answer while it is being written: nothing is shown twice, nothing is left out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.cli.draft import Draft
+
+PARAGRAPHS = "first paragraph\n\n- one\n- two\n\n```python\nx = 1\n\ny = 2\n```\n\nlast wor"
+
+
+def fed(text: str) -> Draft:
+    draft = Draft()
+    draft.feed(text)
+    return draft
+
+
+def test_what_fits_is_not_printed_yet() -> None:
+    draft = fed(PARAGRAPHS)
+    assert draft.settle(lambda tail: True) == ""
+    assert draft.tail == PARAGRAPHS
+
+
+def test_closed_blocks_are_printed_when_the_tail_does_not_fit_and_the_open_one_is_kept() -> None:
+    draft = fed(PARAGRAPHS)
+    printed = draft.settle(lambda tail: len(tail) < 20)
+    assert printed.endswith("```\n\n")
+    assert draft.tail == "last wor"
+
+
+def test_a_block_that_is_still_open_is_never_cut() -> None:
+    draft = fed("```python\n" + "line\n\n" * 50)
+    assert draft.settle(lambda tail: False) == ""
+
+
+def test_the_rest_of_the_final_body_follows_what_was_printed() -> None:
+    draft = fed(PARAGRAPHS)
+    printed = draft.settle(lambda tail: False)
+    body = PARAGRAPHS + "ds, and more"
+    assert printed + (draft.remainder(body) or "") == body
+
+
+def test_a_body_that_differs_from_what_was_printed_is_told_apart() -> None:
+    draft = fed(PARAGRAPHS)
+    assert draft.remainder("something else") == "something else"
+    draft.settle(lambda tail: False)
+    assert draft.remainder("something else") is None
+
+
+def test_withdrawing_tells_whether_something_stands_on_the_screen() -> None:
+    draft = fed(PARAGRAPHS)
+    assert draft.clear() is False
+    draft = fed(PARAGRAPHS)
+    draft.settle(lambda tail: False)
+    assert draft.clear() is True
+    assert (draft.text, draft.printed) == ("", 0)
+
+
+@given(
+    st.lists(st.sampled_from(["word ", "\n", "\n\n", "- item", "# head\n", "```\n", "| a | b |\n|---|---|\n", "> q"]))
+)
+def test_whatever_is_printed_and_left_is_the_text(pieces: list[str]) -> None:
+    draft, printed = Draft(), ""
+    for piece in pieces:
+        draft.feed(piece)
+        printed += draft.settle(lambda tail: len(tail) < 12)
+        assert printed + draft.tail == "".join(pieces).lstrip()[: len(draft.text)]
+    assert printed + (draft.remainder(draft.text) or "") == draft.text
