@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import reprlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
@@ -85,7 +86,7 @@ def tool(
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         name = function.__name__
         arguments = _arguments_of(function)
-        spec = ToolSpec(name, " ".join(inspect.getdoc(function).split()), _schema(arguments))  # type: ignore[union-attr]
+        spec = ToolSpec(name, " ".join((inspect.getdoc(function) or "").split()), _schema(arguments))
         return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
 
     return declare
@@ -128,8 +129,7 @@ def _wrong_argument(problem: Mapping[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    text = quoted(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return quoted(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
 
 
 def _broken_json(spec: ToolSpec, raw: str) -> str:

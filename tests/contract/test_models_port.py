@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 
 import pytest
 
@@ -22,6 +22,7 @@ STALL_SECONDS = 0.3
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 Remote = AnthropicModel | OpenAIModel
+Make = Callable[[StrictServer], Remote]
 
 
 def anthropic(server: StrictServer) -> AnthropicModel:
@@ -33,31 +34,39 @@ def openai(server: StrictServer) -> OpenAIModel:
 
 
 @pytest.fixture(params=[anthropic, openai])
-def make(request: pytest.FixtureRequest) -> Callable[[StrictServer], Remote]:
-    chosen: Callable[[StrictServer], Remote] = request.param
+def make(request: pytest.FixtureRequest) -> Make:
+    chosen: Make = request.param
     return chosen
 
 
-@asynccontextmanager
-async def opened(
-    make: Callable[[StrictServer], Remote], *script: Behaviour, bounds: Bounds = Bounds()
-) -> AsyncIterator[tuple[Remote, StrictServer]]:
-    with StrictServer(*script, bounds=bounds) as server:
-        model = make(server)
-        yield model, server
-        await model.aclose()
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StrictServer]:
+    with StrictServer() as server:
+        yield server
 
 
-async def heard(make: Callable[[StrictServer], Remote], behaviour: Behaviour) -> Heard:
-    async with opened(make, behaviour) as (model, server):
-        said = await ask(model)
-        assert server.complaints == []
-        assert len(server.requests) == 1, "the SDK's own retries are on"
-        return said
+@pytest.fixture
+def server(shared: StrictServer) -> StrictServer:
+    return shared.play()
 
 
-async def test_an_answer_comes_in_pieces_and_then_whole(make: Callable[[StrictServer], Remote]) -> None:
-    said = await heard(make, Answer("good morning to you"))
+@pytest.fixture
+async def model(server: StrictServer, make: Make) -> AsyncIterator[Remote]:
+    made = make(server)
+    yield made
+    await made.aclose()
+
+
+async def heard(model: Remote, server: StrictServer, behaviour: Behaviour) -> Heard:
+    server.play(behaviour)
+    said = await ask(model)
+    assert server.complaints == []
+    assert len(server.requests) == 1, "the SDK's own retries are on"
+    return said
+
+
+async def test_an_answer_comes_in_pieces_and_then_whole(model: Remote, server: StrictServer) -> None:
+    said = await heard(model, server, Answer("good morning to you"))
     assert said.text == said.reply.message.content == "good morning to you"
     assert (said.reply.stop, said.reply.estimated) == ("end", False)
     assert said.reply.usage.prompt > 0
@@ -65,9 +74,9 @@ async def test_an_answer_comes_in_pieces_and_then_whole(make: Callable[[StrictSe
     assert said.reply.message.role == "assistant"
 
 
-async def test_tool_calls_come_with_their_arguments(make: Callable[[StrictServer], Remote]) -> None:
+async def test_tool_calls_come_with_their_arguments(model: Remote, server: StrictServer) -> None:
     uses = [ToolUse("look", {"at": "the sky", "n": [1, {"deep": None}]}), ToolUse("look")]
-    said = await heard(make, Answer("I look.", uses))
+    said = await heard(model, server, Answer("I look.", uses))
     assert said.reply.stop == "tool_calls"
     assert [dict(one.arguments) for one in said.reply.message.tool_calls] == [
         {"at": "the sky", "n": [1, {"deep": None}]},
@@ -78,27 +87,27 @@ async def test_tool_calls_come_with_their_arguments(make: Callable[[StrictServer
 
 @pytest.mark.parametrize("written", ['{"at": "the s', "NaN", '{"n": Infinity}', "[1]", "look there", '"text"'])
 async def test_arguments_that_are_no_object_are_kept_as_they_were_written(
-    make: Callable[[StrictServer], Remote], written: str
+    model: Remote, server: StrictServer, written: str
 ) -> None:
-    said = await heard(make, Answer("", [ToolUse("look", written)]))
+    said = await heard(model, server, Answer("", [ToolUse("look", written)]))
     assert dict(said.reply.message.tool_calls[0].arguments) == {"__invalid_json__": written}
 
 
-async def test_a_cut_answer_says_so(make: Callable[[StrictServer], Remote]) -> None:
-    stop = "max_tokens" if make is anthropic else "length"
-    said = await heard(make, Answer("and then", stop=stop))
+async def test_a_cut_answer_says_so(model: Remote, server: StrictServer) -> None:
+    stop = "max_tokens" if model.provider == "anthropic" else "length"
+    said = await heard(model, server, Answer("and then", stop=stop))
     assert (said.reply.stop, said.reply.message.content) == ("max_tokens", "and then")
 
 
-async def test_a_refusal_is_a_reply_without_words(make: Callable[[StrictServer], Remote]) -> None:
-    said = await heard(make, Refusal("It could do harm."))
+async def test_a_refusal_is_a_reply_without_words(model: Remote, server: StrictServer) -> None:
+    said = await heard(model, server, Refusal("It could do harm."))
     assert said.reply.stop == "refusal"
     assert said.reply.message.content == ""
     assert said.reply.message.metadata["refusal"] == "It could do harm."
 
 
-async def test_a_window_that_fills_up_in_mid_answer_is_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
-    said = await heard(make, Answer("and so", stop="model_context_window_exceeded"))
+async def test_a_window_that_fills_up_in_mid_answer_is_an_overflow(model: Remote, server: StrictServer) -> None:
+    said = await heard(model, server, Answer("and so", stop="model_context_window_exceeded"))
     assert said.reply.stop == "overflow"
 
 
@@ -122,9 +131,9 @@ STATUSES: dict[str, tuple[Status, str]] = {
 
 @pytest.mark.parametrize(("status", "kind"), STATUSES.values(), ids=STATUSES.keys())
 async def test_an_error_reply_has_its_kind_and_one_line(
-    make: Callable[[StrictServer], Remote], status: Status, kind: str
+    model: Remote, server: StrictServer, status: Status, kind: str
 ) -> None:
-    said = await heard(make, status)
+    said = await heard(model, server, status)
     assert said.kind == kind
     assert not isinstance(said.error, StreamBroken), "nothing was billed"
     assert "\n" not in str(said.error)
@@ -143,17 +152,18 @@ async def test_an_error_reply_has_its_kind_and_one_line(
     ],
 )
 async def test_the_wait_that_is_asked_for_is_passed_on(
-    make: Callable[[StrictServer], Remote], headers: dict[str, str], seconds: float | None
+    model: Remote, server: StrictServer, headers: dict[str, str], seconds: float | None
 ) -> None:
-    said = await heard(make, Status(429, "rate_limit_error", "Slow down.", headers))
+    said = await heard(model, server, Status(429, "rate_limit_error", "Slow down.", headers))
     assert said.error is not None
     assert said.error.retry_after == seconds
 
 
 async def test_an_error_in_mid_stream_is_told_by_its_type_though_the_status_is_200(
-    make: Callable[[StrictServer], Remote],
+    model: Remote,
+    server: StrictServer,
 ) -> None:
-    said = await heard(make, ErrorEvent("overloaded_error", "Overloaded", "half an ans"))
+    said = await heard(model, server, ErrorEvent("overloaded_error", "Overloaded", "half an ans"))
     assert said.kind == "overload"
     assert isinstance(said.error, StreamBroken)
     assert said.error.partial == said.text == "half an ans"
@@ -176,32 +186,31 @@ BROKEN: dict[str, Behaviour] = {
 
 @pytest.mark.parametrize("behaviour", BROKEN.values(), ids=BROKEN.keys())
 async def test_a_stream_that_breaks_is_a_network_fault_with_what_was_heard(
-    make: Callable[[StrictServer], Remote], behaviour: Behaviour
+    model: Remote, server: StrictServer, behaviour: Behaviour
 ) -> None:
-    said = await heard(make, behaviour)
+    said = await heard(model, server, behaviour)
     assert said.kind == "network"
     assert isinstance(said.error, StreamBroken)
     assert said.error.partial == said.text == "half an ans"
     assert said.error.usage.prompt > 0
 
 
-async def test_silence_before_the_first_byte_ends_the_call(make: Callable[[StrictServer], Remote]) -> None:
-    said = await heard(make, Stall(before_headers=True))
+async def test_silence_before_the_first_byte_ends_the_call(model: Remote, server: StrictServer) -> None:
+    said = await heard(model, server, Stall(before_headers=True))
     assert said.kind == "network"
     assert "nothing came for 0.3 seconds" in str(said.error)
     assert not isinstance(said.error, StreamBroken)
 
 
-async def test_a_page_in_place_of_a_stream_is_a_network_fault(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make) as (model, server):
-        server.script.append(Status(200, "page", "<html>Sign in to the network</html>"))
-        said = await ask(model)
+async def test_a_page_in_place_of_a_stream_is_a_network_fault(model: Remote, server: StrictServer) -> None:
+    server.play(Status(200, "page", "<html>Sign in to the network</html>"))
+    said = await ask(model)
     assert said.kind == "network"
 
 
-async def test_nobody_there_is_a_network_fault_and_limits_are_careful(make: Callable[[StrictServer], Remote]) -> None:
-    with StrictServer() as server:
-        model = make(server)
+async def test_nobody_there_is_a_network_fault_and_limits_are_careful(make: Make) -> None:
+    with StrictServer() as gone:
+        model = make(gone)
     said = await ask(model)
     assert said.kind == "network"
     limits = await model.limits()
@@ -210,32 +219,32 @@ async def test_nobody_there_is_a_network_fault_and_limits_are_careful(make: Call
     await model.aclose()
 
 
-async def test_closing_the_stream_aborts_the_call(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make, Stall("thinking about")) as (model, _):
-        async with aclosing(model.stream(asked("hi"))) as events:
-            first = await anext(events)
-        assert isinstance(first, TextDelta)
-        async with asyncio.timeout(STALL_SECONDS * 10):
-            assert (await ask(model)).reply.message.content == "ok"
-
-
-async def test_cancelling_the_reader_aborts_the_call(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make, Stall("thinking about")) as (model, _):
-        begun = asyncio.Event()
-
-        async def read() -> None:
-            async for _ in model.stream(asked("hi")):
-                begun.set()
-
-        task = asyncio.create_task(read())
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+async def test_closing_the_stream_aborts_the_call(model: Remote, server: StrictServer) -> None:
+    server.play(Stall("thinking about"))
+    async with aclosing(model.stream(asked("hi"))) as events:
+        first = await anext(events)
+    assert isinstance(first, TextDelta)
+    async with asyncio.timeout(STALL_SECONDS * 10):
         assert (await ask(model)).reply.message.content == "ok"
 
 
-async def test_a_whole_tool_loop_is_accepted(make: Callable[[StrictServer], Remote]) -> None:
+async def test_cancelling_the_reader_aborts_the_call(model: Remote, server: StrictServer) -> None:
+    server.play(Stall("thinking about"))
+    begun = asyncio.Event()
+
+    async def read() -> None:
+        async for _ in model.stream(asked("hi")):
+            begun.set()
+
+    task = asyncio.create_task(read())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await ask(model)).reply.message.content == "ok"
+
+
+async def test_a_whole_tool_loop_is_accepted(model: Remote, server: StrictServer) -> None:
     async with opened(make, Answer("", [ToolUse("look", {"at": "x"}), ToolUse("look")]), Answer("done")) as (
         model,
         server,
@@ -251,47 +260,48 @@ async def test_a_whole_tool_loop_is_accepted(make: Callable[[StrictServer], Remo
 
 
 async def test_f08_the_provider_s_refusal_of_a_lonely_call_is_no_overflow(
-    make: Callable[[StrictServer], Remote],
+    model: Remote,
+    server: StrictServer,
 ) -> None:
-    async with opened(make) as (model, server):
-        said = await ask(model, asked("go", call("c1"), "and then?"))
-        assert len(server.complaints) == 1
+    server.play()
+    said = await ask(model, asked("go", call("c1"), "and then?"))
+    assert len(server.complaints) == 1
     assert said.kind == "bad_request"
 
 
-async def test_f10_a_request_without_a_user_is_refused(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make) as (model, server):
-        said = await ask(model, asked(Message("assistant", "hello"), "x", Message("assistant", "bye")))
-        assert len(server.complaints) == 1
+async def test_f10_a_request_without_a_user_is_refused(model: Remote, server: StrictServer) -> None:
+    server.play()
+    said = await ask(model, asked(Message("assistant", "hello"), "x", Message("assistant", "bye")))
+    assert len(server.complaints) == 1
     assert said.kind == "bad_request"
 
 
-async def test_f17_a_prompt_beyond_the_window_is_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make, bounds=Bounds(window=1000)) as (model, server):
-        said = await ask(model, "word " * 2000)
-        assert len(server.complaints) == 1
+async def test_f17_a_prompt_beyond_the_window_is_an_overflow(model: Remote, server: StrictServer) -> None:
+    server.play(bounds=Bounds(window=1000))
+    said = await ask(model, "word " * 2000)
+    assert len(server.complaints) == 1
     assert said.kind == "overflow"
 
 
-async def test_f17_too_many_bytes_are_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
-    async with opened(make, bounds=Bounds(max_bytes=10_000)) as (model, server):
-        said = await ask(model, "word " * 3000)
-        assert server.complaints == ["Request exceeds the maximum size"]
+async def test_f17_too_many_bytes_are_an_overflow(model: Remote, server: StrictServer) -> None:
+    server.play(bounds=Bounds(max_bytes=10_000))
+    said = await ask(model, "word " * 3000)
+    assert server.complaints == ["Request exceeds the maximum size"]
     assert said.kind == "overflow"
 
 
-async def test_f17_too_many_images_are_an_overflow(make: Callable[[StrictServer], Remote]) -> None:
+async def test_f17_too_many_images_are_an_overflow(model: Remote, server: StrictServer) -> None:
     pictures = tuple(Media("image", "image/png", data=PIXEL) for _ in range(3))
-    async with opened(make, bounds=Bounds(max_images=2)) as (model, server):
-        said = await ask(model, asked(Message("user", "compare", media=pictures)))
-        assert len(server.complaints) == 1
+    server.play(bounds=Bounds(max_images=2))
+    said = await ask(model, asked(Message("user", "compare", media=pictures)))
+    assert len(server.complaints) == 1
     assert said.kind == "overflow"
 
 
-async def test_odd_text_arrives_whole(make: Callable[[StrictServer], Remote]) -> None:
+async def test_odd_text_arrives_whole(model: Remote, server: StrictServer) -> None:
     odd = "nul \x00, tab \t, \u202eright to left, 漢字, \U0001f9d1\u200d\U0001f680, lone \ud800 surrogate"
-    async with opened(make) as (model, server):
-        said = await ask(model, asked(odd))
-        assert server.complaints == []
-        assert "漢字" in str(server.bodies[0]["messages"])
+    server.play()
+    said = await ask(model, asked(odd))
+    assert server.complaints == []
+    assert "漢字" in str(server.bodies[0]["messages"])
     assert said.error is None

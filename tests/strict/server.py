@@ -63,14 +63,10 @@ class StrictServer:
         least_cached: int = 512,
         thinking_types: tuple[str, ...] = ("adaptive", "disabled"),
     ) -> None:
-        self.script = deque(script)
-        self.requests: list[Received] = []
-        self.looks: list[str] = []
-        self.other: dict[str, Any] = {}
         self.key = KEY
-        self.cache = PromptCache(clock, least_tokens=least_cached)
-        self.messages = MessagesApi(bounds, self.cache, thinking_types=thinking_types)
-        self.chat = ChatApi(bounds)
+        self.play(
+            *script, bounds=bounds, clock=clock, least_cached=least_cached, thinking_types=thinking_types
+        )  # fmt: skip
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self._socket.listen()
@@ -85,6 +81,24 @@ class StrictServer:
         config = uvicorn.Config(Starlette(routes=routes), lifespan="off", log_config=None, log_level="critical")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    def play(
+        self,
+        *script: Behaviour,
+        bounds: Bounds = ROOMY,
+        clock: Callable[[], float] = time.monotonic,
+        least_cached: int = 512,
+        thinking_types: tuple[str, ...] = ("adaptive", "disabled"),
+    ) -> Self:
+        """Forget everything and begin with this script: a server that serves many tests is a fresh one to each."""
+        self.script = deque(script)
+        self.requests: list[Received] = []
+        self.looks: list[str] = []
+        self.other: dict[str, Any] = {}
+        self.cache = PromptCache(clock, least_tokens=least_cached)
+        self.messages = MessagesApi(bounds, self.cache, thinking_types=thinking_types)
+        self.chat = ChatApi(bounds)
+        return self
 
     def __enter__(self) -> Self:
         self._thread.start()
