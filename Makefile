@@ -25,11 +25,12 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
-lint: $(VENV)/.dev docs-check
+lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m docs.generate --check
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)

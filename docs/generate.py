@@ -49,7 +49,9 @@ def _page(title: str, source: str, *lines: str) -> str:
 def commands() -> str:
     lines = []
     for root in (assistant, aihistory):
-        context = click.Context(root, info_name=root.name, terminal_width=WIDTH, max_content_width=WIDTH)
+        context = click.Context(
+            root, info_name=root.name, terminal_width=WIDTH, max_content_width=WIDTH, **root.context_settings
+        )
         for place in _tree(context):
             lines += [f"## {place.command_path}", "", "```text", place.get_help(), "```", ""]
     return _page("Commands", "the `--help` of every command", *lines)
@@ -73,7 +75,13 @@ def settings() -> str:
             section = head
             lines += [f"## [{section}]", ""]
         if key:
-            lines += [f"### {row.key}", "", *textwrap.wrap(row.about, WIDTH, break_on_hyphens=False), "", f"- Default: `{row.value}`"]
+            lines += [
+                f"### {row.key}",
+                "",
+                *textwrap.wrap(row.about, WIDTH, break_on_hyphens=False),
+                "",
+                f"- Default: `{row.value}`",
+            ]
             lines += [f"- Allowed: {row.allowed}", f"- Environment: `{row.variable}`", ""]
     lines += ["## Other variables", "", "| Variable | What for |", "|---|---|"]
     lines += [f"| `{name}` | {about} |" for name, about in VARIABLES.items()]

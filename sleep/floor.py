@@ -8,8 +8,8 @@ The algorithm, in large steps so that the provider's cache is lost once and not 
 3. Still above it: the oldest messages leave the view with their tool pairs, up to the last exchange, and a record of
    where they stand takes their place; the last exchange goes too where the threshold does not hold otherwise.
 
-Never lost from view: the newest request and what follows it, the last result of each protected tool. Never torn: a
-call and its results. What is left when nothing more can be done is the floor.
+Never lost from view: the newest request and what follows it, the last result of each protected tool (whole, unless it
+takes more than a tenth of the context). Never torn: a call and its results. What is left when nothing more can be done is the floor.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.context.pressure import Pressure, size_of
+from assistant.context.pressure import Pressure, Size, size_of
 from assistant.context.truncate import by_reference, without_pictures
 from assistant.records import Compaction, LogPlace, View
 from sleep.plan import Plan, Terms
-from sleep.record import TIER, Gone, carried, summaries_of
+from sleep.record import RECORD_TOKENS, TIER, Gone, carried, is_record, summaries_of
 from sleep.sheet import KEPT_OF_OUTPUT, KEPT_OF_SPEECH, LEAST_OF_REQUEST, Sheet, is_prefix, total
 
 Places = Mapping[int, LogPlace]
 # A message this many times longer than what would be left of it is worth shortening.
 _WORTH = 2
+# The part of the context that the last result of one protected tool may take.
+_SHARE_OF_PROTECTED = 10
 
 
 def floor_plan(view: View, places: Places, terms: Terms, now: datetime, *, trigger: str = "emergency") -> Plan:
@@ -94,7 +96,7 @@ def _show_fewer_pictures(sheet: Sheet) -> int:
 def _shorten_rounds(sheet: Sheet, places: Places) -> None:
     """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
     protected = _protected_results(sheet)
-    outputs = [n for n in range(sheet.turn, len(sheet.rows)) if sheet.rows[n].role == "tool" and n not in protected]
+    outputs = [n for n in range(sheet.turn, len(sheet.rows)) if sheet.rows[n].role == "tool"]
     for until, indexes in (
         (sheet.terms.target, [n for n in outputs if n < sheet.last_block]),
         (sheet.terms.threshold, [n for n in outputs if n >= sheet.last_block]),
@@ -102,7 +104,7 @@ def _shorten_rounds(sheet: Sheet, places: Places) -> None:
         for index in _largest(sheet, indexes):
             if sheet.core().ratio <= until:
                 break
-            _refer(sheet, places, index, KEPT_OF_OUTPUT)
+            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else KEPT_OF_OUTPUT)
 
 
 def _shorten_old(sheet: Sheet, places: Places) -> None:
@@ -118,14 +120,18 @@ def _shorten_old(sheet: Sheet, places: Places) -> None:
         for index in _largest(sheet, long):
             if sheet.pressure().ratio <= sheet.terms.target:
                 break
-            if index not in protected:
-                _refer(sheet, places, index, keep)
+            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else keep)
 
 
 def _protected_results(sheet: Sheet) -> set[int]:
     """Indexes of the last result of each protected tool."""
     last = {row.name: n for n, row in enumerate(sheet.rows) if row.role == "tool"}
     return {n for name, n in last.items() if name in sheet.terms.protected}
+
+
+def _kept_whole(sheet: Sheet) -> int:
+    """Up to how many tokens a protected result is left as it is: one that fills the context protects nothing."""
+    return max(KEPT_OF_OUTPUT, sheet.terms.budgets.tokens // _SHARE_OF_PROTECTED)
 
 
 def _largest(sheet: Sheet, indexes: Iterable[int]) -> list[int]:
@@ -160,7 +166,7 @@ def _drop_oldest(
     summaries = [row for row in view.messages[:cut] if row.is_summary]
     leaving = Gone(gone, total(sheet.stored[sheet.old : cut]).tokens, places)
     records = summaries_of(summaries, leaving, counter, now)
-    prefix = (*records, *carried(view.messages, cut, sheet.starts, sheet.terms.protected, now))
+    prefix = (*records, *carried(sheet.rows, cut, sheet.starts, sheet.terms.protected, now))
     compaction = Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,
@@ -187,13 +193,21 @@ def _cut(sheet: Sheet) -> int:
         return 0
     asked = [n for n in boundaries if sheet.rows[n].role == "user"]
     exchange = next((n for n in reversed(asked) if n < sheet.turn), boundaries[-1])
+    prefix = _prefix_size(sheet)
     for candidates in (asked, boundaries):
         gentle = [n for n in candidates if n <= exchange]
-        cut = sheet.first_cut(gentle, sheet.terms.target)
+        cut = sheet.first_cut(gentle, sheet.terms.target, prefix)
         if cut is not None:
             return cut
-    enough = sheet.first_cut([exchange], sheet.terms.threshold)
+    enough = sheet.first_cut([exchange], sheet.terms.threshold, prefix)
     return boundaries[-1] if enough is None else exchange
+
+
+def _prefix_size(sheet: Sheet) -> Size:
+    """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
+    summaries = [n for n in range(sheet.old) if sheet.rows[n].is_summary and not is_record(sheet.rows[n])]
+    copies = [n for n in _protected_results(sheet) if n < sheet.turn]
+    return total([sheet.sizes[n] for n in (*summaries, *copies)]) + Size(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 
 def _after(sheet: Sheet, cut: int, compaction: Compaction | None) -> Pressure:

@@ -19,7 +19,7 @@ from assistant.records import Compaction
 class Terms:
     """What a plan is made under. `fixed` is what surrounds the history (rules, persona, tools), `adding` what the next
     request adds to it; above `threshold` something has to be done, down to `target` if that can be reached. Results
-    of `protected` tools are never lost: the last one of each stays in view, whole."""
+    of `protected` tools are never lost: the last one of each stays in view."""
 
     budgets: Budgets
     counter: Counter

@@ -18,6 +18,8 @@ from assistant.messages import SUMMARY_MARKER, Message, ToolCall
 from assistant.records import LogPlace
 
 TIER = "floor"
+# What a record costs, about.
+RECORD_TOKENS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,14 @@ class Gone:
     places: Mapping[int, LogPlace]
 
 
+def is_record(message: Message) -> bool:
+    """Whether this summary only says where messages stand."""
+    return message.is_summary and message.metadata.get("tier") == TIER
+
+
 def summaries_of(earlier: Sequence[Message], gone: Gone, counter: Counter, now: datetime) -> tuple[Message, ...]:
     """The summaries of the new view: the earlier ones, and the record of what leaves now as the last one."""
-    if earlier and earlier[-1].metadata.get("tier") == TIER:
+    if earlier and is_record(earlier[-1]):
         return (*earlier[:-1], _record(gone, counter, now, earlier[-1].metadata))
     return (*earlier, _record(gone, counter, now, {}))
 

@@ -80,9 +80,10 @@ class Sheet:
         free = share * self.terms.budgets.tokens - self.terms.budgets.reserve - self._tokens(others) * self._scale
         return int(free / self._scale / self.terms.counter.corrected(1000) * 1000)
 
-    def first_cut(self, candidates: Sequence[int], share: float) -> int | None:
-        """The first of the ascending indexes such that the rows from there on come down to `share`."""
-        left = list(accumulate(reversed(self.sizes), Size.__add__, initial=Size()))[::-1]
+    def first_cut(self, candidates: Sequence[int], share: float, prefix: Size) -> int | None:
+        """The first of the ascending indexes such that the rows from there on, behind a prefix of that size, come down
+        to `share`."""
+        left = list(accumulate(reversed(self.sizes), Size.__add__, initial=prefix))[::-1]
         place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut]).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 

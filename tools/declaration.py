@@ -12,10 +12,13 @@ import json
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_type_hints
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.json_schema import GenerateJsonSchema, SkipJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.errors import ToolError
 from assistant.ports import Effects, ToolContext
@@ -36,8 +39,6 @@ def _storable(value: int) -> int:
 
 # Whole numbers that a database column takes; the bound is checked but not worth a schema's tokens.
 Count = Annotated[int, AfterValidator(_storable)]
-# "Left out" without the `anyOf` with null that every optional argument would otherwise carry into each prompt.
-Absent = SkipJsonSchema[None]
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -68,7 +69,9 @@ class FunctionTool:
         if INVALID_JSON in arguments:
             raise ToolError(_broken_json(self.spec, str(arguments[INVALID_JSON])))
         try:
-            checked = self.arguments.model_validate(dict(arguments))
+            # Models write null for what they leave out.
+            sent = {name: value for name, value in arguments.items() if value is not None}
+            checked = self.arguments.model_validate(sent)
         except ValidationError as error:
             raise ToolError(_wrong_arguments(self.spec, error)) from None
         given = {name: getattr(checked, name) for name in self.arguments.model_fields}
@@ -96,9 +99,16 @@ def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     _context, *parameters = inspect.signature(function).parameters.values()
     fields: dict[str, Any] = {
-        p.name: (hints[p.name], ... if p.default is inspect.Parameter.empty else p.default) for p in parameters
+        p.name: (_without_none(hints[p.name]), ... if p.default is inspect.Parameter.empty else p.default)
+        for p in parameters
     }
     return create_model(function.__name__, __base__=_Arguments, **fields)
+
+
+def _without_none(hint: Any) -> Any:
+    """`int` of `int | None`: an argument that may be left out needs no second type in every prompt."""
+    types = [part for part in get_args(hint) if part is not NoneType] if get_origin(hint) in (Union, UnionType) else []
+    return reduce(or_, types) if types else hint
 
 
 def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:

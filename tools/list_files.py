@@ -15,7 +15,7 @@ from assistant.errors import ToolError
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import local_time, quoted
 from tools.declaration import OWNER, Count, tool
-from tools.workspace import opened_folder
+from tools.workspace import inside, opened_folder
 
 _MOST_READ = 10_000
 
@@ -32,6 +32,7 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
     @tool(roles=OWNER)
     async def list_files(context: ToolContext, path: str = "", offset: Count = 0) -> str:
         """List a folder of the person's workspace; offset skips that many entries."""
+        path = inside(path)
         entries = await asyncio.to_thread(_entries, workspace, path)
         if offset and offset >= len(entries):
             raise ToolError(f"there are {len(entries)} entries; offset {offset} is past the last.")
@@ -54,9 +55,9 @@ def _entry(item: os.DirEntry[str]) -> _Entry:
 
 
 def _render(entries: list[_Entry], path: str, offset: int, zone: ZoneInfo, room: int) -> str:
-    where = quoted(path.strip("/")) if path.strip("./") else "the workspace"
+    where = quoted(path) if path else "the workspace"
     if not entries:
-        return f"Nothing is in {where}." if path.strip("./") else "The workspace is empty."
+        return f"Nothing is in {where}."
     lines: list[str] = []
     for entry in entries[offset:]:
         line = _line(entry, zone)

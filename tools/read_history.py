@@ -18,7 +18,7 @@ from assistant.messages import Media
 from assistant.ports import History, Tool, ToolContext
 from assistant.quotes import block, fitting, local_time, quoted
 from assistant.records import Record
-from tools.declaration import EVERYONE, Absent, Count, tool
+from tools.declaration import EVERYONE, Count, tool
 
 _MOST_RECORDS = 21
 _LEAST_ROOM = 160
@@ -31,12 +31,12 @@ def read_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> To
     @tool(roles=EVERYONE)
     def read_history(
         context: ToolContext,
-        message_id: Count | Absent = None,
+        message_id: Count | None = None,
         neighbours: Annotated[int, Field(ge=0, le=10)] = 0,
         offset: Count = 0,
-        session: Annotated[str, Field(max_length=300)] | Absent = None,
-        start: Count | Absent = None,
-        end: Count | Absent = None,
+        session: Annotated[str, Field(max_length=300)] | None = None,
+        start: Count | None = None,
+        end: Count | None = None,
     ) -> str:
         """Read past messages whole: by message_id (with neighbours on each side; offset, in characters, pages through
         a long one), or by byte range start to end of a session's log."""

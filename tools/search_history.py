@@ -18,7 +18,7 @@ from assistant.messages import Role
 from assistant.ports import History, Tool, ToolContext
 from assistant.quotes import Quote, local_time, quote_line, quoted
 from assistant.records import Hit
-from tools.declaration import EVERYONE, Absent, tool
+from tools.declaration import EVERYONE, tool
 
 READERS = ("search_history", "read_history")
 _ROLES: dict[str, tuple[Role, ...]] = {
@@ -38,8 +38,8 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     def search_history(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
-        after: date | Absent = None,
-        before: date | Absent = None,
+        after: date | None = None,
+        before: date | None = None,
         role: Literal["any", "user", "assistant", "tool"] = "any",
         limit: Annotated[int, Field(ge=1, le=20)] = 8,
     ) -> str:

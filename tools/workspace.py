@@ -22,6 +22,11 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST_PATH = 1000
 
 
+def inside(path: str) -> str:
+    """`path` in its shortest form; "" for the workspace itself. Raises `ToolError` where it leads out."""
+    return "/".join(_parts(path))
+
+
 @contextlib.contextmanager
 def opened_folder(root: Path, path: str) -> Iterator[int]:
     """A descriptor of the folder `path` below `root`. Raises `ToolError`."""

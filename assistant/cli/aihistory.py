@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
 
 from assistant import __version__
 from assistant import settings as settings_module
-from assistant.cli.lazy import guarded
+from assistant.cli.lazy import start
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
@@ -118,4 +117,4 @@ def _as_json(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def main() -> None:
-    sys.exit(guarded(aihistory))
+    start(aihistory)

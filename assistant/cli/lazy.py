@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -45,13 +45,18 @@ def load(place: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def guarded(command: click.Command) -> int:
-    """Run a command line to its end and return its exit code."""
-    debug = "--debug" in sys.argv[1:]
-    if not debug:
+def start(command: click.Command) -> NoReturn:
+    """Run this process's command line and end the process."""
+    if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
+    sys.exit(guarded(command, sys.argv[1:]))
+
+
+def guarded(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command line to its end and return its exit code; expected failures are told on standard error."""
+    debug = "--debug" in arguments
     try:
-        code = command.main(standalone_mode=False)
+        code = command.main(list(arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -61,7 +66,7 @@ def guarded(command: click.Command) -> int:
     except BrokenPipeError:
         # Whoever read the output has enough of it; Python would complain once more while it closes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     except AssistantError as error:
         if debug:
             traceback.print_exc()

@@ -7,12 +7,10 @@ Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the me
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from assistant import __version__
-from assistant.cli.lazy import LazyGroup, guarded
+from assistant.cli.lazy import LazyGroup, start
 
 _COMMANDS = {
     "run": "assistant.cli.serve:run",
@@ -43,4 +41,4 @@ def assistant(context: click.Context, debug: bool) -> None:
 
 
 def main() -> None:
-    sys.exit(guarded(assistant))
+    start(assistant)

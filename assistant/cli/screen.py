@@ -27,7 +27,8 @@ from assistant.cli.text import clean
 
 PROMPT = "› "
 # Lines of the screen left to the input and its completions while an answer is drawn above it.
-_ROOM_FOR_INPUT = 8
+_ROOM_FOR_COMPLETIONS = 4
+_ROOM_FOR_INPUT = _ROOM_FOR_COMPLETIONS + 4
 _FEWEST_LINES = 4
 
 
@@ -47,6 +48,7 @@ class Screen:
             prompt_continuation="  ",
             key_bindings=_keys(lambda: self.on_interrupt()),
             erase_when_done=True,
+            reserve_space_for_menu=_ROOM_FOR_COMPLETIONS,
         )
 
     async def read(self) -> str | None:

@@ -18,7 +18,13 @@ Key = Literal["day", "model", "kind", "session"]
 
 
 @click.command()
-@click.option("--by", default="day", show_default=True, type=click.Choice(["day", "model", "kind", "session"]))
+@click.option(
+    "--by",
+    default="day",
+    show_default=True,
+    type=click.Choice(["day", "model", "kind", "session"]),
+    help="One row for each.",
+)
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
 def usage(by: Key, days: int, json_out: bool) -> None:

@@ -18,6 +18,7 @@ from assistant.messages import Message, ToolCall, Usage
 from assistant.models import offline_wording as wording
 from assistant.models.offline_clerk import Desk, Use, step
 from assistant.models.offline_reading import understand
+from assistant.models.offline_words import passages
 from assistant.quotes import Quote
 from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 
@@ -26,7 +27,8 @@ LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_image
 _CHARACTERS_PER_TOKEN = 4
 _WORDS = re.compile(r"\S+\s*|\s+")
 _NOTES = re.compile(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
-_MOST_OWN_WORDS = 200
+_MOST_OWN_WORDS = 100
+_LONGEST_QUOTE = 600
 
 
 class OfflineModel:
@@ -110,11 +112,14 @@ def _said(message: Message) -> Message:
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...]:
+    """What people said earlier and is still in view, a long message in several pieces; oldest first."""
     earlier = [m for m in messages if _is_said(m) and m.id is not None and m.id != newest.id]
-    return tuple(
-        Quote(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", _said(m).content, m.name)
+    quotes = [
+        Quote(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
         for m in earlier[-_MOST_OWN_WORDS:]
-    )
+        for piece in passages(_said(m).content, _LONGEST_QUOTE)
+    ]
+    return tuple(quotes[-_MOST_OWN_WORDS:])
 
 
 def _call_id(message: Message, place: int, number: int) -> str:

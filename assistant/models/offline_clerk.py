@@ -28,6 +28,7 @@ from assistant.models.offline_intents import (
     Talk,
     TellTime,
 )
+from assistant.models.offline_reading import is_statement
 from assistant.models.offline_recall import answer, replaced
 from assistant.models.offline_words import ATTRIBUTES, content_words, family
 from assistant.quotes import Quote, TodoReport, is_failure, parse_quotes, parse_todos
@@ -64,7 +65,7 @@ def step(intent: Intent, results: Sequence[str], desk: Desk) -> Use | str:
         case Beyond():
             return wording.CANNOT_FORGET if intent.forget else wording.cannot(desk.message.id)
         case AboutMe():
-            return wording.about_person(desk.own_words[-5:])
+            return wording.about_person([quote for quote in desk.own_words if is_statement(quote.text)][-5:])
         case Ask():
             return _ask(intent, results, desk)
         case Correct():
@@ -136,9 +137,10 @@ def _search(words: Sequence[str], role: str) -> Use:
 
 def _quotes(results: Sequence[str], desk: Desk) -> list[Quote]:
     """What the search found, and what is still in view: a search that finds nothing must not hide that."""
-    found = {quote.message_id: quote for quote in desk.own_words}
-    found.update({quote.message_id: quote for result in results for quote in parse_quotes(result)})
-    return [quote for quote in found.values() if quote.message_id != desk.message.id]
+    found = [quote for result in results for quote in parse_quotes(result)]
+    known = {desk.message.id, *(quote.message_id for quote in found)}
+    in_view = [quote for quote in desk.own_words if quote.message_id not in known]
+    return [*in_view, *(quote for quote in found if quote.message_id != desk.message.id)]
 
 
 def _with_failure(text: str, results: Sequence[str]) -> str:

@@ -249,10 +249,10 @@ _MEMORY = (
     ),
     _rule(
         lambda match: Correct(match["what"]),
-        r"(?:nope?|nei|nein|wrong|actually|correction|not quite"
-        r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|not true)"
-        r"|you(?:'re| are) wrong|i was wrong|(?:sorry,? )?i (?:meant|mean)|sorry, (?=it|the|my|that|i))\b"
-        r"[\s,.:;!-]+(?!one\b|idea\b|need\b|way\b|matter\b|more\b)(?P<what>.+)",
+        r"(?:no|nope|nei|nein|wrong|actually|correction|not quite|sorry,? i (?:meant|mean)|i (?:meant|mean)|i was wrong"
+        r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|not true)|you(?:'re| are) wrong)\b[\s,.:;!-]+"
+        r"(?!(?:one|idea|need|way|matter|more)\b)(?P<what>.+)",
+        r"sorry,? (?P<what>(?:it|the|my|that|our)\b.+)",
     ),
     _rule(_told_anew, r"not .+?,? but .+", r".+, not [^,]+", r".*\b(?:no longer|not .+ any ?more)\b.*"),
     _rule(_order, rf"{_ORDER} .+", rf"{_ORDER_WITH_OBJECT} .+"),

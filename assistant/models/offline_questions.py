@@ -24,12 +24,13 @@ _TO_ASSISTANT = re.compile(
     r"|mention(?:ed)?)\b|\byou (?:said|told|suggested|recommended|answered|mentioned)\b",
     re.IGNORECASE,
 )
+_QUESTION_MARKS = ("?", "？", "؟")
 _TAG = re.compile(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
 
 
 def is_question(sentence: str, bare: str) -> bool:
     """`sentence` as written, `bare` without courtesies and punctuation at its ends."""
-    if sentence.rstrip().endswith("?"):
+    if sentence.rstrip().endswith(_QUESTION_MARKS):
         return not _TAG.search(sentence)
     return not sentence.rstrip().endswith("!") and _QUESTION.fullmatch(bare) is not None
 

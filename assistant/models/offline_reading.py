@@ -8,9 +8,8 @@ and never words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from assistant.models.offline_intents import AddTodos, Ask, Intent, Note, Talk
+from assistant.models.offline_intents import AddTodos, Ask, Correct, Intent, Note, Talk
 from assistant.models.offline_patterns import RULES, TODO_LIST, labelled
 from assistant.models.offline_questions import asks_the_assistant, is_question
 from assistant.models.offline_words import sentences
@@ -24,7 +23,7 @@ _COURTESY_BEFORE = re.compile(
     r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
     re.IGNORECASE,
 )
-_ENDS = " \t\n.!?…,"
+_ENDS = " \t\n.!?…,。！？؟"
 _COURTESIES_BEHIND = ("please", "thanks", "thank you", "for me", "again")
 _LIST_HEAD = re.compile(
     rf"(?:please )?(?:add|put)(?: (?:these|this|the following))? (?:to|on) {TODO_LIST}\s*:?|to-?dos?:", re.IGNORECASE
@@ -43,6 +42,11 @@ def understand(text: str) -> tuple[Intent, ...]:
     if notes or len(text) > _LONG:
         work = [Note(task=any(note.task for note in notes)), *work]
     return tuple(work[:_MOST_INTENTS]) or tuple(found[:1])
+
+
+def is_statement(text: str) -> bool:
+    """Whether `text` tells something, beside whatever else it does."""
+    return any(isinstance(intent, Note | Correct) for intent in understand(text))
 
 
 def read_sentence(sentence: str) -> Intent:
@@ -78,14 +82,12 @@ def _without_courtesy_behind(text: str) -> str:
     return text
 
 
-def _worth_reading(text: str) -> Iterator[str]:
-    """Every sentence of a message; of a long text only its first and last line, where a request would stand."""
+def _worth_reading(text: str) -> list[str]:
+    """The sentences of a message; of a long text only the first and the last, where a request would stand."""
     if len(text) <= _LONG:
-        yield from sentences(text)
-        return
+        return sentences(text)
     lines = text.strip().splitlines()
-    for line in (lines[0], lines[-1]):
-        yield from sentences(line[:_LONG])
+    return [*sentences(lines[0][:_LONG])[:1], *sentences(lines[-1][-_LONG:])[-1:]]
 
 
 def _list_over_lines(text: str) -> Intent | None:

@@ -24,7 +24,7 @@ Kind = Literal["name", "time", "place", "number", "colour", "any"]
 _ANSWERS = 0.55
 _ANSWERS_TOPIC = 0.5
 _NEAREST = 0.4
-_REPLACES = 0.4
+_REPLACES = _NEAREST
 _ABOUT_EQUAL = 0.1
 _ALSO_FITS = 0.25
 _A_MERE_ATTRIBUTE = 0.35
@@ -133,6 +133,8 @@ def _read(question: str) -> _Question:
 
 def _score(asked: _Question, quote: Quote) -> float:
     whole = [fold(token) for token in tokens(quote.text)]
+    if not any(_credit(word, whole, whole) for word in asked.words):
+        return 0.0
     clauses = [clause for sentence in sentences(quote.text) for clause in _CLAUSE.split(sentence)]
     return max((_score_clause(asked, clause, whole) for clause in clauses), default=0.0)
 
@@ -143,6 +145,8 @@ def _score_clause(asked: _Question, clause: str, whole: Sequence[str]) -> float:
     score = (
         covered / sum(asked.weights) + _of_the_kind(asked.kind, clause) + _about_the_same(asked, clause, said, whole)
     )
+    if score < _NEAREST:
+        return score
     match read_sentence(clause):
         case Note() | Correct():
             return score

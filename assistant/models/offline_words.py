@@ -15,7 +15,7 @@ _ENDINGS_OF_SHORT_WORDS = frozenset({"s", "es", "ed", "d", "ing", "n", "en"})
 _ABBREVIATION = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|st|prof|nr|ca|approx|etc|vs|z\.b|e\.g|i\.e|\w)|\b\d{1,2})\.$", re.IGNORECASE
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[。！？])|\n+")
 
 _STOP = """
 a s t n o about after again all also am an and any are as at be been before being but by can could d did didn do does
@@ -145,3 +145,15 @@ def sentences(text: str) -> list[str]:
         elif part.strip():
             parts.append(part.strip())
     return parts
+
+
+def passages(text: str, most: int) -> list[str]:
+    """`text` in pieces of whole sentences, of at most `most` characters each."""
+    pieces: list[str] = []
+    for sentence in sentences(text):
+        for part in (sentence[at : at + most] for at in range(0, len(sentence), most)):
+            if pieces and len(pieces[-1]) + len(part) < most:
+                pieces[-1] = f"{pieces[-1]} {part}"
+            else:
+                pieces.append(part)
+    return pieces

@@ -37,7 +37,7 @@ MOST_RECORDS = 1_000
 MOST_BYTES = 64 * 1024 * 1024
 """The most log bytes that one such call reads, unless the first record alone is longer."""
 
-_WINDOWS = 100
+_WINDOWS = 60
 _MOST_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _SELECT = f"SELECT {COLUMNS} FROM messages"

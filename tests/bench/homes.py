@@ -22,7 +22,7 @@ from pathlib import Path
 
 from assistant.messages import Message, Role, ToolCall
 from assistant.records import LogPlace
-from assistant.sessions import MAIN, OWNER_SCOPE, peer_key, scope_of
+from assistant.sessions import MAIN, peer_key, scope_of
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog

@@ -11,18 +11,20 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.bench.words import FIRST_NAMES, PLACES, pool, vocabulary
+from tests.bench.words import FIRST_NAMES, PLACES, listed, pool, vocabulary
 
 KINDS = ("rare name", "known name", "common words", "next message", "other endings")
 
-_THINGS = "boat garage cabin piano bicycle bakery cellar greenhouse sauna van shed attic studio workshop caravan".split()
-_HOLDERS = "bucket flowerpot basket drawer cupboard doormat barrel toolbox teapot lantern".split()
-_COLOURS = "red blue green yellow black white grey brown".split()
-_RELATIONS = "mother father sister brother aunt uncle cousin grandmother grandfather neighbour boss teacher".split()
-_COMMON_THINGS = "guitar coat camera bottle lamp map umbrella radio chair knife hat bag box table book bread".split()
-_COMMON_PLACES = "kitchen bathroom office garden hotel museum hospital school library theatre".split()
-_COMMON_SPOTS = "table bed chair window wall floor door tree bridge roof".split()
-_MONTHS = "January February March April May June July August September October November December".split()
+_THINGS = listed(
+    "boat garage cabin piano bicycle bakery cellar greenhouse sauna van shed attic studio workshop caravan"
+)
+_HOLDERS = listed("bucket flowerpot basket drawer cupboard doormat barrel toolbox teapot lantern")
+_COLOURS = listed("red blue green yellow black white grey brown")
+_RELATIONS = listed("mother father sister brother aunt uncle cousin grandmother grandfather neighbour boss teacher")
+_COMMON_THINGS = listed("guitar coat camera bottle lamp map umbrella radio chair knife hat bag box table book bread")
+_COMMON_PLACES = listed("kitchen bathroom office garden hotel museum hospital school library theatre")
+_COMMON_SPOTS = listed("table bed chair window wall floor door tree bridge roof")
+_MONTHS = listed("January February March April May June July August September October November December")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class Prose:
         thing, holder, colour = chance.choice(_THINGS), chance.choice(_HOLDERS), chance.choice(_COLOURS)
         if kind == "rare name":
             word = "".join(chance.choice(("ka", "ri", "mo", "ste", "vu", "lan", "do")) for _ in range(4)).capitalize()
-            said = (f"Dr {word} moved my appointment to {chance.choice(_MONTHS)} {chance.randint(1, 28)}, before lunch.",)
+            day = f"{chance.choice(_MONTHS)} {chance.randint(1, 28)}"
+            said = (f"Dr {word} moved my appointment to {day}, before lunch.",)
             return Fact(kind, said, f"When did Dr {word} move my appointment to?")
         if kind == "known name":
             name = chance.choice(FIRST_NAMES)

@@ -245,15 +245,12 @@ async def test_cancelling_the_reader_aborts_the_call(model: Remote, server: Stri
 
 
 async def test_a_whole_tool_loop_is_accepted(model: Remote, server: StrictServer) -> None:
-    async with opened(make, Answer("", [ToolUse("look", {"at": "x"}), ToolUse("look")]), Answer("done")) as (
-        model,
-        server,
-    ):
-        first = (await ask(model, "go")).reply.message
-        results = [result(one.id) for one in first.tool_calls]
-        last = await ask(model, asked("go", first, *results))
-        assert server.complaints == []
-        assert last.reply.message.content == "done"
+    server.play(Answer("", [ToolUse("look", {"at": "x"}), ToolUse("look")]), Answer("done"))
+    first = (await ask(model, "go")).reply.message
+    results = [result(one.id) for one in first.tool_calls]
+    last = await ask(model, asked("go", first, *results))
+    assert server.complaints == []
+    assert last.reply.message.content == "done"
 
 
 # ---------------------------------------------------------------------------------------------------------- failures

@@ -144,7 +144,8 @@ class Driver:
             return Faults(kills=1), []
         under = [home] if point.fails else [home, witness_of(home)]
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
-        status, found = self._traced(warm, home, "work", self._moved(unbroken, under, home), injection)
+        paths = self._moved(unbroken, under, home)
+        status, found = self._traced(warm, home, "work", paths, injection, with_data=point.how == "torn")
         if point.fails:
             return self._judged_errors(home, status, found)
         if status != _KILLED:
@@ -176,14 +177,15 @@ class Driver:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
         rehearsal = home.with_name(f"{home.name}-rehearsal")
         self._copy(home, rehearsal)
-        _, found = self._traced(warm, rehearsal, "work")
+        _, found = self._traced(warm, rehearsal, "work", with_data=False)
         changing = [call for call in found if call.changes]
         self._remove(rehearsal)
         if not changing:
             return 0
         chosen = Random(seed).choice(changing)
         paths = [_moved(path, rehearsal, home) for path in strace.paths_of(found, [rehearsal, witness_of(rehearsal)])]
-        status, _ = self._traced(warm, home, "work", paths, Injection(chosen.name, chosen.number))
+        injection = Injection(chosen.name, chosen.number)
+        status, _ = self._traced(warm, home, "work", paths, injection, with_data=False)
         return int(status == _KILLED)
 
     def _cut_power(self, home: Path, unbroken: Unbroken, point: Point) -> None:
@@ -197,11 +199,18 @@ class Driver:
     # ----------------------------------------------------------------------------------------------------- processes
 
     def _traced(
-        self, warm: WarmProcess, home: Path, step: str, paths: Sequence[Path] = (), injection: Injection | None = None
+        self,
+        warm: WarmProcess,
+        home: Path,
+        step: str,
+        paths: Sequence[Path] = (),
+        injection: Injection | None = None,
+        *,
+        with_data: bool = True,
     ) -> tuple[int, list[Call]]:
         """Run a step under strace; its exit code and its calls on the home and the witness."""
         process = warm.fork(self._scenario.name, home, step)
-        tracer = strace.attach(process, self._trace(home), paths, injection)
+        tracer = strace.attach(process, self._trace(home), paths, injection, with_data=with_data)
         status = warm.go(process)
         strace.end(tracer)
         return status, strace.calls(self._trace(home), [home, witness_of(home)])

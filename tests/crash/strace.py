@@ -74,9 +74,17 @@ class Injection:
         return f"inject={self.name}:error={self.error}:when={self.first}..{last}"
 
 
-def attach(process: int, output: Path, paths: Iterable[Path] = (), injection: Injection | None = None) -> subprocess.Popen[str]:
+def attach(
+    process: int,
+    output: Path,
+    paths: Iterable[Path] = (),
+    injection: Injection | None = None,
+    *,
+    with_data: bool = True,
+) -> subprocess.Popen[str]:
     """Trace a process that waits to be let go; returns once strace holds it. Ends when the process does."""
-    command = ["strace", "-f", "-y", "-xx", "-s", str(_LONGEST_WRITE), "-o", str(output), "-p", str(process)]
+    longest = str(_LONGEST_WRITE if with_data else 0)
+    command = ["strace", "-f", "-y", "-xx", "-s", longest, "-o", str(output), "-p", str(process)]
     command += ["-e", f"trace={','.join(TRACED)}"]
     for path in paths:
         command += ["-P", str(path)]

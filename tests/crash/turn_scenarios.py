@@ -60,6 +60,7 @@ def look(home: Path) -> Picture:
         **stored,
         **pictures.remembered(home),
         "log": log,
+        "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
         "files": pictures.files(home),
         "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
         "model calls": len(witness.seen("asked")),
@@ -101,6 +102,16 @@ def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
     return all(entry in after for entry in before) and all(".jsonl.torn-" in name for name in extra)
 
 
+def _refused_tool(before: Any, after: Any, faults: Faults) -> bool:
+    """A tool that the disk refused is an error to the model, which tries again. "said" holds that all else is equal."""
+    return bool(faults.errors) and "Error: " in str(after) and "was not written" in str(after)
+
+
+def _one_more_call(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """What follows from a refused tool: a result and a new call more."""
+    return bool(faults.errors) and len(after) >= len(before)
+
+
 def _clear_lines(before: list[str], after: list[str], faults: Faults) -> bool:
     return bool(faults.errors) and all(is_clear(text) for text in after)
 
@@ -110,7 +121,14 @@ def is_clear(text: str) -> bool:
     return len(text.splitlines()) <= 2 and len(text) <= 400 and any(word in text for word in ("kept", "Nothing was"))
 
 
+_TRIED_AGAIN = "a tool that the disk refused says so to the model, which calls it again"
+
 DIFFER = (
+    Differ("log", _TRIED_AGAIN, _refused_tool),
+    Differ("view", _TRIED_AGAIN, _refused_tool),
+    Differ("index", _TRIED_AGAIN, _one_more_call),
+    Differ("sessions", _TRIED_AGAIN, _one_more_call),
+    Differ("tool runs", _TRIED_AGAIN, _one_more_call),
     Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
     Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
     Differ("sent", "a network that shows a key once is sent it again when the fault hid that it arrived", _one_more_a_fault),

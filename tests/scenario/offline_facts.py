@@ -96,7 +96,8 @@ ASKED: tuple[tuple[str, str], ...] = (
     ("Who won the football match?", ""),
 )
 
-# A second person, written after the model was made and never used to change it.
+# A second person, written after the model had been tuned to the first. Plain faults that it showed were mended (a name
+# taken for a stop word, irregular verbs); no weight was moved for it.
 TOLD_LATER: tuple[str, ...] = (
     "my landlord is called pedersen, he lives downstairs",
     "hey, just so you know: the cat gets half a tin in the morning and half at night",

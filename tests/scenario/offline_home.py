@@ -157,9 +157,22 @@ class OfflineHome:
         number = len(self.history.records) + 1
         self.history.add(
             Record(
-                number, number, self.now, "main", 1, self.scope, "message", message.role, message.content, "", "",
-                name=message.name, tool_calls=message.tool_calls, tool_call_id=message.tool_call_id, turn=turn,
-            )  # fmt: skip
+                number,
+                number,
+                self.now,
+                "main",
+                1,
+                self.scope,
+                "message",
+                message.role,
+                message.content,
+                "",
+                "",
+                name=message.name,
+                tool_calls=message.tool_calls,
+                tool_call_id=message.tool_call_id,
+                turn=turn,
+            )
         )
         self.view.append(replace(message, id=number, ts=self.now, metadata={"turn": turn}))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import assistant, one_line_error
+from tests.scenario.command_line import assistant, look, one_line_error
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def closed_port() -> Iterator[int]:
 def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
     told = assistant(home, "chat", "-m", "remember that the boiler code is 4711")
-    assert (told.returncode, told.stderr) == (0, b"")
+    assert (told.returncode, told.err) == (0, "")
     asked = assistant(home, "chat", "-m", "what is the boiler code?")
     assert asked.returncode == 0
-    assert b"4711" in asked.stdout
-    assert asked.stderr == b""
+    assert "4711" in asked.out
+    assert asked.err == ""
 
 
 def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> None:
@@ -35,12 +35,12 @@ def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> Non
     letter = "remember that the door is blue\nand the roof is red\n\n\x00 NUL and 🙂\n"
     done = assistant(home, "chat", "-m", "-", "--json", said=letter.encode())
     assert done.returncode == 0
-    answer = json.loads(done.stdout)
+    answer = json.loads(done.out)
     assert list(answer) == ["reply", "session", "turn", "model", "usage", "pressure"]
     assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cost_usd"}
     assert (answer["session"], answer["model"]) == ("main", "offline")
     assert 0 < answer["pressure"] < 1
-    logged = assistant(home, "log", "--json").stdout.splitlines()
+    logged = look(home, "log", "--json").out.splitlines()
     assert json.loads(logged[0])["content"] == letter.rstrip("\n")
 
 
@@ -51,15 +51,15 @@ def test_each_line_of_a_pipe_is_answered_and_one_that_is_no_text_is_told(tmp_pat
     done = assistant(tmp_path / "home", "chat", said=lines)
     assert done.returncode == 2
     assert one_line_error(done) == "Error: Line 3 of the input is not valid UTF-8 (at byte 1). It was not sent."
-    assert b"under the pot" in done.stdout and b"milk" in done.stdout
-    assert b"never" not in done.stdout
+    assert "under the pot" in done.out and "milk" in done.out
+    assert "never" not in done.out
 
 
 def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
     done = assistant(
         tmp_path / "home", "chat", "--json", said=b"remember that the cat is grey\nwhat colour is the cat?"
     )
-    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    first, second = (json.loads(line) for line in done.out.splitlines())
     assert first["turn"] != second["turn"]
     assert "grey" in second["reply"]
 
@@ -75,7 +75,7 @@ def test_wrong_use_is_told_in_one_line_with_exit_code_2(tmp_path: Path, wrong: l
 def test_an_unknown_option_is_wrong_use(tmp_path: Path) -> None:
     done = assistant(tmp_path / "home", "chat", "--nonsense")
     assert done.returncode == 2
-    assert b"--nonsense" in done.stderr
+    assert "--nonsense" in done.err
 
 
 def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
@@ -89,8 +89,8 @@ def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
     done = assistant(home, "chat", "-m", "is anybody there?", "--json", **unreachable)
     assert done.returncode == 3
     assert "kept" in one_line_error(done)
-    assert json.loads(done.stdout)["error"]
-    assert b"is anybody there?" in assistant(home, "log").stdout
+    assert json.loads(done.out)["error"]
+    assert "is anybody there?" in look(home, "log").out
 
 
 def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: int) -> None:
@@ -101,21 +101,21 @@ def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: in
     done = assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
     assert done.returncode == 4
     assert "budget" in one_line_error(done).lower()
-    assert done.stdout == b""
+    assert done.out == ""
 
 
 def test_a_setting_that_is_wrong_stops_before_anything_is_made(tmp_path: Path) -> None:
     done = assistant(tmp_path / "home", "chat", "-m", "hi", ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="many")
     assert done.returncode == 2
-    assert b"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS" in done.stderr
-    assert b"Traceback" not in done.stderr
+    assert "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS" in done.err
+    assert "Traceback" not in done.err
     assert not (tmp_path / "home").exists()
 
 
 def test_a_home_that_cannot_be_made_is_told_in_one_line_and_debug_shows_where(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    home = tmp_path / "file" / "home"
+    home = tmp_path / "home"
+    home.symlink_to(tmp_path / "a disk that is not mounted" / "home")
     done = assistant(home, "chat", "-m", "hi")
     assert done.returncode == 1
     assert str(home) in one_line_error(done)
-    assert b"Traceback" in assistant(home, "--debug", "chat", "-m", "hi").stderr
+    assert "Traceback" in assistant(home, "--debug", "chat", "-m", "hi").err

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import AIHISTORY, Done, assistant, one_line_error
+from assistant.cli.aihistory import aihistory
+from tests.scenario.command_line import ASSISTANT, SECONDS, Done, assistant, environment, look, one_line_error
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +25,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(done: Done) -> list[dict[str, object]]:
-    assert done.returncode == 0, done.stderr.decode()
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
 
 
 def test_the_log_has_every_message_in_order_with_its_keys(home: Path) -> None:
-    found = rows(assistant(home, "log", "--json"))
+    found = rows(look(home, "log", "--json"))
     assert [row["id"] for row in found] == sorted(row["id"] for row in found)
     assert found[0]["content"] == "remember that the Passport is in the drawer"
     assert {row["role"] for row in found} == {"user", "assistant", "tool"}
@@ -40,87 +41,90 @@ def test_the_log_has_every_message_in_order_with_its_keys(home: Path) -> None:
 
 
 def test_the_newest_are_shown_when_there_are_more(home: Path) -> None:
-    everything = rows(assistant(home, "log", "--json", "--limit", "1000"))
-    assert rows(assistant(home, "log", "--json", "--limit", "2")) == everything[-2:]
+    everything = rows(look(home, "log", "--json", "--limit", "1000"))
+    assert rows(look(home, "log", "--json", "--limit", "2")) == everything[-2:]
 
 
 def test_grep_finds_what_contains_the_text_in_any_case_and_takes_it_literally(home: Path) -> None:
-    found = rows(assistant(home, "log", "--json", "--grep", "PASSPORT"))
+    found = rows(look(home, "log", "--json", "--grep", "PASSPORT"))
     assert found and all("passport" in str(row["content"]).lower() for row in found)
-    assert len(rows(assistant(home, "log", "--json", "--grep", "100% is É"))) == 1
-    assert rows(assistant(home, "log", "--json", "--grep", "10_%")) == []
+    assert len(rows(look(home, "log", "--json", "--grep", "100% is É"))) == 1
+    assert rows(look(home, "log", "--json", "--grep", "10_%")) == []
 
 
 def test_the_log_for_people_names_time_id_and_speaker(home: Path) -> None:
-    first = assistant(home, "log").stdout.decode().splitlines()[0]
+    first = look(home, "log").out.splitlines()[0]
     assert first.endswith("#1 user: remember that the Passport is in the drawer")
 
 
 def test_a_session_that_does_not_exist_is_wrong_use(home: Path) -> None:
-    done = assistant(home, "log", "--session", "nowhere")
+    done = look(home, "log", "--session", "nowhere")
     assert done.returncode == 2
     assert "main" in one_line_error(done)
 
 
 def test_sessions_are_listed_with_stable_keys(home: Path) -> None:
-    (main,) = json.loads(assistant(home, "sessions", "--json").stdout)
+    (main,) = json.loads(look(home, "sessions", "--json").out)
     assert list(main) == [
         "session", "generation", "scope", "started_at", "last_at", "messages", "view_messages", "view_tokens",
         "checkpoints",
     ]  # fmt: skip
     assert main["session"] == "main"
-    assert b"main" in assistant(home, "sessions").stdout
+    assert "main" in look(home, "sessions").out
 
 
 def test_status_is_green_without_a_daemon_and_says_that_none_runs(home: Path) -> None:
-    done = assistant(home, "status", "--json")
-    report = json.loads(done.stdout)
+    done = look(home, "status", "--json")
+    report = json.loads(done.out)
     assert (done.returncode, report["ok"], report["running"]) == (0, True, False)
-    assert b"green" in assistant(home, "status").stdout
+    assert "green" in look(home, "status").out
 
 
 def test_status_is_red_and_exits_with_1_when_a_delivery_is_uncertain(home: Path, tmp_path: Path) -> None:
     assert assistant(tmp_path / "home", "chat", "-m", "hi").returncode == 0
     with sqlite3.connect(tmp_path / "home" / "script.db") as db:
         db.execute("UPDATE outbox SET state = 'ambiguous'")
-    done = assistant(tmp_path / "home", "status")
+    done = look(tmp_path / "home", "status")
     assert done.returncode == 1
-    assert b"red" in done.stdout and b"! 1 deliveries" in done.stdout
+    assert "red" in done.out and "! 1 deliveries" in done.out
 
 
 def test_verify_is_fine_with_a_whole_home_and_tells_what_is_broken(home: Path, tmp_path: Path) -> None:
-    done = assistant(home, "verify", "--json")
-    report = json.loads(done.stdout)
+    done = look(home, "verify", "--json")
+    report = json.loads(done.out)
     assert (done.returncode, report["ok"], report["problems"]) == (0, True, [])
     assert assistant(tmp_path / "home", "chat", "-m", "the colour is green").returncode == 0
     log = tmp_path / "home" / "log" / "main" / "conversation.jsonl"
     log.write_bytes(log.read_bytes().replace(b"green", b"black"))
-    broken = assistant(tmp_path / "home", "verify")
+    broken = look(tmp_path / "home", "verify")
     assert broken.returncode == 1
-    assert b"conversation.jsonl" in broken.stdout or b"main" in broken.stdout
+    assert "conversation.jsonl" in broken.out or "main" in broken.out
 
 
 def test_usage_and_aihistory_have_stable_shapes_when_there_is_nothing_yet(home: Path) -> None:
-    assert json.loads(assistant(home, "usage", "--by", "model", "--json").stdout) == []
-    assert json.loads(assistant(home, "--json", command=AIHISTORY).stdout) == []
-    assert b"Nothing was compacted yet" in assistant(home, command=AIHISTORY).stdout
-    done = assistant(home, "show", "3", command=AIHISTORY)
+    assert json.loads(look(home, "usage", "--by", "model", "--json").out) == []
+    assert json.loads(look(home, "--json", command=aihistory).out) == []
+    assert "Nothing was compacted yet" in look(home, command=aihistory).out
+    done = look(home, "show", "3", command=aihistory)
     assert done.returncode == 2
     assert "no compaction 3" in one_line_error(done)
 
 
 @pytest.mark.parametrize("command", ["sessions", "log", "usage", "status", "verify"])
 def test_looking_at_a_home_that_does_not_exist_says_so_and_makes_none(tmp_path: Path, command: str) -> None:
-    done = assistant(tmp_path / "home", command)
+    done = look(tmp_path / "home", command)
     assert done.returncode == 1
     assert "Begin with `assistant chat`" in one_line_error(done)
     assert not (tmp_path / "home").exists()
 
 
 def test_output_that_nobody_reads_to_the_end_is_no_error(home: Path) -> None:
-    script = '"$0" -c "from assistant.cli.main import main; main()" "$@" | head -c 1'
-    done = assistant(home, "log", "--limit", "1000", command=("sh", "-c", script, sys.executable))
-    assert done.stderr == b""
+    printing = subprocess.Popen(
+        [*ASSISTANT, "log", "--limit", "1000"], env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert printing.stdout is not None
+    printing.stdout.close()
+    assert printing.communicate(timeout=SECONDS)[1] == b""
 
 
 def test_secrets_are_never_printed(home: Path) -> None:
@@ -134,10 +138,10 @@ def test_secrets_are_never_printed(home: Path) -> None:
             ["status"],
             ["--debug", "status"],
         ):
-            done = assistant(home, *command, **secrets)
-            assert done.returncode == 0, done.stderr.decode()
-            assert b"secret" not in done.stdout + done.stderr
-        shown = assistant(home, "config", "show", **secrets).stdout.decode()
+            done = look(home, *command, **secrets)
+            assert done.returncode == 0, done.err
+            assert "secret" not in done.out + done.err
+        shown = look(home, "config", "show", **secrets).out
     finally:
         (home / "config.toml").unlink()
     assert "ANTHROPIC_API_KEY" in shown and str(home / "config.toml") in shown
@@ -145,10 +149,10 @@ def test_secrets_are_never_printed(home: Path) -> None:
 
 def test_config_tells_where_a_value_came_from(home: Path) -> None:
     changed = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"}
-    shown = json.loads(assistant(home, "config", "show", "--json", **changed).stdout)
+    shown = json.loads(look(home, "config", "show", "--json", **changed).out)
     row = {entry["key"]: entry for entry in shown}["context.max_context_tokens"]
     assert (row["value"], row["origin"]) == ("16000", "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS")
-    assert assistant(home, "config", "path").stdout.decode().strip() == str(home / "config.toml")
-    wrong = assistant(home, "config", "check", ASSISTANT_MODEL__COLOUR="blue")
+    assert look(home, "config", "path").out.strip() == str(home / "config.toml")
+    wrong = look(home, "config", "check", ASSISTANT_MODEL__COLOUR="blue")
     assert wrong.returncode == 2
-    assert b"ASSISTANT_MODEL__COLOUR" in wrong.stderr
+    assert "ASSISTANT_MODEL__COLOUR" in wrong.err

@@ -26,11 +26,11 @@ class MessagesApi:
         self._ids = 0
 
     def complaints(self, body: Any) -> list[str]:
-        found = validate_messages(body, self.bounds, self.signatures.issued)
+        found = validate_messages(body, self.bounds)
         kind = body.get("thinking", {}).get("type") if not found else None
         if kind and kind not in self.thinking_types:
             return [f'"thinking.type.{kind}" is not supported for this model.']
-        return found or self.signatures.bound(body)
+        return found or self.signatures.complaints(body)
 
     def model_info(self, name: str) -> dict[str, Any]:
         types = {
@@ -88,22 +88,18 @@ class MessagesApi:
             return text, "refusal", {"type": "refusal", "category": None, "explanation": answer.explanation}
         content: list[dict[str, Any]] = []
         if answer.thinking is not None:
-            content.append(self._thinking(body, answer.thinking))
+            content.append(self.signatures.thinking(body, answer.thinking))
         if answer.redacted is not None:
-            data = self.signatures.sign(body, answer.redacted)
-            content.append({"type": "redacted_thinking", "data": data})
+            content.append(self.signatures.redacted(body, answer.redacted))
         if answer.text:
             content.append({"type": "text", "text": answer.text})
         if answer.again is not None:
-            content.append(self._thinking(body, answer.again))
+            content.append(self.signatures.thinking(body, answer.again))
         for call in answer.calls:
             used = {"type": "tool_use", "id": call.id or self._fresh("toolu"), "name": call.name}
             content.append({**used, "input": call.arguments})
-        self.signatures.remember(content)
+        self.signatures.remember(body, content)
         return content, answer.stop or ("tool_use" if answer.calls else "end_turn"), None
-
-    def _thinking(self, body: dict[str, Any], text: str) -> dict[str, Any]:
-        return {"type": "thinking", "thinking": text, "signature": self.signatures.sign(body, text)}
 
     def _fresh(self, prefix: str) -> str:
         self._ids += 1

@@ -224,34 +224,5 @@ def images(messages: list[dict[str, Any]], most: int) -> list[str]:
     return [f"Too much media: 0 document pages + {found} images > {most}"] if found > most else []
 
 
-def thinking(messages: list[dict[str, Any]], issued: Mapping[str, list[dict[str, Any]]]) -> list[str]:
-    """Blocks are those that were signed; within the open tool loop they are all there, in their place."""
-    turns = merged(messages)
-    signed = [block for content in issued.values() for block in content if block["type"] in SIGNED]
-    for index, (_, blocks) in enumerate(turns):
-        for place, block in enumerate(blocks):
-            if block["type"] in SIGNED and block not in signed:
-                return [f"messages.{index}.content.{place}: Invalid `signature` in `thinking` block"]
-    for index in range(len(turns) - 2, -1, -2):
-        blocks = turns[index][1]
-        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        if not calls:
-            break
-        if calls[0] in issued and _kinds(blocks) != _kinds(issued[calls[0]]):
-            return [
-                f"messages.{index}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
-                "modified. These blocks must remain as they were in the original response."
-            ]
-        if any(block["type"] != "tool_result" for block in turns[index - 1][1]):
-            break
-    return []
-
-
-def _kinds(blocks: list[dict[str, Any]]) -> list[Any]:
-    """The order of blocks, signed ones whole; neighbouring texts are one."""
-    kinds = [block if block["type"] in SIGNED else block["type"] for block in blocks]
-    return [kind for index, kind in enumerate(kinds) if kind != "text" or index == 0 or kinds[index - 1] != "text"]
-
-
 def length(tokens: int, window: int) -> list[str]:
     return [f"prompt is too long: {tokens} tokens > {window} maximum"] if tokens > window else []

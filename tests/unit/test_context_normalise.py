@@ -20,6 +20,8 @@ from assistant.requests import Request
 from tests.property.conversations import MODEL, PICTURE, signed
 from tests.strict.validate import Bounds, validate_chat, validate_messages
 
+ORDINARY = Bounds()
+
 
 def user(text: str = "do it", message_id: int | None = None, **rest: object) -> Message:
     return Message("user", text, id=message_id, **rest)  # type: ignore[arg-type]
@@ -38,7 +40,7 @@ def says(text: str = "done", **rest: object) -> Message:
     return Message("assistant", text, model=MODEL, **rest)  # type: ignore[arg-type]
 
 
-def accepted(rows: list[Message], bounds: Bounds = Bounds()) -> tuple[Message, ...]:
+def accepted(rows: list[Message], bounds: Bounds = ORDINARY) -> tuple[Message, ...]:
     """The normalised rows, which both providers take."""
     sent = normalise(rows, MediaBounds(bounds.max_images, bounds.max_bytes))
     request = Request((), sent)

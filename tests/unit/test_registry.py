@@ -16,7 +16,7 @@ from assistant.errors import StoreError, ToolError
 from assistant.messages import ToolCall
 from assistant.ports import ToolContext
 from tests.scenario.offline_home import ListedHistory, ListedTodos
-from tools.declaration import EVERYONE, INVALID_JSON, Absent, Count, tool
+from tools.declaration import EVERYONE, INVALID_JSON, Count, tool
 from tools.registry import Registry
 from tools.toolbox import build_toolbox
 
@@ -29,7 +29,7 @@ def greet(
     name: Annotated[str, Field(max_length=20)],
     times: Annotated[int, Field(ge=1, le=3)] = 1,
     tone: Literal["warm", "cool"] = "warm",
-    after: Count | Absent = None,
+    after: Count | None = None,
 ) -> str:
     """Say hello.
     Twice, if asked."""
@@ -42,8 +42,8 @@ async def keep(context: ToolContext, text: str = "") -> str:
     return f"{context.key} {text}"
 
 
-def call(name: str, **arguments: object) -> ToolCall:
-    return ToolCall("c1", name, arguments)
+def call(tool_name: str, /, **arguments: object) -> ToolCall:
+    return ToolCall("c1", tool_name, arguments)
 
 
 def registry(*tools: object, timeout_seconds: float = 60.0) -> Registry:
@@ -239,8 +239,6 @@ def test_the_house_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path:
     assert [spec.name for spec in box.specs("guest")] == names[:4]
     assert box.specs("room") == box.specs("guest")
     assert box.protected == {"manage_todo_list"}
-    assert {name: box.effects(name) for name in names} == {name: "none" for name in names} | {
-        "manage_todo_list": "keyed"
-    }
+    assert {name: box.effects(name) for name in names} == dict.fromkeys(names, "none") | {"manage_todo_list": "keyed"}
     sent = [{"name": s.name, "description": s.description, "input_schema": dict(s.schema)} for s in box.specs("owner")]
     assert len(json.dumps(sent)) / 4 <= 700

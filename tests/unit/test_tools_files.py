@@ -1,4 +1,4 @@
-"""Files of the workspace: nothing outside it is reached, and no file is too large, too odd or too hostile to be named."""
+"""Files of the workspace: nothing outside it is reached, and no file is too large or too odd to be told of."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ async def test_names_and_words_cannot_leave_their_quotation(workspace: Path) -> 
 
 
 async def test_a_name_that_is_no_unicode_is_listed(workspace: Path) -> None:
-    Path(os.fsdecode(os.fsencode(workspace) + b"/odd\xff")).write_text("")
+    os.close(os.open(os.fsencode(workspace) + b"/odd\xff", os.O_CREAT))
     text, ok = await run(workspace, "list_files")
     assert ok
     text.encode()
@@ -224,7 +224,7 @@ async def test_a_long_listing_is_paged(workspace: Path) -> None:
 
 
 async def test_a_workspace_that_was_never_made_is_empty(tmp_path: Path) -> None:
-    assert await run(tmp_path / "none", "list_files") == ("The workspace is empty.", True)
+    assert await run(tmp_path / "none", "list_files") == ("Nothing is in the workspace.", True)
     text, ok = await run(tmp_path / "none", "read_file", path="a.txt")
     assert not ok
     assert "is not there" in text

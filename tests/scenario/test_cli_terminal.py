@@ -1,0 +1,108 @@
+"""`assistant chat` at a real terminal (a pty): what a person types and sees."""
+
+from __future__ import annotations
+
+import re
+import signal
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+
+from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look
+
+PROMPT = "›"
+CTRL_C, CTRL_D = "\x03", "\x04"
+
+
+@contextmanager
+def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
+    """The command at a terminal of 100 by 30, ready for typing."""
+    child = pexpect.spawn(
+        ASSISTANT[0], [*ASSISTANT[1:], *arguments], env=environment(home), timeout=SECONDS, encoding="utf-8",
+        dimensions=(30, 100),
+    )  # fmt: skip
+    try:
+        child.expect("Ctrl-D leaves")
+        child.expect(PROMPT)
+        yield child
+    finally:
+        child.close(force=True)
+
+
+def left(child: pexpect.spawn) -> int:
+    """Leave with Ctrl-D; the exit code."""
+    child.send(CTRL_D)
+    child.expect(pexpect.EOF)
+    child.wait()
+    return int(child.exitstatus)
+
+
+def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with terminal(home, "chat") as child:
+        child.send("remember that the **lamp** is on the shelf\r")
+        child.expect("Noted")
+        child.send("/todo add buy oil\r")
+        child.expect("buy oil")
+        child.send("where is the lamp?\r")
+        child.expect("You told me")
+        assert left(child) == 0
+    history = home / "chat_history"
+    assert "/todo add buy oil" in history.read_text()
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert '"sent"' in look(home, "status", "--json").out
+
+
+def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with terminal(home, "run", "--chat") as first, terminal(home, "chat") as second:
+        second.send("hello from the second\r")
+        second.expect("Hello")
+        first.expect("Hello")
+        assert left(second) == 0
+        first.send("and from the first\r")
+        first.expect("\n")
+        assert left(first) == 0
+
+
+def test_an_escape_sequence_that_was_said_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with daemon(home), terminal(home, "chat") as child:
+        child.send("remember that \x16\x1b]0;owned\x16\x07 is a title\r")
+        child.expect("Noted")
+        child.send("what is a title?\r")
+        seen = ""
+        while "You told me" not in seen:
+            child.expect("\n")
+            seen += child.before
+        child.expect("a title")
+        seen += child.before
+        assert not re.search(r"\x1b\]0;owned", seen)
+        assert left(child) == 0
+
+
+def test_a_terminal_whose_daemon_restarts_goes_on(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with daemon(home) as running, terminal(home, "chat") as child:
+        running.kill()
+        child.expect("connection to the assistant is lost")
+        child.send("remember that the fuse is green\r")
+        child.expect("kept here")
+        with daemon(home):
+            child.expect("Noted")
+            assert left(child) == 0
+    log = look(home, "log", "--json", "--grep", "fuse").out
+    assert log.count('"role": "user"') == 1
+
+
+def test_a_terminal_that_is_told_to_end_gives_the_home_back(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with terminal(home, "chat") as child:
+        child.kill(signal.SIGTERM)
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus == 0
+    assert '"running": false' in look(home, "status", "--json").out or "Begin with" in look(home, "status").err

@@ -1,0 +1,284 @@
+"""The offline model as a model: deterministic, streamed, honest about what it is and about what no result shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from assistant.context.normalise import ABORTED, normalise
+from assistant.errors import ModelError
+from assistant.messages import ABORTED_MARKER, Media, Message, ToolCall
+from assistant.models.offline import LIMITS, OfflineModel
+from assistant.models.offline_words import alike, content_words, fold, sentences
+from assistant.quotes import Quote, quote_line
+from assistant.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
+
+TOOLS = tuple(
+    ToolSpec(name, "", {"type": "object"})
+    for name in ("search_history", "manage_todo_list", "current_time", "read_file")
+)
+INTRODUCTION = "built-in offline model is answering"
+
+
+def user(text: str, id: int = 41, **fields: object) -> Message:
+    return Message("user", text, id=id, **fields)  # type: ignore[arg-type]
+
+
+async def reply_to(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS, **fields: object) -> Reply:
+    request = Request((), messages, tools, **fields)  # type: ignore[arg-type]
+    events = [event async for event in OfflineModel().stream(request)]
+    assert isinstance(events[-1], Reply)
+    return events[-1]
+
+
+async def answers(question: Message, *results: str, before: tuple[Message, ...] = ()) -> Message:
+    """The answer to `question` after its calls returned `results`."""
+    messages = [*before, question]
+    for result in results:
+        asked = (await reply_to(*messages)).message
+        messages.append(asked)
+        messages += [Message("tool", result, tool_call_id=call.id, name=call.name) for call in asked.tool_calls]
+    return (await reply_to(*messages)).message
+
+
+def found(*lines: tuple[int, str]) -> str:
+    quotes = [quote_line(Quote(number, "Fri 2026-11-20 09:00", "user", text)) for number, text in lines]
+    return "\n".join([f"{len(quotes)} found, best first.", *quotes])
+
+
+async def test_the_same_request_gives_the_same_calls_with_the_same_ids() -> None:
+    first = (await reply_to(user("What time is it? And what's on my list?"))).message
+    again = (await reply_to(user("What time is it? And what's on my list?"))).message
+    assert first == again
+    assert [call.id for call in first.tool_calls] == ["offline_41_0_0", "offline_41_1_0"]
+    other = (await reply_to(user("What time is it?", id=42))).message
+    assert not {call.id for call in other.tool_calls} & {call.id for call in first.tool_calls}
+
+
+async def test_a_turn_taken_up_after_a_crash_asks_only_for_what_is_missing() -> None:
+    question = user("What time is it? And what's on my list?")
+    asked = (await reply_to(question)).message
+    half = Message("tool", "Friday 2026-11-20 09:00", tool_call_id=asked.tool_calls[0].id, name="current_time")
+    again = (await reply_to(question, asked, half)).message
+    assert [call.name for call in again.tool_calls] == ["manage_todo_list"]
+    assert again.tool_calls[0].id == asked.tool_calls[1].id
+
+
+async def test_calls_that_another_model_made_in_this_turn_are_not_taken_for_its_own() -> None:
+    theirs = Message("assistant", tool_calls=(ToolCall("toolu_1", "current_time"),), model="claude")
+    result = Message("tool", "Friday", tool_call_id="toolu_1", name="current_time")
+    reply = (await reply_to(user("what time is it?"), theirs, result)).message
+    assert [call.id for call in reply.tool_calls] == ["offline_41_0_0"]
+
+
+async def test_it_streams_in_words_and_says_what_it_estimated() -> None:
+    request = Request((SystemBlock("x" * 400),), (user("hi"),), TOOLS)
+    *deltas, last = [event async for event in OfflineModel().stream(request)]
+    assert isinstance(last, Reply)
+    pieces = [event.text for event in deltas if isinstance(event, TextDelta)]
+    assert "".join(pieces) == last.message.content
+    assert len(pieces) == len(last.message.content.split())
+    assert (last.estimated, last.stop, last.usage.cost_usd) == (True, "end", 0.0)
+    assert last.usage.input > 100
+    assert last.message.model == OfflineModel().name == "offline"
+
+
+async def test_an_answer_longer_than_allowed_is_cut_and_says_so() -> None:
+    reply = await reply_to(user("help"), max_output_tokens=20)
+    assert reply.stop == "max_tokens"
+    assert len(reply.message.content) == 80
+
+
+async def test_a_request_past_its_window_is_an_overflow() -> None:
+    limits = await OfflineModel().limits()
+    assert limits == LIMITS
+    assert limits.window == 32_000
+    with pytest.raises(ModelError) as caught:
+        await reply_to(user("x" * (limits.window * 4 + 100)))
+    assert caught.value.kind == "overflow"
+    await reply_to(user("x" * (limits.window * 4 - 4000)))
+
+
+async def test_the_volatile_block_counts_towards_the_window() -> None:
+    with pytest.raises(ModelError):
+        await reply_to(user("hi", metadata={"volatile": "x" * 130_000}))
+
+
+@pytest.mark.parametrize("purpose", ["summary", "extraction", "scoring", "curation", "embedding"])
+async def test_it_makes_nothing_but_conversation(purpose: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        async for _ in OfflineModel().stream(Request((), (user("hi"),)), purpose):  # type: ignore[arg-type]
+            pass
+    assert caught.value.kind == "bad_request"
+
+
+async def test_it_says_that_it_is_offline_at_first_contact_and_not_again() -> None:
+    first = (await reply_to(user("hi", id=1))).message
+    assert INTRODUCTION in first.content
+    second = (await reply_to(user("hi", id=1), first, user("I like tea", id=3))).message
+    assert "offline" not in second.content
+
+
+async def test_it_introduces_itself_when_it_takes_over_from_another_model() -> None:
+    before = (user("hi", id=1), Message("assistant", "Hello!", model="claude-sonnet"))
+    assert INTRODUCTION in (await reply_to(*before, user("I like tea", id=3))).message.content
+
+
+def test_it_needs_no_network_no_provider_and_no_web_framework() -> None:
+    code = """
+import asyncio, sys
+from assistant.messages import Message
+from assistant.models.offline import OfflineModel
+from assistant.requests import Request
+
+connected = []
+sys.addaudithook(lambda event, args: connected.append(event) if event in ("socket.connect", "socket.getaddrinfo") else None)
+
+async def converse():
+    for text in ("hi", "where is the key?", "help"):
+        async for _ in OfflineModel().stream(Request((), (Message("user", text),))):
+            pass
+
+asyncio.run(converse())
+heavy = {"anthropic", "openai", "httpx", "fastapi", "numpy", "tiktoken", "rich"}
+print(connected, sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] []"
+
+
+async def test_notes_of_the_runtime_are_not_taken_for_the_persons_words() -> None:
+    view = (
+        user("what is on my list?", id=1),
+        Message("system", f"{ABORTED_MARKER} Stopped. Where is the key? Add milk to my list.", id=2),
+        user("what time is it?", id=3),
+    )
+    reply = (await reply_to(*normalise(view))).message
+    assert [call.name for call in reply.tool_calls] == ["current_time"]
+
+
+async def test_a_person_cannot_hide_words_behind_the_runtimes_boundary() -> None:
+    view = normalise((user("<runtime-note>x</runtime-note> what time is it?"),))
+    call = (await reply_to(*view)).message.tool_calls[0]
+    assert {"runtime", "note", "x", "time"} <= set(str(call.arguments["query"]).split())
+
+
+async def test_messages_that_joined_the_turn_are_answered_as_well() -> None:
+    earlier = user("what is on my list?", id=1, metadata={"turn": "t0"})
+    first = user("what time is it?", id=5, metadata={"turn": "t5"})
+    joined = user("and where is the key?", id=7, metadata={"turn": "t5"})
+    reply = (await reply_to(earlier, Message("assistant", "(failed)"), first, joined)).message
+    assert [(call.id, call.name) for call in reply.tool_calls] == [
+        ("offline_5_0_0", "current_time"),
+        ("offline_7_0_0", "search_history"),
+    ]
+
+
+async def test_a_change_that_no_result_shows_is_not_claimed() -> None:
+    for result in (ABORTED, "[interrupted] manage_todo_list was running", "Error: The disk is full.", "something else"):
+        reply = await answers(user("add milk to my list"), result)
+        assert "Added" not in reply.content
+        assert not reply.tool_calls
+    reply = await answers(user("done with 3"), 'To-do list: 1 open\n- [ ] 3: "milk"')
+    assert "Completed" not in reply.content
+    assert "can't say what happened" in reply.content
+
+
+async def test_a_failed_search_is_told_and_what_is_in_view_still_serves() -> None:
+    before = (user("the key is under the mat", id=3), Message("assistant", "Noted.", model="offline"))
+    reply = await answers(user("where is the key?"), "Error: The disk cannot be read.", before=before)
+    assert "> the key is under the mat" in reply.content
+    assert "The search failed" in reply.content
+
+
+async def test_a_failed_tool_passes_its_reason_on() -> None:
+    reply = await answers(user("read a.txt"), 'Error: "a.txt" is not there. list_files shows what is.')
+    assert reply.content.startswith('That did not work: "a.txt" is not there.')
+
+
+async def test_in_a_room_the_answer_names_who_said_it() -> None:
+    line = quote_line(Quote(7, "Fri 2026-11-20 09:00", "user", "the key is under the mat", "Bo"))
+    reply = await answers(user("where is the key?"), f"1 found\n{line}")
+    assert reply.content.startswith("Bo told me on Fri 2026-11-20 09:00 (#7):")
+
+
+async def test_quoted_words_stay_inside_their_quotation() -> None:
+    reply = await answers(user("where is the key?"), found((7, "the key is here\n\nNoted, as #1.\x1b[2J")))
+    assert "\n> the key is here\n> \n> Noted, as #1.\N{REPLACEMENT CHARACTER}[2J" in reply.content
+
+
+async def test_questions_are_no_answers_and_the_newest_statement_wins() -> None:
+    lines = found((9, "where is the key?"), (3, "the key is on the hook"), (5, "the key is under the mat"))
+    reply = await answers(user("where is the key?"), lines)
+    assert reply.content.index("under the mat") < reply.content.index("on the hook")
+    assert "> where is the key?" not in reply.content
+
+
+async def test_the_question_itself_is_never_its_answer() -> None:
+    reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
+    assert reply.content.count("> the key.") == 0
+
+
+async def test_a_question_without_a_single_word_to_search_by_is_asked_back() -> None:
+    reply = (await reply_to(user("what is it?"))).message
+    assert not reply.tool_calls
+    assert "a word that was in it" in reply.content
+
+
+async def test_a_long_text_is_kept_and_only_its_ends_are_read_as_requests() -> None:
+    page = "Add milk to my list. " * 200
+    reply = (await reply_to(user(f"For the record. {page}\n\nSo: fine. What time is it?"))).message
+    assert [call.name for call in reply.tool_calls] == ["current_time"]
+    reply = (await reply_to(user("For the record:\n" + page + "\nThat was all."))).message
+    assert reply.content.startswith("Noted, as #41.")
+    assert not reply.tool_calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "," * 2000,
+        "?" * 2000,
+        "a " * 1000,
+        "no no no " * 200,
+        "add " * 400,
+        "#" * 2000,
+        "> \n" * 600,
+        "'" * 2000,
+        "not " * 90,
+    ],
+)
+async def test_odd_texts_get_an_answer(text: str) -> None:
+    assert await reply_to(user(text))
+
+
+async def test_a_picture_is_kept_and_its_limits_are_said() -> None:
+    reply = (await reply_to(user("", media=(Media("image", "image/png", "cat.png"),)))).message
+    assert "can't look at cat.png offline" in reply.content
+
+
+async def test_a_request_without_a_person_in_it_gets_words() -> None:
+    assert (await reply_to(Message("user", "<runtime-note>x</runtime-note>", metadata={"note": True}))).message.content
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("live", "lives"), ("live", "living"), ("cat", "cats"), ("wohnt", "wohne"), ("allergy", "allergies")]
+)
+def test_forms_of_a_word_are_alike(a: str, b: str) -> None:
+    assert alike(fold(a), fold(b))
+
+
+@pytest.mark.parametrize(("a", "b"), [("car", "care"), ("1234", "12345"), ("street", "stress"), ("anna", "hanna")])
+def test_other_words_are_not(a: str, b: str) -> None:
+    assert not alike(fold(a), fold(b))
+
+
+def test_a_name_inside_a_sentence_is_no_stop_word() -> None:
+    assert content_words("Where does Will live?") == ["will", "live"]
+    assert content_words("where will we live") == ["live"]
+
+
+def test_abbreviations_and_ordinals_do_not_end_a_sentence() -> None:
+    assert sentences("Dr. Brandt kommt am 3. Mai. Gut!") == ["Dr. Brandt kommt am 3. Mai.", "Gut!"]

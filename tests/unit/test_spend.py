@@ -1,0 +1,177 @@
+"""Every call is reserved at its worst case and settled by what is known, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pytest
+
+from assistant.errors import BudgetExceeded, ModelError
+from assistant.messages import Message, Usage
+from assistant.models.faults import StreamBroken
+from assistant.models.prices import Price, Prices
+from assistant.models.spend import Metered
+from assistant.requests import Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, Reservation, TextDelta
+from tests.strict.asking import ask, asked, clock
+
+PROMPT = 1000
+PRICES = Prices({"m": Price(input=1.0, output=10.0, cache_read=0.1, cache_write=2.0)})
+WORST = (PROMPT * 2.0 + 300 * 10.0) / 1e6
+
+
+@dataclass
+class KeptLedger:
+    """`ports.Ledger` in memory, with one cap in US dollars."""
+
+    cap: float = 1.0
+    open: dict[int, Call] = field(default_factory=dict)
+    settled: list[Usage] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def reserve(self, call: Call, now: datetime) -> Reservation:
+        if (call.usd or 0) > self.cap:
+            raise BudgetExceeded
+        self.calls.append(call)
+        self.open[len(self.calls)] = call
+        return Reservation(len(self.calls), call.usd, call.input_tokens + call.max_output)
+
+    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+        del self.open[reservation.id]
+        self.settled.append(usage)
+
+
+class Told:
+    """A model that does what it was told: yields events, then perhaps raises."""
+
+    provider = "house"
+
+    def __init__(self, *events: ModelEvent, error: Exception | None = None, name: str = "m") -> None:
+        self.name = name
+        self.events = events
+        self.error = error
+        self.called = 0
+        self.waiting = asyncio.Event()
+
+    async def limits(self) -> Limits:
+        return Limits(10_000, 300, 1_000_000, 10)
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        self.called += 1
+        for event in self.events:
+            yield event
+        if self.error is not None:
+            raise self.error
+        if not self.events or not isinstance(self.events[-1], Reply):
+            self.waiting.set()
+            await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        return None
+
+
+def metered(model: Told, ledger: KeptLedger, prices: Prices = PRICES) -> Metered:
+    return Metered(model, ledger, prices, lambda request, name: PROMPT, clock)  # type: ignore[arg-type]
+
+
+def reply(usage: Usage, *, estimated: bool = False) -> Reply:
+    return Reply(Message("assistant", "done"), usage, "end", estimated)
+
+
+@pytest.fixture
+def ledger() -> KeptLedger:
+    return KeptLedger()
+
+
+async def test_the_worst_case_is_reserved_before_the_call(ledger: KeptLedger) -> None:
+    model = Told(error=ModelError("no", kind="network"))
+    await ask(metered(model, ledger), asked("hi", max_output_tokens=8192))
+    (call,) = ledger.calls
+    assert (call.provider, call.model, call.session, call.turn) == ("house", "m", "main", "t1")
+    assert (call.input_tokens, call.max_output) == (PROMPT, 300)
+    assert call.usd == pytest.approx(WORST)
+
+
+async def test_over_budget_nothing_is_called_and_nothing_is_left_open(ledger: KeptLedger) -> None:
+    ledger.cap = WORST * 0.99
+    model = Told(reply(Usage(1, 1)))
+    assert (await ask(metered(model, ledger))).kind == "budget"
+    assert model.called == 0
+    assert not ledger.open
+
+
+async def test_an_answer_settles_what_was_billed_and_says_what_it_cost(ledger: KeptLedger) -> None:
+    usage = Usage(input=100, output=10, cache_read=800, cache_write=50)
+    said = await ask(metered(Told(TextDelta("done"), reply(usage)), ledger))
+    cost = (100 * 1 + 10 * 10 + 800 * 0.1 + 50 * 2) / 1e6
+    assert said.reply.usage.cost_usd == pytest.approx(cost)
+    assert ledger.settled == [said.reply.usage]
+    assert not ledger.open
+
+
+async def test_a_provider_that_reports_no_usage_is_settled_by_our_own_estimate(ledger: KeptLedger) -> None:
+    await ask(metered(Told(reply(Usage(input=3, output=10), estimated=True)), ledger))
+    assert (ledger.settled[0].input, ledger.settled[0].output) == (PROMPT, 10)
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "auth", "network", "overflow", "bad_request"])
+async def test_a_call_that_failed_before_anything_was_billed_settles_zero(ledger: KeptLedger, kind: str) -> None:
+    await ask(metered(Told(error=ModelError("no", kind=kind)), ledger))  # type: ignore[arg-type]
+    assert ledger.settled == [Usage(cost_usd=0.0)]
+
+
+def broken(usage: Usage) -> StreamBroken:
+    return StreamBroken("cut", kind="network", provider="house", partial="", usage=usage)
+
+
+async def test_a_stream_that_broke_settles_what_the_provider_had_told(ledger: KeptLedger) -> None:
+    await ask(metered(Told(TextDelta("half"), error=broken(Usage(input=70, output=5, cache_read=900))), ledger))
+    assert ledger.settled[0].prompt == 970
+    assert ledger.settled[0].cost_usd == pytest.approx((70 * 1 + 5 * 10 + 900 * 0.1) / 1e6)
+
+
+async def test_a_stream_that_broke_before_usage_was_told_settles_the_estimated_prompt(ledger: KeptLedger) -> None:
+    await ask(metered(Told(error=broken(Usage(output=5))), ledger))
+    assert (ledger.settled[0].input, ledger.settled[0].output) == (PROMPT, 5)
+
+
+async def test_an_aborted_call_settles_the_prompt_and_what_was_streamed(ledger: KeptLedger) -> None:
+    model = metered(Told(TextDelta("eight ch"), TextDelta("more")), ledger)
+    async with aclosing(model.stream(asked("hi"))) as events:
+        await anext(events)
+        await anext(events)
+    assert (ledger.settled[0].input, ledger.settled[0].output) == (PROMPT, 3)
+    assert not ledger.open
+
+
+async def test_a_cancelled_call_settles_too(ledger: KeptLedger) -> None:
+    told = Told()
+    task = asyncio.create_task(ask(metered(told, ledger)))
+    await told.waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ledger.settled[0].input == PROMPT
+    assert not ledger.open
+
+
+async def test_a_model_without_a_price_is_counted_in_tokens_and_says_so_once(ledger: KeptLedger) -> None:
+    model = metered(Told(reply(Usage(5, 5)), name="unheard-of"), ledger)
+    first, second = await ask(model), await ask(model)
+    assert ledger.calls[0].usd is None
+    assert first.reply.usage.cost_usd is None
+    assert [notice.text for notice in first.notices] == [
+        "No price is known for unheard-of: its use is counted in tokens only."
+    ]
+    assert second.notices == []
+
+
+async def test_leaving_at_the_notice_leaves_no_reservation_open(ledger: KeptLedger) -> None:
+    async with aclosing(metered(Told(name="unheard-of"), ledger).stream(asked("hi"))) as events:
+        assert isinstance(await anext(events), Notice)
+    assert not ledger.open
