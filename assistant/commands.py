@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from assistant import health
 from assistant.errors import UsageError
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
@@ -97,12 +98,7 @@ class Commands:
         return "\n".join([*rows, "- `/quit` — leave this terminal; the assistant keeps what was said"])
 
     async def _status(self, _: Typed) -> str:
-        status = self._live.status()
-        lines = [
-            f"- **{key.replace('_', ' ')}**: {_plain(value)}" for key, value in status.items() if key != "problems"
-        ]
-        problems = [f"- **problem**: {text}" for text in status.get("problems", ())]
-        return "\n".join([*problems, *lines])
+        return "\n".join(f"- {line}" for line in health.lines(self._live.status()))
 
     async def _model(self, call: Typed) -> str:
         return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
@@ -193,11 +189,3 @@ def _usage_row(name: str, spent: Spent) -> str:
 def _first_words(text: str, most: int = 60) -> str:
     line = " ".join(text.removeprefix(ABORTED_MARKER).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items()) or "none"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)

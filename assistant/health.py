@@ -85,5 +85,40 @@ def with_daemon(
     return {**report, "model": model, "daemon": dict(runtime), "bridges": delivery["bridges"], **verdict(problems)}
 
 
+def lines(report: Mapping[str, Any]) -> list[str]:
+    """The report as a person reads it, a line a subject, what needs them first."""
+    spent = report["spent"]
+    running = "running" if report.get("running", "daemon" in report) else "not running"
+    return [
+        *(f"! {problem}" for problem in report["problems"]),
+        *([] if report["problems"] else ["Green: nothing needs you."]),
+        f"Nocturne {report['version']} at {report['home']}, {running}",
+        *([f"Answering: {report['model']}"] if "model" in report else []),
+        f"Tokens: {report['tokens']}",
+        *(f"Bridge {name}: {'ok' if one['ok'] else one['error']}" for name, one in report.get("bridges", {}).items()),
+        *(_session_line(one) for one in report["sessions"]),
+        f"Waiting: {report['waiting']} sessions; deliveries: {_counted(report['outbox'])}",
+        f"Spent: today {_spent(spent['today_usd'], spent['daily_cap_usd'])}, "
+        f"this month {_spent(spent['month_usd'], spent['monthly_cap_usd'])}; today {spent['today_tokens']:,} tokens",
+        f"Disk: {report['disk_free_bytes'] / 1e9:,.1f} GB free",
+    ]
+
+
+def _session_line(session: Mapping[str, Any]) -> str:
+    compacted = f", {session['checkpoints']} checkpoints" if session["checkpoints"] else ""
+    return (
+        f"Session {session['session']}: {session['messages']:,} messages, {session['in_view']:,} in view "
+        f"({session['view_tokens']:,} tokens){compacted}"
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) or "none"
+
+
+def _spent(usd: float, cap: float) -> str:
+    return f"${usd:.2f} of ${cap:.2f}" if cap else f"${usd:.2f} (no cap)"
+
+
 def verdict(problems: list[str]) -> dict[str, Any]:
     return {"ok": not problems, "problems": problems}

@@ -215,19 +215,25 @@ class House:
     # ----------------------------------------------------------------------------------------------------------- status
 
     def status(self) -> Mapping[str, Any]:
-        report = stored_status(self.settings, self.stores, self._clock())
-        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), self.describe_model())
+        model = self.turns.model
+        counting = self.context.describe_counting(model.name)
+        report = stored_status(self.settings, self.stores, self._clock(), counting)
+        name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
+        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
 
 
-def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
-    """What the stores alone say of the home; for when no daemon runs."""
-    return health.stored(settings, stores.conversation, stores.outbox, stores.ledger, now)
+def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:
+    """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
+    report = health.stored(settings, stores.conversation, stores.outbox, stores.ledger, now)
+    return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
 
 
 def build(
     settings: Settings, clock: Clock, *, bridges: Mapping[str, Bridge] | None = None, model: Model | None = None
 ) -> House:
-    """Open the home and wire everything; `model` answers instead of the configured one. Raises `HomeError`, `StoreError`, `SettingsError`."""
+    """Open the home and wire everything; `model` answers instead of the configured one.
+
+    Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = open_stores(settings, clock())
     try:
         return House(settings, stores, clock, bridges or {}, model)

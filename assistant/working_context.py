@@ -127,7 +127,7 @@ class WorkingContext:
         return self._measure(self._conversation.view(session), terms).ratio
 
     def request_tokens(self, request: Request, model: str) -> int:
-        """The whole prompt of a request, as this model is expected to bill it; counted only where it was not already."""
+        """The whole prompt of a request, as this model is expected to bill it; counted where it was not before."""
         for prepared in self._prepared.values():
             if prepared.request is request and prepared.model == model:
                 return prepared.prompt_tokens

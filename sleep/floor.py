@@ -9,7 +9,8 @@ The algorithm, in large steps so that the provider's cache is lost once and not 
    where they stand takes their place; the last exchange goes too where the threshold does not hold otherwise.
 
 Never lost from view: the newest request and what follows it, the last result of each protected tool (whole, unless it
-takes more than a tenth of the context). Never torn: a call and its results. What is left when nothing more can be done is the floor.
+takes more than a tenth of the context). Never torn: a call and its results. What is left when nothing more can be done
+is the floor.
 """
 
 from __future__ import annotations

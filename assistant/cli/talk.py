@@ -182,10 +182,18 @@ class Dialog:
         with contextlib.suppress(LinkLost):
             await self._link.shown(key)
 
-    async def _show(self, key: str, data: Mapping[str, Any]) -> None:
-        if not self._seen_a_turn and not self._told_away and data["inbox_id"] not in self._mine:
+    async def _introduce(self, data: Mapping[str, Any]) -> None:
+        """Tell apart what answers somebody else: said before this terminal came, or at another one."""
+        if data["inbox_id"] in self._mine or self._unsent:
+            return
+        if self._seen_a_turn:
+            await self._screen.remark("To what was said elsewhere:")
+        elif not self._told_away:
             self._told_away = True
             await self._screen.remark("While you were away:")
+
+    async def _show(self, key: str, data: Mapping[str, Any]) -> None:
+        await self._introduce(data)
         turn = next((turn for turn in self._drafts if turn in key.split(":")), "")
         draft = self._drafts.pop(turn, Draft())
         if self._turn in ("", turn):

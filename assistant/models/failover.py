@@ -23,6 +23,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.models.faults import one_line
 from assistant.models.form import open_loop_start
 from assistant.ports import Model
 from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
@@ -186,7 +187,7 @@ def _newest(request: Request) -> Request:
 
 def _reason(failure: ModelError) -> str:
     """What happened, without the rest of the sentence that a person is told when nothing is left to try."""
-    return str(failure).partition(" Your message is kept")[0].rstrip(". ")
+    return one_line(str(failure).partition(" Your message is kept")[0].rstrip(". "))
 
 
 def _most_telling(failures: Sequence[ModelError]) -> ModelError:

@@ -59,12 +59,13 @@ def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
 def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with terminal(home, "run", "--chat") as first, terminal(home, "chat") as second:
-        second.send("hello from the second\r")
-        second.expect("Hello")
-        first.expect("Hello")
+        second.send("remember that the attic is dry\r")
+        second.expect("Noted, as #1")
+        first.expect("said elsewhere")
+        first.expect("Noted, as #1")
+        first.send("is the attic dry?\r")
+        first.expect("You told me")
         assert left(second) == 0
-        first.send("and from the first\r")
-        first.expect("\n")
         assert left(first) == 0
 
 

@@ -1,0 +1,172 @@
+"""From settings to the models that answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import SettingsError
+from assistant.messages import Usage
+from assistant.models.chain import build_chain
+from assistant.ports import Model
+from assistant.requests import TextDelta
+from assistant.settings import Home, Settings, load
+from tests.strict.asking import KeptFacts, ask, clock
+from tests.strict.behaviour import Status
+from tests.strict.server import StrictServer
+from tests.unit.test_spend import KeptLedger, Told, reply
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StrictServer]:
+    with StrictServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: StrictServer) -> StrictServer:
+    return shared.play()
+
+
+@pytest.fixture
+def ledger() -> KeptLedger:
+    return KeptLedger()
+
+
+def settings(home: Path, **variables: str) -> Settings:
+    return load(Home(home), variables)
+
+
+class Chains:
+    """Builds chains and closes them again. No wait is waited for."""
+
+    def __init__(self, home: Path, ledger: KeptLedger) -> None:
+        self.home = home
+        self.ledger = ledger
+        self.facts = KeptFacts()
+        self.built: list[Model] = []
+        self.waits: list[float] = []
+
+    def __call__(self, **variables: str) -> Model:
+        chain = build_chain(
+            settings(self.home, **variables),
+            ledger=self.ledger,  # type: ignore[arg-type]
+            facts=self.facts,
+            tokens_of=lambda request, name: 100,
+            clock=clock,
+            offline=lambda: Told(TextDelta("noted"), reply(Usage(1, 1, cost_usd=0.0)), name="offline"),  # type: ignore[arg-type, return-value]
+            sleep=self._wait,
+        )
+        self.built.append(chain)
+        return chain
+
+    async def _wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+@pytest.fixture
+async def chains(tmp_path: Path, ledger: KeptLedger) -> AsyncIterator[Chains]:
+    made = Chains(tmp_path, ledger)
+    yield made
+    for chain in made.built:
+        await chain.aclose()
+
+
+async def test_without_key_or_address_the_built_in_model_answers_unmetered(chains: Chains, ledger: KeptLedger) -> None:
+    assert (await ask(chains())).text == "noted"
+    assert ledger.calls == []
+
+
+async def test_with_a_key_claude_answers_metered_at_its_list_price(
+    chains: Chains, ledger: KeptLedger, server: StrictServer
+) -> None:
+    chain = chains(ANTHROPIC_API_KEY=server.key, ANTHROPIC_BASE_URL=server.url)
+    said = await ask(chain)
+    assert chain.name == server.bodies[0]["model"] == ledger.calls[0].model == "claude-sonnet-5-5"
+    assert said.reply.usage.cost_usd is not None
+    assert said.notices == []
+
+
+async def test_with_an_address_its_first_model_answers_without_a_price(
+    chains: Chains, ledger: KeptLedger, server: StrictServer
+) -> None:
+    chain = chains(ASSISTANT_MODEL__BASE_URL=f"{server.url}/v1", OPENAI_API_KEY=server.key)
+    said = await ask(chain)
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert (ledger.calls[0].model, ledger.calls[0].usd) == ("local-model", None)
+    assert "in tokens only" in said.notices[0].text
+
+
+async def test_a_name_of_openai_s_has_no_price_at_another_address(
+    chains: Chains, ledger: KeptLedger, server: StrictServer
+) -> None:
+    chain = chains(
+        ASSISTANT_MODEL__BASE_URL=f"{server.url}/v1", ASSISTANT_MODEL__NAME="gpt-6-sol", OPENAI_API_KEY=server.key
+    )
+    await ask(chain)
+    assert ledger.calls[0].usd is None
+
+
+async def test_a_provider_that_is_down_is_followed_by_the_fallback_and_each_try_is_metered(
+    chains: Chains, ledger: KeptLedger, server: StrictServer
+) -> None:
+    server.play(*[Status(529, "overloaded_error", "Overloaded")] * 3)
+    said = await ask(chains(ANTHROPIC_API_KEY=server.key, ANTHROPIC_BASE_URL=server.url))
+    assert said.text == "noted"
+    assert len(server.requests) == len(ledger.calls) == len(ledger.settled) == 3
+    assert len(chains.waits) == 2
+    assert not ledger.open
+    assert all(usage.prompt == 0 for usage in ledger.settled)
+
+
+async def test_a_used_up_budget_is_answered_by_the_built_in_model(
+    chains: Chains, ledger: KeptLedger, server: StrictServer
+) -> None:
+    ledger.cap = 0.0
+    said = await ask(chains(ANTHROPIC_API_KEY=server.key, ANTHROPIC_BASE_URL=server.url))
+    assert said.text == "noted"
+    assert server.requests == []
+
+
+async def test_a_fallback_may_name_another_model_and_one_without_a_key_is_left_out(
+    chains: Chains, server: StrictServer
+) -> None:
+    server.play(Status(404, "not_found_error", "model: claude-none"))
+    chain = chains(
+        ANTHROPIC_API_KEY=server.key,
+        ANTHROPIC_BASE_URL=server.url,
+        ASSISTANT_MODEL__NAME="claude-none",
+        ASSISTANT_MODEL__FALLBACK='["openai", "anthropic:claude-haiku-5-5", "offline"]',
+    )
+    said = await ask(chain)
+    assert said.text == "ok"
+    assert [body["model"] for body in server.bodies] == ["claude-none", "claude-haiku-5-5"]
+    assert "Asking claude-haiku-5-5 instead." in said.notices[-1].text
+
+
+def test_a_table_of_prices_that_cannot_be_read_is_refused_at_start(tmp_path: Path, ledger: KeptLedger) -> None:
+    with pytest.raises(SettingsError, match="table of prices"):
+        build_chain(
+            settings(tmp_path),
+            ledger=ledger,  # type: ignore[arg-type]
+            facts=KeptFacts(),
+            tokens_of=lambda request, name: 1,
+            clock=clock,
+            offline=Told,  # type: ignore[arg-type]
+            prices_file=tmp_path / "none.toml",
+        )
+
+
+def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:
+    """In a process of its own: half a second of every start depends on it."""
+    program = (
+        "import sys, assistant.models.chain; print([name for name in ('anthropic', 'openai') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert ran.stdout.strip() == "[]"
