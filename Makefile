@@ -29,6 +29,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/mypy --no-error-summary docs/*.py
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m docs.generate --check
 
@@ -66,7 +67,7 @@ endef
 
 $(VENV)/.run: pyproject.toml
 	@$(make_venv)
-	@echo "Installing into $(VENV), which takes a minute and happens once ..." >&2
+	@echo "Installing into $(VENV), which takes a minute the first time ..." >&2
 	@$(PIP) --editable . </dev/null || $(not_installed)
 	@touch $@
 

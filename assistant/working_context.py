@@ -32,10 +32,12 @@ from assistant.settings import ContextSettings
 from assistant.tokens import TokenCounter, learned
 from sleep.compaction import carry_out
 from sleep.floor import floor_plan
-from sleep.plan import Terms
+from sleep.plan import Plan, Terms
 
 PROTECTED_TOOLS = frozenset({"manage_todo_list"})
 _CALLS_KEPT = 64
+# A factor that moved less than this since the last call is not worth a write.
+_WORTH_KEEPING = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class WorkingContext:
         self._prepared: OrderedDict[str, _Prepared] = OrderedDict()
         self._limits: Limits | None = None
         self._model = ""
-        self._told: dict[str, str] = {}
+        self._at_floor: set[str] = set()
 
     async def prepare(self, turn: Turn, model: Model, now: datetime) -> tuple[Request, list[str]]:
         """The request for the next call of this turn, and what the person should be told of how it was made to fit."""
@@ -115,8 +117,8 @@ class WorkingContext:
         self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
         counter = self._counter(prepared.model)
         known = learned(counter.calibration, prepared.model, prepared.estimated, reported)
-        if known != counter.calibration:
-            self._counters[prepared.model] = counter.calibrated(known)
+        self._counters[prepared.model] = counter.calibrated(known)
+        if counter.calibration is None or abs(known.factor - counter.factor) > _WORTH_KEEPING:
             self._facts.set_calibration(known, now)
 
     def pressure(self, session: str) -> float:
@@ -152,10 +154,14 @@ class WorkingContext:
         except StaleView:
             # Somebody undid or compacted meanwhile: what the next call sees is measured again, and shortened then.
             return []
-        fresh = [text for text in plan.notices if self._told.get(session) != text]
-        if plan.notices:
-            self._told[session] = plan.notices[-1]
-        return fresh
+        return self._news(plan)
+
+    def _news(self, plan: Plan) -> list[str]:
+        """What to tell the person: that a context is at its floor once, until it is no longer (F02)."""
+        at_floor = plan.at_floor(self._settings.emergency_threshold)
+        known = plan.session in self._at_floor
+        (self._at_floor.add if at_floor else self._at_floor.discard)(plan.session)
+        return list(plan.notices[:-1] if at_floor and known else plan.notices)
 
     def _measure(self, view: View, terms: Terms) -> Pressure:
         return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant import wire
+from assistant.cli.logs import log_to_stderr
 from assistant.daemon import utc_now
 from assistant.errors import HomeError, UsageError
 from assistant.ports import Conversation
@@ -19,6 +20,7 @@ def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire.Stores]
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
     if not (settings.home.path / "script.db").exists():
         raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
+    log_to_stderr("warning")
     stores = wire.open_stores(settings, utc_now(), reading=reading)
     try:
         yield stores

@@ -23,7 +23,9 @@ from assistant.errors import AssistantError
 from assistant.settings import Settings
 
 _FRAME_SECONDS = 0.08
-_RECONNECT_SECONDS = (0.2, 0.5, 1.0, 2.0)
+_RECONNECT_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)
+# A connection that broke just now is often back at once; then there is nothing to tell.
+_TOLD_AFTER = 2
 
 
 async def talk(link: Link, session: str, settings: Settings) -> None:
@@ -48,13 +50,14 @@ class Dialog:
         self._seen_a_turn = False
         self._told_away = False
         self._stale = asyncio.Event()
+        self._to_send = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         screen.on_interrupt = self.interrupt
 
     async def run(self) -> None:
         """Raises `AssistantError` when the other end refuses to be listened to."""
         await self._greet()
-        tasks = [asyncio.create_task(work) for work in (self._read(), self._listen(), self._redraw())]
+        tasks = [asyncio.create_task(work) for work in (self._read(), self._send(), self._listen(), self._redraw())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             done.pop().result()
@@ -62,7 +65,7 @@ class Dialog:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if self._unsent:
+        if not await self._hand_over():
             await self._screen.remark("Not sent, because the daemon was away: " + " / ".join(self._unsent.values()))
 
     async def _read(self) -> None:
@@ -94,7 +97,7 @@ class Dialog:
             await self._command(text)
         else:
             self._unsent[new_external_id()] = text
-            await self._send()
+            self._to_send.set()
 
     async def _command(self, text: str) -> None:
         try:
@@ -103,18 +106,31 @@ class Dialog:
             await self._screen.remark(str(error))
 
     async def _send(self) -> None:
-        """Hand over what was typed, oldest first. What is refused is told; what finds nobody is kept."""
+        """Hand over what was typed, until somebody took it."""
+        lost = 0
+        while True:
+            await self._to_send.wait()
+            self._to_send.clear()
+            if await self._hand_over():
+                lost = 0
+                continue
+            lost += 1
+            if lost == _TOLD_AFTER:
+                await self._screen.remark("The daemon is away; this is kept here and sent when it is back.")
+            await asyncio.sleep(_pause(lost - 1))
+            self._to_send.set()
+
+    async def _hand_over(self) -> bool:
+        """Say what nobody took yet, oldest first; False when nobody is there. What is refused is told and let go."""
         for external_id, text in list(self._unsent.items()):
             try:
-                accepted = await self._link.say(text, external_id, self._session)
+                self._mine.add((await self._link.say(text, external_id, self._session)).inbox_id)
             except LinkLost:
-                await self._screen.remark("The daemon is away; this is kept here and sent when it is back.")
-                return
+                return False
             except AssistantError as error:
                 await self._screen.remark(str(error))
-            else:
-                self._mine.add(accepted.inbox_id)
             self._unsent.pop(external_id, None)
+        return True
 
     async def _listen(self) -> None:
         attempt = 0
@@ -129,13 +145,13 @@ class Dialog:
             if attempt == 0:
                 await self._forget_drafts()
                 await self._screen.remark("The connection to the assistant is lost; waiting for it to come back…")
-            await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
+            await asyncio.sleep(_pause(attempt))
             attempt += 1
 
     async def _on(self, name: str, data: Mapping[str, Any]) -> None:
         match name:
             case "hello":
-                await self._send()
+                self._to_send.set()
             case "turn":
                 self._on_turn(data)
             case "delta":
@@ -216,3 +232,8 @@ class Dialog:
             await self._screen.markdown(draft.settle(self._screen.fits))
             self._screen.draw(draft.tail, self._state)
             await asyncio.sleep(_FRAME_SECONDS)
+
+
+def _pause(attempt: int) -> float:
+    """Seconds to wait before trying again."""
+    return _RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)]

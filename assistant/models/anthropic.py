@@ -24,7 +24,7 @@ from assistant.errors import ModelError
 from assistant.models.anthropic_form import render
 from assistant.models.anthropic_reply import Assembly
 from assistant.models.faults import Fault, Who, lost, retry_after
-from assistant.models.form import Garbled
+from assistant.models.form import Garbled, a_table, plain_event
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.ports import ModelFacts
 from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
@@ -32,6 +32,7 @@ from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 DEFAULT_NAME = "claude-sonnet-5-5"
 NO_KEY = "There is no key for Anthropic: set ANTHROPIC_API_KEY. Your message is kept."
 WHO = Who("anthropic", "Anthropic")
+ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
 # Every current model holds at least this much.
@@ -69,7 +70,7 @@ class AnthropicModel:
         self._has_key = bool(api_key)
         self._client = AsyncAnthropic(
             api_key=api_key or "none",
-            base_url=base_url or None,
+            base_url=base_url or ANTHROPIC_URL,
             max_retries=0,
             timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
         )
@@ -91,7 +92,7 @@ class AnthropicModel:
         try:
             async with await self._open(request) as events:
                 async for event in events:
-                    if text := assembly.feed(event.to_dict(warnings=False)):
+                    if text := assembly.feed(plain_event(event)):
                         yield TextDelta(text)
             if not assembly.finished:
                 raise Garbled("the stream ended before the answer did")
@@ -123,11 +124,11 @@ class AnthropicModel:
         if self._thinking_type is not None or not self._has_key or not self._memory.may_ask():
             return
         try:
-            told = (await self._client.models.retrieve(self.name, timeout=ASK_SECONDS)).to_dict(warnings=False)
+            told = plain_event(await self._client.models.retrieve(self.name, timeout=ASK_SECONDS))
+            self._thinking_type = _thinking_type(self._thinking, told)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
             self._memory.failed()
             return
-        self._thinking_type = _thinking_type(self._thinking, told)
         if limits := _limits(told):
             self._memory.keep(self.name, limits)
 
@@ -161,7 +162,7 @@ def _thinking_type(wanted: str, told: Mapping[str, Any]) -> str:
     """The first type for `wanted` that the model takes; "" where none is known."""
     match told:
         case {"capabilities": {"thinking": {"types": dict(types)}}}:
-            taken = [name for name in _THINKING_TYPES[wanted] if (types.get(name) or {}).get("supported")]
-            return taken[0] if taken else ""
+            taken = (name for name in _THINKING_TYPES[wanted] if a_table(types.get(name)).get("supported"))
+            return next(taken, "")
         case _:
             return ""

@@ -12,12 +12,13 @@ from typing import Any
 
 from assistant.messages import Message, ToolCall, Usage
 from assistant.models.anthropic_form import SIGNED, position_mark
-from assistant.models.form import Garbled, parse_arguments
+from assistant.models.form import Garbled, a_count, a_table, parse_arguments
 from assistant.requests import Reply, StopReason
 
 CHARS_PER_TOKEN = 4
 PARAGRAPH = "\n\n"
 
+_BILLED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _STOPS: Mapping[str, StopReason] = {
     "max_tokens": "max_tokens",
     "refusal": "refusal",
@@ -29,6 +30,7 @@ class Assembly:
     """Collects one streamed answer. `feed` each event in order; `reply` once `finished`."""
 
     def __init__(self, model: str) -> None:
+        self.begun = False
         self.finished = False
         self._model = model
         self._blocks: list[dict[str, Any]] = []
@@ -36,10 +38,6 @@ class Assembly:
         self._stop = ""
         self._refusal = ""
         self._characters = 0
-
-    @property
-    def begun(self) -> bool:
-        return bool(self._usage)
 
     @property
     def text(self) -> str:
@@ -61,6 +59,7 @@ class Assembly:
         """Take one event; returns the text to show for it, mostly none. Raises `Garbled`."""
         match event:
             case {"type": "message_start", "message": {"usage": dict(usage)}}:
+                self.begun = True
                 self._bill(usage)
             case {"type": "content_block_start", "index": int(index), "content_block": {"type": str()} as block}:
                 if index != len(self._blocks):
@@ -75,7 +74,7 @@ class Assembly:
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._stop = str(delta.get("stop_reason") or self._stop)
                 self._refusal = _explanation(delta) or self._refusal
-                self._bill(event.get("usage") or {})
+                self._bill(a_table(event.get("usage")))
             case {"type": "message_stop"}:
                 self.finished = True
             case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta"}:
@@ -98,7 +97,7 @@ class Assembly:
         return Reply(message, self.usage, "tool_calls" if calls and stop != "overflow" else stop)
 
     def _bill(self, usage: Mapping[str, Any]) -> None:
-        self._usage |= {key: value for key, value in usage.items() if isinstance(value, int)}
+        self._usage |= {key: a_count(usage[key]) for key in _BILLED if a_count(usage.get(key))}
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
         match block, delta:
@@ -148,7 +147,7 @@ def _opened(block: Mapping[str, Any]) -> dict[str, Any]:
         case {"type": "redacted_thinking", "data": str(data)}:
             return {"type": "redacted_thinking", "data": data}
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
-            return {"type": "tool_use", "id": call_id, "name": name, "json": "", "input": block.get("input") or {}}
+            return {"type": "tool_use", "id": call_id, "name": name, "json": "", "input": a_table(block.get("input"))}
         case {"type": "tool_use" | "redacted_thinking"}:
             raise Garbled(f"a {block['type']} block of an unknown shape")
         case _:

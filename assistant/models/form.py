@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from pydantic import BaseModel
 
 from assistant.messages import Media, Message
 
@@ -21,6 +23,27 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 class Garbled(ValueError):
     """What the provider sent is not what its API promises."""
+
+
+def plain_event(event: object) -> Mapping[str, Any]:
+    """An SDK's event as a plain JSON object. Raises `Garbled`: SDKs pass on whatever JSON a server sends."""
+    if isinstance(event, BaseModel):
+        event = event.model_dump(exclude_unset=True, by_alias=True, warnings=False)
+    return a_table(event)
+
+
+def a_table(value: object) -> Mapping[str, Any]:
+    """`value` if it is a JSON object, an empty one for null. Raises `Garbled`."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Garbled(f"a {type(value).__name__} where an object belongs")
+    return value
+
+
+def a_count(value: object) -> int:
+    """A number of tokens; 0 for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def clean(text: str) -> str:

@@ -21,7 +21,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from assistant.models.faults import Fault, Who, lost, retry_after
-from assistant.models.form import Garbled
+from assistant.models.form import Garbled, plain_event
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.models.openai_form import OutputLimit, render
 from assistant.models.openai_reply import CHARS_PER_TOKEN, Assembly
@@ -100,7 +100,7 @@ class OpenAIModel:
         try:
             async with await self._create(body) as chunks:
                 async for chunk in chunks:
-                    if text := assembly.feed(chunk.to_dict(warnings=False)):
+                    if text := assembly.feed(plain_event(chunk)):
                         yield TextDelta(text)
             if not assembly.finished:
                 raise Garbled("the stream ended before the answer did")
@@ -132,7 +132,7 @@ class OpenAIModel:
             return
         try:
             page = await self._client.models.list(timeout=ASK_SECONDS)
-            listed = [entry.to_dict(warnings=False) for entry in page.data or ()]
+            listed = [plain_event(entry) for entry in page.data or ()]
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
             self._memory.failed()
             return

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.messages import Message, ToolCall, Usage
-from assistant.models.form import Garbled, parse_arguments, unique_id
+from assistant.models.form import Garbled, a_count, a_table, parse_arguments, unique_id
 from assistant.requests import Reply, StopReason
 
 CHARS_PER_TOKEN = 4
@@ -95,8 +95,11 @@ class Assembly:
                 self._characters += len(delta[key])
         if isinstance(delta.get("refusal"), str):
             self._refusal += delta["refusal"]
-        for piece in delta.get("tool_calls") or ():
-            self._grow_call(piece)
+        pieces = delta.get("tool_calls") or ()
+        if not isinstance(pieces, list | tuple):
+            raise Garbled("tool calls that are no list")
+        for piece in pieces:
+            self._grow_call(a_table(piece))
         text = delta.get("content")
         if text is None:
             return ""
@@ -106,9 +109,7 @@ class Assembly:
         self._characters += len(text)
         return text
 
-    def _grow_call(self, piece: Any) -> None:
-        if not isinstance(piece, dict):
-            raise Garbled("a tool call that is no object")
+    def _grow_call(self, piece: Mapping[str, Any]) -> None:
         call = self._call_of(piece)
         function = piece.get("function")
         if not isinstance(function, dict):
@@ -145,9 +146,9 @@ class Assembly:
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
     """None where the server reports zeros or nothing, as some do in every chunk but the last."""
-    prompt, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not isinstance(prompt, int) or not isinstance(output, int) or not prompt:
+    prompt = a_count(usage.get("prompt_tokens"))
+    if not prompt:
         return None
-    details = usage.get("prompt_tokens_details") or {}
-    read, write = (details.get(key) or 0 for key in ("cached_tokens", "cache_write_tokens"))
-    return Usage(max(0, prompt - read - write), output, read, write)
+    details = a_table(usage.get("prompt_tokens_details"))
+    read, write = a_count(details.get("cached_tokens")), a_count(details.get("cache_write_tokens"))
+    return Usage(max(0, prompt - read - write), a_count(usage.get("completion_tokens")), read, write)

@@ -38,6 +38,7 @@ _TOO_LONG = re.compile(
     | loaded\ with\ (a\ )?context\ length\ of\ only                  # LM Studio
     | range\ of\ input\ length\ should\ be                           # DashScope
     | exceeded\ model\ token\ limit                                  # Moonshot
+    | max\ size:\ \d+\ tokens                                      # GitHub Models
     | please\ reduce\ the\ length\ of\ the\ (messages|prompt)        # Groq, OpenAI
     """,
     re.IGNORECASE | re.VERBOSE,

@@ -70,6 +70,7 @@ class Appender:
         self._as_viewed = as_viewed
         self._count = count
         self._settled: set[str] = set()
+        self._unmerged = 0
         self._last_id = index.largest_id(db)
 
     def next_id(self) -> int:
@@ -173,6 +174,9 @@ class Appender:
         viewed = [self.viewed(record, metadata.get(record.id)) for record in records]
         rows = [None if message is None else self.counted(message) for message in viewed]
         index.insert(self._db, records, [0 if row is None else row.tokens for row in rows])
+        self._unmerged += len(records)
+        if index.merge(self._db, self._unmerged):
+            self._unmerged = 0
         self._views.append(session, [row for row in rows if row is not None])
         for record in records:
             if record.kind == "undo":

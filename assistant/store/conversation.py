@@ -114,8 +114,8 @@ class Conversation:
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
         found = self._db.rows(
-            "SELECT id, byte_start, byte_end FROM messages WHERE turn = ? AND session = ? AND kind = 'message'"
-            " AND hidden_by IS NULL ORDER BY seq",
+            "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
+            " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
             (turn.id, turn.session),
         )
         shown = self._views.shown(_session(turn), [row["id"] for row in found])

@@ -75,6 +75,7 @@ class Database:
         with _translated(path):
             database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH)))
         try:
+            database._must_be_writable()
             database._migrate(migrations, now)
         except BaseException:
             database.close()
@@ -154,6 +155,15 @@ class Database:
         """Have `act` called once this transaction is committed; forgotten if it is rolled back."""
         self._must_write()
         self._after.append(act)
+
+    def _must_be_writable(self) -> None:
+        """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""
+        with _translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.execute("PRAGMA user_version = 1")
+            finally:
+                self._connection.execute("ROLLBACK")
 
     def _must_write(self) -> None:
         if not self._connection.in_transaction:

@@ -21,6 +21,9 @@ _IDS_A_QUERY = 500
 _INDEXED_ENDS = 256 * 1024
 KINDS_WITH_WORDS = ("message", "edit", "delete")
 
+_MERGE_EVERY = 16
+_PAGES_A_MESSAGE = 2
+
 _INSERT = (
     "INSERT INTO messages (id, session, generation, scope, seq, kind, role, tool_call_id, turn, ts, byte_start,"
     " byte_end, tokens, commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -65,6 +68,15 @@ def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> No
     db.execute_many(
         _INSERT_TEXT, [(record.id, searchable(record)) for record in records if record.kind in KINDS_WITH_WORDS]
     )
+
+
+def merge(db: Database, messages: int) -> bool:
+    """Merge full-text segments by a share that keeps pace with this many new messages; False when they are too few to
+    bother. Left to itself, FTS5 merges rarely and much at once, and one turn would pay for a thousand."""
+    if messages < _MERGE_EVERY:
+        return False
+    db.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('merge', ?)", (messages * _PAGES_A_MESSAGE,))
+    return True
 
 
 def last(db: Database, session: str) -> Indexed | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from assistant.store.ranking import Spot
 from assistant.store.stems import Stems
-from assistant.store.terms import WORD, QueryWord, fold
+from assistant.store.terms import LETTER, WORD, QueryWord, fold
 
 _LONGEST_WORD = 64
 
@@ -53,7 +53,7 @@ class Matcher:
             end = begin + len(wanted.beginning)
             if wanted.anywhere:
                 yield Spot(begin, end, wanted.word)
-            elif begin == 0 or not folded[begin - 1].isalnum():
+            elif begin == 0 or not LETTER.match(folded, begin - 1):
                 match = WORD.match(folded, begin, begin + _LONGEST_WORD)
                 end = match.end() if match else end
                 if self._stems.one(folded[begin:end]) == wanted.stem:

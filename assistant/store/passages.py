@@ -23,12 +23,13 @@ _DEEPEST = 16 * _WINDOW
 _BLOCK = 512 * 1024
 _GAP = 4096
 _CONTENT = b'"content":"'
-_STRING = re.compile(rb'(?:[^"\\]|\\.)*')
+_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a record says: all of its content, or (`whole` False) the beginning of it."""
+    """What a record says: all of its content, or (`whole` False) the beginning of it; the names of its attachments
+    where it has no other words."""
 
     text: str
     name: str | None
@@ -140,7 +141,10 @@ def _parsed(line: bytes, message_id: int) -> Words | None:
         raw = json.loads(line)
     except ValueError:
         return None
-    return Words(raw["content"], raw.get("name")) if raw.get("id") == message_id else None
+    if raw.get("id") != message_id:
+        return None
+    names = ", ".join(media.get("name", "") for media in raw.get("media", ()))
+    return Words(raw["content"] if raw["content"].strip() else names, raw.get("name"))
 
 
 def _beginning(head: bytes) -> Words | None:

@@ -60,6 +60,7 @@ class Said:
     spots: Sequence[Spot]
     name: str | None = None
     named: frozenset[int] = frozenset()
+    elsewhere: frozenset[int] = frozenset()
     whole: bool = True
     shown: bool = True
 
@@ -152,7 +153,7 @@ def _around(conversation: Sequence[_Measured], place: int) -> list[tuple[int, _M
 
 def _bm25(one: _Measured, around: Sequence[tuple[int, _Measured]], idf: Sequence[float], usual: float) -> float:
     weights = dict(one.passage)
-    for word in one.said.named:
+    for word in one.said.named | one.said.elsewhere:
         weights[word] = weights.get(word, 0.0) + 1.0
     length = one.length
     for distance, other in around:
@@ -166,7 +167,7 @@ def _bm25(one: _Measured, around: Sequence[tuple[int, _Measured]], idf: Sequence
 
 
 def _rest(one: _Measured, around: Sequence[tuple[int, _Measured]], question: Question) -> float:
-    covered = set(one.passage) | one.said.named
+    covered = set(one.passage) | one.said.named | one.said.elsewhere
     for distance, other in around:
         if distance in (-2, -1):
             covered |= other.edges[1]

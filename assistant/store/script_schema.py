@@ -63,6 +63,9 @@ _INITIAL = (
     "CREATE INDEX messages_scope ON messages (scope, id)",
     # Contentless: the words stand in the log; a row is found here and read there. rowid = messages.id.
     "CREATE VIRTUAL TABLE messages_fts USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+    # Segments are merged by the store, a little at a time (`index.merge`).
+    "INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0)",
+    "INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 64)",
     "CREATE VIRTUAL TABLE messages_terms USING fts5vocab ('messages_fts', 'row')",
     # The working context, a row per message as the model sees it, in order of position. A prefix made by a compaction
     # takes positions below those of the tail it stands before. parts: JSON of tool calls, media and the like.

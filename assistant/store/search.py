@@ -89,7 +89,8 @@ class StoredHistory:
             rows = self._with_neighbours(found.candidates, within)
             texts = self._passages.words(list(rows.values()))
             matcher = Matcher(words, self._stems)
-            table = _conversations(rows, texts, matcher)
+            known = {candidate.row["id"]: candidate.words for candidate in found.candidates}
+            table = _conversations(rows, texts, known, matcher)
             best = scores(Question(query[:_MOST_QUERY], found.idf), table)[:limit]
             return [self._hit(rows[said.id], said, score, matcher, found.idf) for score, said in best]
 
@@ -210,20 +211,26 @@ def _stretches(rows: Sequence[Row]) -> Iterator[tuple[str, int, int]]:
         yield current
 
 
-def _conversations(rows: Mapping[int, Row], texts: Mapping[int, Words], matcher: Matcher) -> list[list[Said]]:
-    """What is known of the rows, by session in the order of seq. Records without words (forgotten ones, and calls of
-    tools) are left out."""
+def _conversations(
+    rows: Mapping[int, Row], texts: Mapping[int, Words], known: Mapping[int, frozenset[int]], matcher: Matcher
+) -> list[list[Said]]:
+    """The rows with their words, by session in the order of seq; `known` are the question's words that the full text
+    has of a row. Records without words (forgotten ones, mere calls of tools) are left out."""
     sessions: dict[str, list[Said]] = {}
+    names: dict[str, frozenset[int]] = {}
     for row in sorted(rows.values(), key=lambda row: (row["session"], row["seq"])):
         words = texts.get(row["id"])
         if words is None or not words.text.strip():
             continue
-        person = words.name if words.name and row["role"] != "tool" else ""
+        spots = matcher.spots(words.text)
+        name = words.name if words.name and row["role"] != "tool" else ""
+        if name not in names:
+            names[name] = matcher.words_in(name)
         sessions.setdefault(row["session"], []).append(
             Said(
-                id=row["id"], seq=row["seq"], role=row["role"], text=words.text, spots=matcher.spots(words.text),
-                name=words.name, named=matcher.words_in(person) if person else frozenset(), whole=words.whole,
-                shown=bool(row["shown"]),
+                id=row["id"], seq=row["seq"], role=row["role"], text=words.text, spots=spots, name=words.name,
+                named=names[name], elsewhere=known.get(row["id"], frozenset()) - {spot.word for spot in spots},
+                whole=words.whole, shown=bool(row["shown"]),
             )
         )  # fmt: skip
     return list(sessions.values())

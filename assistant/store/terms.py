@@ -29,7 +29,9 @@ _SPACELESS = (
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _RUN = re.compile(f"[{_SPACELESS}]+")
-WORD = re.compile(f"[{_SPACELESS}]+|(?:(?![{_SPACELESS}_])[\\w{_MARKS}])+")
+_LETTER = f"(?![{_SPACELESS}_])[\\w{_MARKS}]"
+LETTER = re.compile(_LETTER)
+WORD = re.compile(f"[{_SPACELESS}]+|(?:{_LETTER})+")
 
 _STOP_WORDS = """
 a about again all also am an and any are as at be been being but by can could d did do does doing don for from had

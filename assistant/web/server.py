@@ -21,6 +21,8 @@ from assistant.web.listener import Serving
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
 _GRACE_SECONDS = 1
+# A person at a terminal says something every few minutes.
+_KEPT_OPEN_SECONDS = 600
 
 
 def control_server(control: Control, terminal: TerminalBridge) -> Serving:
@@ -33,7 +35,7 @@ def serving(app: FastAPI) -> Serving:
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
         config = Config(
             app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False,
-            server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS,
+            server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEPT_OPEN_SECONDS,
         )  # fmt: skip
         config.load()
         server = Server(config)

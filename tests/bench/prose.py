@@ -88,6 +88,7 @@ class Prose:
 
     def _fact(self, kind: str, chance: random.Random) -> Fact:
         thing, holder, colour = chance.choice(_THINGS), chance.choice(_HOLDERS), chance.choice(_COLOURS)
+        said: tuple[str, ...]
         if kind == "rare name":
             word = "".join(chance.choice(("ka", "ri", "mo", "ste", "vu", "lan", "do")) for _ in range(4)).capitalize()
             day = f"{chance.choice(_MONTHS)} {chance.randint(1, 28)}"

@@ -179,6 +179,10 @@ BROKEN: dict[str, Behaviour] = {
     "no shape": Garbage(
         b'event: content_block_delta\ndata: {"type":"content_block_delta","choices":7}\n\n', "half an ans"
     ),
+    "a number": Garbage(b"event: message_delta\ndata: 3\n\n", "half an ans"),
+    "a list": Garbage(b"event: message_delta\ndata: [1]\n\n", "half an ans"),
+    "an empty object": Garbage(b"event: message_delta\ndata: {}\n\n", "half an ans"),
+    "null": Garbage(b"event: message_delta\ndata: null\n\n", "half an ans"),
     "no UTF-8": Garbage(b"event: content_block_delta\ndata: \xff\xfe\n\n", "half an ans"),
     "an end before the end": Garbage(b"", "half an ans"),
 }

@@ -26,7 +26,7 @@ from tests.property.conversations import (
 from tests.strict.validate import Bounds, validate_chat, validate_messages
 
 BOUNDS = Bounds(window=LIMITS.window, max_images=LIMITS.max_images)
-many = settings(max_examples=300, deadline=None, database=None)
+many = settings(max_examples=150, deadline=None, database=None)
 
 
 def complaints(request: Request, issued: dict[str, list[dict[str, Any]]] | None = None) -> list[str]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import assistant, look, one_line_error
+from tests.scenario.command_line import ASSISTANT, SECONDS, assistant, environment, look, one_line_error
 
 
 @pytest.fixture
@@ -119,3 +123,54 @@ def test_a_home_that_cannot_be_made_is_told_in_one_line_and_debug_shows_where(tm
     assert done.returncode == 1
     assert str(home) in one_line_error(done)
     assert "Traceback" in assistant(home, "--debug", "chat", "-m", "hi").err
+
+
+class Stalled(BaseHTTPRequestHandler):
+    """A provider that takes a request and never answers it."""
+
+    asked = threading.Event()
+    over = threading.Event()
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def do_POST(self) -> None:
+        self.asked.set()
+        self.over.wait(SECONDS)
+
+    def log_message(self, *_: object) -> None:
+        """Standard error belongs to the tests."""
+
+
+@pytest.fixture
+def stalled_port() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Stalled) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        Stalled.over.set()
+        server.shutdown()
+
+
+def test_ctrl_c_stops_the_turn_and_is_exit_code_130(tmp_path: Path, stalled_port: int) -> None:
+    home = tmp_path / "home"
+    stalled = {
+        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{stalled_port}/v1",
+    }  # fmt: skip
+    with subprocess.Popen(
+        [*ASSISTANT, "chat", "-m", "hello?"], env=environment(home, **stalled), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as asking:  # fmt: skip
+        assert Stalled.asked.wait(SECONDS)
+        asking.send_signal(signal.SIGINT)
+        out, err = asking.communicate(timeout=SECONDS)
+    assert (asking.returncode, out, err.strip()) == (130, b"", b"")
+    said = look(home, "log").out
+    assert "hello?" in said and "<turn-aborted>" in said
+
+
+def test_a_message_of_ten_megabytes_is_kept_whole(tmp_path: Path) -> None:
+    home, letter = tmp_path / "home", "a very long letter " * 550_000
+    assert assistant(home, "chat", "-m", "-", said=letter.encode()).returncode == 0
+    (first,) = look(home, "log", "--json", "--grep", "very long letter", "--limit", "1000").out.splitlines()[:1]
+    assert json.loads(first)["content"] == letter

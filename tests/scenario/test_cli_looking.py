@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -156,3 +157,17 @@ def test_config_tells_where_a_value_came_from(home: Path) -> None:
     wrong = look(home, "config", "check", ASSISTANT_MODEL__COLOUR="blue")
     assert wrong.returncode == 2
     assert "ASSISTANT_MODEL__COLOUR" in wrong.err
+
+
+def test_following_prints_what_is_said_meanwhile(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert assistant(home, "chat", "-m", "the first thing").returncode == 0
+    with subprocess.Popen(
+        [*ASSISTANT, "log", "--follow", "--grep", "thing"], env=environment(home), stdout=subprocess.PIPE
+    ) as following:
+        assert following.stdout is not None
+        assert b"the first thing" in following.stdout.readline()
+        assert assistant(home, "chat", "-m", "the second thing").returncode == 0
+        assert b"the second thing" in following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+        assert following.wait(SECONDS) == 130

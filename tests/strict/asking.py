@@ -8,10 +8,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.errors import ModelError
-from assistant.messages import Message, ToolCall
+from assistant.errors import BudgetExceeded, ModelError
+from assistant.messages import Message, ToolCall, Usage
 from assistant.ports import Model
-from assistant.requests import Limits, ModelEvent, Notice, Reply, Request, SystemBlock, TextDelta, ToolSpec
+from assistant.requests import (
+    Call,
+    Limits,
+    ModelEvent,
+    Notice,
+    Reply,
+    Request,
+    Reservation,
+    SystemBlock,
+    TextDelta,
+    ToolSpec,
+)
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 LOOK = ToolSpec("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -98,3 +109,24 @@ class KeptFacts:
 
     def set_calibration(self, calibration: Any, now: datetime) -> None:
         raise AssertionError("adapters learn no factors")
+
+
+@dataclass
+class KeptLedger:
+    """`ports.Ledger` in memory, with one cap in US dollars."""
+
+    cap: float = 1.0
+    open: dict[int, Call] = field(default_factory=dict)
+    settled: list[Usage] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def reserve(self, call: Call, now: datetime) -> Reservation:
+        if (call.usd or 0) > self.cap:
+            raise BudgetExceeded
+        self.calls.append(call)
+        self.open[len(self.calls)] = call
+        return Reservation(len(self.calls), call.usd, call.input_tokens + call.max_output)
+
+    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+        del self.open[reservation.id]
+        self.settled.append(usage)

@@ -20,7 +20,7 @@ MAX_IMAGE_BYTES = 5 * 1024 * 1024
 MAX_BREAKPOINTS = 4
 
 FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    # type: (required, optional), besides `type`
+    # Required and optional fields of each type of block, besides `type`.
     "text": (frozenset({"text"}), frozenset({"cache_control", "citations"})),
     "image": (frozenset({"source"}), frozenset({"cache_control"})),
     "tool_use": (frozenset({"id", "name", "input"}), frozenset({"cache_control"})),

@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import SettingsError
-from assistant.messages import Usage
 from assistant.models.chain import build_chain
 from assistant.ports import Model
-from assistant.requests import TextDelta
 from assistant.settings import Home, Settings, load
-from tests.strict.asking import KeptFacts, ask, clock
+from tests.scripted import ScriptedModel
+from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
 from tests.strict.behaviour import Status
 from tests.strict.server import StrictServer
-from tests.unit.test_spend import KeptLedger, Told, reply
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,11 +54,11 @@ class Chains:
     def __call__(self, **variables: str) -> Model:
         chain = build_chain(
             settings(self.home, **variables),
-            ledger=self.ledger,  # type: ignore[arg-type]
+            ledger=self.ledger,
             facts=self.facts,
             tokens_of=lambda request, name: 100,
             clock=clock,
-            offline=lambda: Told(TextDelta("noted"), reply(Usage(1, 1, cost_usd=0.0)), name="offline"),  # type: ignore[arg-type, return-value]
+            offline=lambda: ScriptedModel("noted"),
             sleep=self._wait,
         )
         self.built.append(chain)
@@ -154,19 +152,17 @@ def test_a_table_of_prices_that_cannot_be_read_is_refused_at_start(tmp_path: Pat
     with pytest.raises(SettingsError, match="table of prices"):
         build_chain(
             settings(tmp_path),
-            ledger=ledger,  # type: ignore[arg-type]
+            ledger=ledger,
             facts=KeptFacts(),
             tokens_of=lambda request, name: 1,
             clock=clock,
-            offline=Told,  # type: ignore[arg-type]
+            offline=ScriptedModel,
             prices_file=tmp_path / "none.toml",
         )
 
 
 def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:
     """In a process of its own: half a second of every start depends on it."""
-    program = (
-        "import sys, assistant.models.chain; print([name for name in ('anthropic', 'openai') if name in sys.modules])"
-    )
+    program = "import sys, assistant.models.chain; print({'anthropic', 'openai'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert ran.stdout.strip() == "[]"
+    assert ran.stdout.strip() == "set()"

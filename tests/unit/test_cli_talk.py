@@ -230,6 +230,12 @@ async def test_leaving_while_the_daemon_is_away_names_what_was_not_sent(tmp_path
     assert "Not sent, because the daemon was away: never arrives" in chat.text
 
 
+async def test_what_is_typed_just_before_leaving_is_still_sent(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.keys.send_text("one last thing" + ENTER)
+    assert [text for _, text in chat.link.said] == ["one last thing"]
+
+
 async def test_alt_enter_makes_a_new_line_and_a_paste_keeps_its_lines(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
         chat.keys.send_text("one" + ALT_ENTER + "\x1b[200~two\nthree\x1b[201~" + ENTER)

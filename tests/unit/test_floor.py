@@ -151,6 +151,15 @@ def test_f11_a_second_floor_merges_its_record_with_the_first_and_keeps_summaries
     assert f"{count} earlier messages, #10 to #{second.compaction.to_message_id}" in record.content
 
 
+def test_f11_a_summary_that_tells_what_was_said_stays_before_the_record_of_what_leaves_now() -> None:
+    summary = Message("system", "[CONTEXT SUMMARY]\nAda moved.", ts=START, metadata={"type": "compaction"})
+    stored = numbered([*many_exchanges(30), user(text="now")])
+    plan = floor_plan(view_of([summary, *stored]), places_of(stored), TERMS, NOW)
+    assert plan.compaction is not None
+    assert plan.compaction.prefix[0] is summary and plan.compaction.summary == plan.compaction.prefix[1].content
+    assert plan.compaction.messages_compressed < 60 and plan.compaction.from_message_id == stored[0].id
+
+
 def test_pairs_leave_together() -> None:
     rows = [row for n in range(20) for row in (user(60), *uses(f"c{n}", 190), *uses(f"d{n}", 150), says(60))]
     stored, plan = plan_for([*rows, user()])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,10 +43,35 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def imported(module: ast.Module) -> set[str]:
+    """The top-level packages that a module imports."""
+    names = {alias.name for node in ast.walk(module) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.partition(".")[0] for name in names}
+
+
+def normal(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
 def test_the_wheel_has_three_packages_and_each_is_here() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == list(PACKAGES)
     assert all((ROOT / package / "__init__.py").is_file() for package in PACKAGES)
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [project["project"]["dependencies"], *project["project"].get("optional-dependencies", {}).values()]
+    declared = {normal(re.split(r"[^\w.-]", requirement)[0]) for group in wanted for requirement in group}
+    distributions = importlib.metadata.packages_distributions()
+    undeclared = {
+        f"{place(path)}: {name}"
+        for path in sources(*PACKAGES)
+        for name in imported(tree(path)) - {*PACKAGES, *sys.stdlib_module_names}
+        if not {normal(found) for found in distributions.get(name, [])} & declared
+    }
+    assert not undeclared
 
 
 def test_package_files_are_empty_but_for_the_version() -> None:
@@ -96,7 +123,7 @@ def test_only_the_settings_read_the_environment() -> None:
 
 # A chat about to-dos is welcome; a note to oneself in capitals is not.
 LEFTOVERS = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|NotImplemented" r"Error)\b")
-SOMEBODYS_HOME = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root\b")
+SOMEBODYS_HOME = re.compile(r"/(?:home|Users)/[a-z]\w*/|/(?:root)\b")
 
 
 def test_nothing_is_left_for_later() -> None:

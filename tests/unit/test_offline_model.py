@@ -134,7 +134,8 @@ from assistant.models.offline import OfflineModel
 from assistant.requests import Request
 
 connected = []
-sys.addaudithook(lambda event, args: connected.append(event) if event in ("socket.connect", "socket.getaddrinfo") else None)
+network = ("socket.connect", "socket.getaddrinfo")
+sys.addaudithook(lambda event, args: connected.append(event) if event in network else None)
 
 async def converse():
     for text in ("hi", "where is the key?", "help"):
@@ -194,6 +195,8 @@ async def test_a_failed_search_is_told_and_what_is_in_view_still_serves() -> Non
 
 
 async def test_a_failed_tool_passes_its_reason_on() -> None:
+    reply = await answers(user("add milk to my list"), "Error: The disk is full. Nothing was changed.")
+    assert reply.content.startswith("That did not work: The disk is full. Nothing was changed.")
     reply = await answers(user("read a.txt"), 'Error: "a.txt" is not there. list_files shows what is.')
     assert reply.content.startswith('That did not work: "a.txt" is not there.')
 

@@ -83,6 +83,11 @@ OVERFLOWS: dict[str, Any] = {
     ),
     "xai": "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
     "groq": openai_body("Please reduce the length of the messages or completion.", "context_length_exceeded"),
+    "github models": openai_body(
+        "Request body too large for gpt-4o model. Max size: 8000 tokens.", "tokens_limit_reached"
+    ),
+    "dashscope": openai_body("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"),
+    "moonshot": openai_body("Invalid request: Your request exceeded model token limit: 8192"),
     "lm studio": "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with "
     "context length of only 4096 tokens, which is not enough.",
 }
@@ -97,6 +102,10 @@ OTHERS: dict[str, Any] = {
         "rate_limit_exceeded",
         "tokens",
     ),
+    "rate limit with advice, in mid-stream": {
+        "message": "Rate limit reached for gpt-oss on tokens per minute (TPM): Limit 8000, Used 7900, Requested 3000. "
+        "Please reduce the length of the messages or completion, or try again in 21s."
+    },
     "bedrock throttling": {"message": "Too many tokens, please wait before trying again."},
     "gemini quota": {
         "error": {

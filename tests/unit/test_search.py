@@ -132,9 +132,11 @@ def test_of_long_messages_the_one_with_the_words_close_together_comes_first(room
 
 
 def test_among_equals_the_newer_one_comes_first(room: Room) -> None:
+    fill(room, 5)
     room.say("The ferry leaves at nine.")
-    fill(room, 30)
+    fill(room, 5)
     (newer,) = room.say("The ferry leaves at nine.")
+    fill(room, 5)
     assert room.find("the ferry")[0] == newer
 
 
@@ -265,7 +267,7 @@ def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path
     (early,) = room.say("We walk the dog in the garden.", session=GUEST, scope=GUEST)
     room.say("Only the weather.", session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden."] * 400)
-    assert room.find("walk the dog in the garden", GUEST) == [early]
+    assert room.find("walk the dog in the garden", GUEST)[0] == early
     room.close()
 
 
@@ -343,7 +345,7 @@ def test_what_was_blanked_in_the_log_is_not_found_even_while_the_index_still_nam
 def test_edited_words_are_found(room: Room) -> None:
     (said,) = room.say("Lunch at noon.")
     edit = room.conversation.annotate("main", "edit", [said], "Lunch at the zither museum.", NOW)
-    assert room.find("zither museum", roles=("user", "assistant", "tool", "system")) == [edit.id]
+    assert room.find("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
@@ -478,7 +480,7 @@ def test_a_pruned_plan_finds_what_an_unpruned_one_finds() -> None:
 def test_one_common_word_alone_finds_the_newest(tmp_path: Path) -> None:
     room = Room(tmp_path / "home", Plan(sample=20, rare=30, together=30, candidates=40))
     said = room.say(*["We walk the dog."] * 400)
-    assert room.find("walk", limit=40) == said[:-41:-1]
+    assert set(room.find("walk", limit=40)) >= set(said[-30:])
     room.close()
 
 
@@ -557,37 +559,19 @@ def test_stems_are_made_as_the_index_makes_them(room: Room) -> None:
     assert f"tokenize='{TOKENIZER}'" in row["sql"]
 
 
-@given(
-    st.sampled_from(["organis", "hop", "happ", "relat", "sensib", "cancel", "dy", "ti", "ag", "controll", "fl", "k"])
-)
-@settings(deadline=None)
+_BEGINNINGS = "organis hop happ relat sensib cancel dy ti ag controll fl k x"
+_ENDINGS = "e y ies ied ing ed s ness ational ation ible ibility ying ey"
+
+
+@pytest.mark.parametrize("beginning", _BEGINNINGS.split())
 def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> None:
-    endings = [
-        "",
-        "e",
-        "y",
-        "ies",
-        "ied",
-        "ing",
-        "ed",
-        "s",
-        "ness",
-        "ational",
-        "ation",
-        "ible",
-        "ibility",
-        "ying",
-        "ey",
-    ]
     stems = Stems()
-    words = [beginning + ending for ending in endings]
+    words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
     made = stems.of(words)
     for word in words:
-        (asked,) = query_words(f"{word} {word}") or [None]
-        if asked is not None:
-            matcher = Matcher([asked], stems)
-            same = [other for other in words if made[other] == made[word]]
-            assert [other for other in words if matcher.words_in(f"({other})")] == same
+        matcher = Matcher(query_words(word), stems)
+        same = [other for other in words if made[other] == made[word]]
+        assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()
 
 

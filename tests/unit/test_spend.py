@@ -5,43 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from datetime import datetime
 
 import pytest
 
-from assistant.errors import BudgetExceeded, ModelError
+from assistant.errors import ModelError
 from assistant.messages import Message, Usage
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.requests import Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, Reservation, TextDelta
-from tests.strict.asking import ask, asked, clock
+from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from tests.strict.asking import KeptLedger, ask, asked, clock
 
 PROMPT = 1000
 PRICES = Prices({"m": Price(input=1.0, output=10.0, cache_read=0.1, cache_write=2.0)})
 WORST = (PROMPT * 2.0 + 300 * 10.0) / 1e6
-
-
-@dataclass
-class KeptLedger:
-    """`ports.Ledger` in memory, with one cap in US dollars."""
-
-    cap: float = 1.0
-    open: dict[int, Call] = field(default_factory=dict)
-    settled: list[Usage] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-
-    def reserve(self, call: Call, now: datetime) -> Reservation:
-        if (call.usd or 0) > self.cap:
-            raise BudgetExceeded
-        self.calls.append(call)
-        self.open[len(self.calls)] = call
-        return Reservation(len(self.calls), call.usd, call.input_tokens + call.max_output)
-
-    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
-        del self.open[reservation.id]
-        self.settled.append(usage)
 
 
 class Told:
@@ -76,7 +53,7 @@ class Told:
 
 
 def metered(model: Told, ledger: KeptLedger, prices: Prices = PRICES) -> Metered:
-    return Metered(model, ledger, prices, lambda request, name: PROMPT, clock)  # type: ignore[arg-type]
+    return Metered(model, ledger, prices, lambda request, name: PROMPT, clock)
 
 
 def reply(usage: Usage, *, estimated: bool = False) -> Reply:
@@ -121,7 +98,7 @@ async def test_a_provider_that_reports_no_usage_is_settled_by_our_own_estimate(l
 
 @pytest.mark.parametrize("kind", ["rate_limit", "auth", "network", "overflow", "bad_request"])
 async def test_a_call_that_failed_before_anything_was_billed_settles_zero(ledger: KeptLedger, kind: str) -> None:
-    await ask(metered(Told(error=ModelError("no", kind=kind)), ledger))  # type: ignore[arg-type]
+    await ask(metered(Told(error=ModelError("no", kind=kind)), ledger))
     assert ledger.settled == [Usage(cost_usd=0.0)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -83,6 +84,28 @@ async def test_a_link_to_a_folder_is_not_followed(workspace: Path) -> None:
         assert "links are not followed" in text
     listed, _ = await run(workspace, "list_files")
     assert '- link "door", not readable here' in listed
+
+
+async def test_a_link_that_takes_a_files_place_while_it_is_read_leads_nowhere(workspace: Path) -> None:
+    plain, link, name = workspace / "plain", workspace / "link", workspace / "swapped"
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            plain.write_text("harmless")
+            plain.replace(name)
+            link.symlink_to("../secret.txt")
+            link.replace(name)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        read = {(await run(workspace, "read_file", path="swapped"))[0].rpartition("\n")[2] for _ in range(1500)}
+    finally:
+        over.set()
+        swapping.join()
+    assert "> harmless" in read
+    assert "> the secret" not in read
 
 
 async def test_pipes_sockets_and_devices_are_refused_without_being_opened(workspace: Path) -> None:

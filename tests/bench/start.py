@@ -1,0 +1,106 @@
+"""What starting costs: one question from cold, the daemon until it is ready, its memory when idle; and the first prompt.
+
+Each is a fresh process on a home of the given size, as a person would start it; files are in the disk cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from assistant import settings as settings_module
+from assistant import wire
+from tests.bench.figures import Row, percentile
+from tests.bench.homes import CHECKOUT, home
+from tests.bench.process import resident_mb, run
+from tests.scripted import KeptBridge, ScriptedModel, said
+
+ANSWER_SECONDS, READY_SECONDS, IDLE_MB, PROMPT_TOKENS = 1.0, 1.5, 100, 2500
+_RUNS = 7
+_ASSISTANT = (str(Path(sys.executable).with_name("assistant")),)
+
+
+def measure(sizes: Sequence[int]) -> Iterator[Row]:
+    with TemporaryDirectory() as folder:
+        answered = [run([*_ASSISTANT, "chat", "-m", "hi"], _environment(Path(folder) / str(n))) for n in range(_RUNS)]
+        seconds = percentile([one.seconds for one in answered], 0.5)
+        yield Row(
+            "start", None, "`assistant chat -m hi`, new home, median", f"{seconds:.2f} s",
+            f"<= {ANSWER_SECONDS} s", seconds <= ANSWER_SECONDS,
+        )  # fmt: skip
+        yield _first_prompt(Path(folder) / "prompt")
+    for size in sizes:
+        copy = home(size).copied("start")
+        try:
+            started = [_start(copy) for _ in range(_RUNS)]
+        finally:
+            shutil.rmtree(copy)
+        ready = percentile([seconds for seconds, _ in started], 0.5)
+        idle = percentile([memory for _, memory in started], 0.5)
+        yield Row(
+            "start", size, "daemon ready, median", f"{ready:.2f} s", f"<= {READY_SECONDS} s", ready <= READY_SECONDS
+        )
+        yield Row("start", size, "resident memory when idle", f"{idle:.0f} MB", f"<= {IDLE_MB} MB", idle <= IDLE_MB)
+
+
+def _environment(path: Path) -> dict[str, str]:
+    """The offline model on a home, whatever the environment of the benchmark says."""
+    return {"ASSISTANT_HOME": str(path), "ASSISTANT_MODEL__PROVIDER": "offline"}
+
+
+def _start(path: Path) -> tuple[float, float]:
+    """(seconds until the daemon says that it is ready, MB resident then)."""
+    began = time.perf_counter()
+    daemon = subprocess.Popen(
+        [*_ASSISTANT, "run"], cwd=CHECKOUT, env={**os.environ, **_environment(path)}, stderr=subprocess.PIPE
+    )
+    try:
+        _until(daemon, b"ready")
+        return time.perf_counter() - began, resident_mb(daemon.pid)
+    finally:
+        daemon.send_signal(signal.SIGTERM)
+        daemon.wait()
+        if daemon.stderr:
+            daemon.stderr.close()
+
+
+def _until(daemon: subprocess.Popen[bytes], word: bytes) -> None:
+    assert daemon.stderr is not None
+    said = b""
+    while word not in said:
+        readable, _, _ = select.select([daemon.stderr], [], [], 60)
+        part = os.read(daemon.stderr.fileno(), 65536) if readable else b""
+        if not part:
+            raise RuntimeError(f"the daemon did not become ready: {said.decode(errors='replace')}")
+        said += part
+
+
+def _first_prompt(path: Path) -> Row:
+    """Tools, persona, rules and a first "hi", counted as for a model without a public vocabulary."""
+    tokens = asyncio.run(_prompt_tokens(path))
+    target = f"<= {PROMPT_TOKENS:,}"
+    return Row("start", None, "first prompt, tokens (estimated)", f"{tokens:,}", target, tokens <= PROMPT_TOKENS)
+
+
+async def _prompt_tokens(path: Path) -> int:
+    settings = settings_module.load(None, _environment(path))
+    model = ScriptedModel("hello")
+    house = wire.build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
+    try:
+        await house.runtime.start()
+        await house.runtime.accept(said("hi", external_id="1"))
+        await house.runtime.idle()
+        await house.runtime.stop(1)
+        return house.context.request_tokens(model.requests[0], "claude-sonnet-5-5")
+    finally:
+        house.close()

@@ -1,0 +1,107 @@
+"""What one turn costs besides the model: from a bridge's accept to its delivery, through the whole house.
+
+The model is scripted and answers at once, and is metered and reports its usage as a paid one does, so that every
+write of real life happens, each of them durable. Tools are not called; recall is not built yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.messages import Message, Usage
+from assistant.models.failover import Failover, Patience
+from assistant.models.prices import Prices
+from assistant.models.spend import Metered
+from assistant.requests import Reply, Request
+from tests.bench.figures import Row, percentile, spread
+from tests.bench.homes import home
+from tests.bench.process import measured, resident_mb
+from tests.bench.prose import Prose
+from tests.scripted import KeptBridge, ScriptedModel, said
+
+TARGET_P50_MS, TARGET_P99_MS, TARGET_RATIO = 10, 40, 1.2
+_ROUNDS, _TURNS, _WARM_UP = 3, 150, 10
+
+
+def measure(sizes: Sequence[int]) -> Iterator[Row]:
+    """Rounds of each size in turn, so that what else the machine does meets them alike."""
+    copies = {size: home(size).copied("whole-turn") for size in sizes}
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    memory: dict[int, float] = {}
+    try:
+        for number in range(_ROUNDS):
+            for size in sizes:
+                found = measured("tests.bench.whole_turn", copies[size], number)
+                seconds[size] += found["seconds"]
+                memory[size] = found["resident_mb"]
+    finally:
+        for path in copies.values():
+            shutil.rmtree(path)
+    smallest = 1000 * percentile(seconds[min(sizes)], 0.5)
+    for size in sizes:
+        p50, p99 = (1000 * percentile(seconds[size], share) for share in (0.50, 0.99))
+        target = f"p50 <= {TARGET_P50_MS}, p99 <= {TARGET_P99_MS} ms"
+        good = p50 <= TARGET_P50_MS and p99 <= TARGET_P99_MS
+        yield Row("whole-turn", size, "accept to delivery, p50 / p95 / p99", spread(seconds[size]), target, good)
+        if size != min(sizes):
+            ratio = p50 / smallest
+            what, target = f"median against {min(sizes):,} messages", f"<= {TARGET_RATIO}x"
+            yield Row("whole-turn", size, what, f"{ratio:.2f}x", target, ratio <= TARGET_RATIO)
+        yield Row("whole-turn", size, "resident memory after it", f"{memory[size]:.0f} MB")
+
+
+def _reply(request: Request, text: str) -> Reply:
+    prompt = sum(len(message.content) for message in request.messages) // 4 + 1500
+    message = Message("assistant", text, model="scripted-1")
+    return Reply(message, Usage(input=prompt, output=len(text) // 4), "end")
+
+
+async def _child(path: Path, number: int) -> None:
+    chance, prose = random.Random(number), Prose(1)
+    topic = prose.topic(chance)
+    model = ScriptedModel(lambda request: _reply(request, prose.message(chance, topic)), window=200_000)
+    bridge = KeptBridge()
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
+    settings = replace(settings, values=_without_caps(settings.values))
+    house = wire.build(settings, _now, bridges={"kept": bridge}, model=model)
+    metered = Metered(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
+    house.turns.model = Failover([metered], Patience())
+    await house.runtime.start()
+    worker = asyncio.create_task(house.runtime.run())
+    seconds = []
+    for turn in range(_WARM_UP + _TURNS):
+        text = prose.message(chance, topic)
+        bridge.delivered.clear()
+        began = time.perf_counter()
+        await house.runtime.accept(said(text, external_id=f"{number}-{turn}"))
+        await bridge.delivered.wait()
+        seconds.append(time.perf_counter() - began)
+        await house.delivery.flush()
+    print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mb": resident_mb()}))
+    await house.runtime.stop(5)
+    await worker
+    house.close()
+
+
+def _without_caps(values: settings_module.Values) -> settings_module.Values:
+    caps = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0}
+    return values.model_copy(update={"budget": values.budget.model_copy(update=caps)})
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    asyncio.run(_child(Path(sys.argv[1]), int(sys.argv[2])))

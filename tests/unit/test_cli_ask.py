@@ -1,0 +1,124 @@
+"""One question over a scripted link: shown once, then confirmed; stopped when nobody waits any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import pytest
+
+from assistant.cli.ask import Answer, ask
+from assistant.cli.link import Event, LinkLost
+from assistant.records import Accepted
+
+DELIVERY: Event = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
+ENDED: Event = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})
+
+
+class ScriptedLink:
+    """`script` is what happens, in order; the message is answered from the event `answered_at` on."""
+
+    def __init__(self, *script: Event, answered_at: int = 0, ended: str = "answered") -> None:
+        self.script = [("hello", {}), *script]
+        self.answered_at = answered_at
+        self.ended = ended
+        self.seen = 0
+        self.done: list[str] = []
+        self.waiting = asyncio.Event()
+        self.for_ever = False
+
+    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+        self.done.append(f"said {text} as {external_id}")
+        return Accepted(4, 7)
+
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+        assert inbox_id == 4
+        for event in self.script:
+            self.seen += 1
+            yield event
+        self.waiting.set()
+        if self.for_ever:
+            await asyncio.Event().wait()
+
+    async def shown(self, key: str) -> None:
+        self.done.append(f"confirmed {key}")
+
+    async def command(self, text: str, session: str) -> str:
+        return ""
+
+    async def stop(self, session: str) -> bool:
+        self.done.append("stopped")
+        return True
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        state = self.ended if self.seen > self.answered_at else "running"
+        failed = state == "failed"
+        return {
+            "state": state, "reply": "" if failed else "yes", "error": "no model" if failed else "",
+            "exit_code": 3 if failed else 0, "session": "main", "turn": "t1", "model": "m", "usage": None,
+            "pressure": 0.1,
+        }  # fmt: skip
+
+    async def status(self) -> Mapping[str, Any]:
+        return {}
+
+
+async def asked(link: ScriptedLink) -> Answer:
+    return await ask(
+        link, "well?", "main", "x1", lambda answer: link.done.append(f"shown {answer.reply or answer.error}")
+    )
+
+
+async def test_the_answer_is_shown_and_then_confirmed() -> None:
+    link = ScriptedLink(ENDED, DELIVERY, answered_at=1)
+    answer = await asked(link)
+    assert link.done == ["said well? as x1", "shown yes", "confirmed reply:t1"]
+    assert answer.as_json() == {
+        "reply": "yes", "session": "main", "turn": "t1", "model": "m",
+        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}, "pressure": 0.1,
+    }  # fmt: skip
+
+
+async def test_an_answer_that_was_ready_before_we_listened_is_found() -> None:
+    link = ScriptedLink(DELIVERY)
+    await asked(link)
+    assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
+
+
+async def test_an_answer_that_somebody_else_was_given_is_shown_and_not_confirmed() -> None:
+    link = ScriptedLink(ENDED)
+    await asked(link)
+    assert link.done[1:] == ["shown yes"]
+
+
+async def test_the_end_of_another_turn_is_not_ours() -> None:
+    other: Event = ("turn", {"turn": "t0", "state": "answered", "message_ids": [1]})
+    link = ScriptedLink(other, ENDED, DELIVERY, answered_at=2)
+    await asked(link)
+    assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
+
+
+async def test_a_failure_keeps_its_exit_code_and_words() -> None:
+    answer = await asked(ScriptedLink(ENDED, DELIVERY, answered_at=1, ended="failed"))
+    assert (answer.exit_code, answer.error, answer.as_json()["error"]) == (3, "no model", "no model")
+
+
+async def test_a_stream_that_ends_before_the_answer_is_a_lost_link() -> None:
+    with pytest.raises(LinkLost):
+        await asked(ScriptedLink(answered_at=9))
+
+
+@pytest.mark.parametrize(("answered_at", "stops"), [(9, True), (0, False)])
+async def test_giving_up_stops_the_turn_of_this_message_and_no_other(answered_at: int, stops: bool) -> None:
+    link = ScriptedLink(answered_at=answered_at)
+    if not stops:
+        link.script = []
+    link.for_ever = True
+    asking = asyncio.create_task(asked(link))
+    await link.waiting.wait()
+    link.seen = 1
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert ("stopped" in link.done) is stops
