@@ -16,7 +16,7 @@ help:
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
-	@echo "make docs        write docs/reference/ again"
+	@echo "make docs        write docs/reference/ and the conversation in README.md again"
 	@echo "make clean       remove what the others made"
 
 run: $(VENV)/.run
@@ -41,6 +41,7 @@ crash: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate
+	@$(BIN)/python -m docs.transcript
 
 docs-check: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate --check

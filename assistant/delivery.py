@@ -24,18 +24,27 @@ log = structlog.get_logger()
 
 _FIRST_RETRY = timedelta(seconds=1)
 _LONGEST_RETRY = timedelta(minutes=5)
+# Nobody is there: `attached` ends the wait; the clock is only a second chance.
+_UNTIL_ATTACHED = timedelta(days=1)
 _FLUSH_SECONDS = 2.0
+_LOOK_AHEAD = 1000
+_SHORTEST_WAIT = 0.05
 
 
 @dataclass(slots=True)
 class _Pump:
-    """One bridge's worker. `retry_at` holds back single items, so that one target's trouble delays nobody else."""
+    """One bridge's worker. `retry_at` holds back single items, so that one target's trouble delays nobody else.
+
+    `error` is the bridge's last trouble, `stuck` that of the home's disk; `arrivals` counts who attached."""
 
     bridge: Bridge
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     passing: asyncio.Lock = field(default_factory=asyncio.Lock)
     task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    arrivals: int = 0
     error: str = ""
+    stuck: str = ""
     retry_at: dict[int, datetime] = field(default_factory=dict)
 
 
@@ -61,6 +70,8 @@ class Delivery:
     async def stop(self) -> None:
         """Flush what can be sent at once, then stop pumps and bridges."""
         for name, pump in self._pumps.items():
+            if pump.timer is not None:
+                pump.timer.cancel()
             if pump.task is not None:
                 pump.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -83,6 +94,7 @@ class Delivery:
 
     def attached(self, bridge: str) -> None:
         """Somebody can be reached again on this bridge: what was held back is tried at once."""
+        self._pumps[bridge].arrivals += 1
         self._pumps[bridge].retry_at.clear()
         self.wake(bridge)
 
@@ -96,7 +108,7 @@ class Delivery:
     def status(self) -> Mapping[str, Any]:
         return {
             "outbox": dict(self._outbox.counts()),
-            "bridges": {name: {"ok": not pump.error, "error": pump.error} for name, pump in self._pumps.items()},
+            "bridges": {name: _condition(pump.stuck or pump.error) for name, pump in self._pumps.items()},
         }
 
     # ------------------------------------------------------------------------------------------------------------- pump
@@ -107,8 +119,9 @@ class Delivery:
             pump.wake.clear()
             try:
                 await self._pass(name, pump)
+                pump.stuck = ""
             except StoreError as error:
-                pump.error = str(error)
+                pump.stuck = str(error)
                 log.error("outbox cannot be written", bridge=name, error=str(error))
             self._wake_later(pump)
 
@@ -118,7 +131,7 @@ class Delivery:
 
     async def _send_pending(self, name: str, pump: _Pump) -> None:
         now = self._clock()
-        for item in self._outbox.pending(name):
+        for item in self._outbox.pending(name, limit=_LOOK_AHEAD):
             if pump.retry_at.get(item.id, now) > now:
                 continue
             if item.state == "sending" and not self._may_repeat(pump.bridge, item, now):
@@ -128,6 +141,7 @@ class Delivery:
             await self._send(name, pump, item)
 
     async def _send(self, name: str, pump: _Pump, item: OutboxItem) -> None:
+        arrivals = pump.arrivals
         self._outbox.mark(item.id, "sending", self._clock())
         try:
             await pump.bridge.send(item)
@@ -135,7 +149,9 @@ class Delivery:
             pump.error = "" if isinstance(error, NobodyThere) else str(error)
             uncertain = error.ambiguous and not pump.bridge.capabilities.dedupe_seconds
             self._outbox.mark(item.id, "ambiguous" if uncertain else "pending", self._clock(), error=str(error))
-            pump.retry_at[item.id] = self._clock() + self._pause(item, error)
+            # Somebody may have attached while the last one was leaving: that is not to be slept through.
+            if pump.arrivals == arrivals:
+                pump.retry_at[item.id] = self._clock() + self._pause(item, error)
         else:
             pump.error = ""
             pump.retry_at.pop(item.id, None)
@@ -147,6 +163,8 @@ class Delivery:
 
     @staticmethod
     def _pause(item: OutboxItem, error: BridgeError) -> timedelta:
+        if isinstance(error, NobodyThere):
+            return _UNTIL_ATTACHED
         if error.retry_after:
             return timedelta(seconds=error.retry_after)
         doublings: int = 2 ** min(item.attempts, 10)
@@ -154,6 +172,12 @@ class Delivery:
 
     def _wake_later(self, pump: _Pump) -> None:
         """Items held back wake the pump when the first of them may be tried again."""
-        if pump.retry_at and not pump.wake.is_set():
+        if pump.timer is not None:
+            pump.timer.cancel()
+        if pump.retry_at:
             wait = (min(pump.retry_at.values()) - self._clock()).total_seconds()
-            asyncio.get_running_loop().call_later(max(wait, 0.05), pump.wake.set)
+            pump.timer = asyncio.get_running_loop().call_later(max(wait, _SHORTEST_WAIT), pump.wake.set)
+
+
+def _condition(error: str) -> dict[str, Any]:
+    return {"ok": not error, "error": error}

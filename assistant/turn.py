@@ -202,6 +202,7 @@ class Turns:
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
         begun = {run.call.id for run in self._conversation.tool_runs(turn)}
         for call in calls:
+            ok = False
             if call.id in begun and self._toolbox.effects(call.name) == "once":
                 text = (
                     f"[interrupted] {call.name} was running when the assistant was stopped. Whether it took effect is "
@@ -214,7 +215,7 @@ class Turns:
                 context = ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock())
                 text, ok = await self._toolbox.run(call, context, role_of(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
-            self._conversation.record(turn, [_result(call, text)], self._clock())
+            self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
 
     def _let_join(self, steering: Steering) -> None:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
@@ -246,7 +247,7 @@ class Turns:
         """A turn that ends leaves no call without result in the stored view (F08)."""
         said = self._conversation.turn_messages(turn)
         last = next((m for m in reversed(said) if m.role == "assistant"), None)
-        results = [_result(call, f"[{word}]") for call in _unanswered(last, said)]
+        results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, said)]
         if results:
             self._conversation.record(turn, results, self._clock())
 
@@ -290,8 +291,8 @@ def _unanswered(last: Message | None, said: Sequence[Message]) -> list[ToolCall]
     return [call for call in last.tool_calls if call.id not in answered]
 
 
-def _result(call: ToolCall, text: str) -> Message:
-    return Message("tool", text, tool_call_id=call.id, name=call.name)
+def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
+    return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
 
 
 def _deliveries(turn: Turn, body: str, kind: Any) -> list[Outgoing]:

@@ -78,15 +78,11 @@ async def _until_ended(
     link: Link, events: AsyncGenerator[Event], accepted: Accepted
 ) -> tuple[Mapping[str, Any], str | None]:
     async for name, data in events:
-        if name == "hello" or name == "deliver" or _ends(name, data, accepted.message_id):
+        if name in ("hello", "deliver") or (name == "turn" and data["state"] != "started"):
             result = await link.result(accepted.inbox_id)
             if result["state"] in _ENDS:
                 return result, str(data["key"]) if name == "deliver" else None
     raise LinkLost()
-
-
-def _ends(name: str, data: Mapping[str, Any], message_id: int) -> bool:
-    return name == "turn" and data["state"] != "started" and message_id in data["message_ids"]
 
 
 async def _late_key(events: AsyncGenerator[Event]) -> str | None:

@@ -1,7 +1,7 @@
 """A view becomes a request: what never changes first, what changes with every call last, for the provider's cache.
 
-Order: tools, persona and rules, the summaries of what was compacted, history, and with the newest user message the
-volatile block (time, later recalled memories). A prefix that was sent once is sent again byte for byte until a
+Order: tools, persona and rules, the summaries of what was compacted, history, and with the request that opened the
+turn the volatile block (time, later recalled memories). A prefix that was sent once is sent again byte for byte until a
 compaction changes it. Summaries are stored as system messages and sent as records of the past with escaped
 boundaries: among the system blocks where only the owner spoke, as a quoted user message where other people did (I10).
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from assistant.context.normalise import MediaBounds, normalise
 from assistant.context.pressure import Counter, Size, utf8_length
 from assistant.context.quote import RECORD, quoted, safe
-from assistant.context.structure import newest_request
+from assistant.context.structure import turn_start
 from assistant.messages import SUMMARY_MARKER, Message
 from assistant.records import View
 from assistant.requests import Limits, Request, SystemBlock, ToolSpec
@@ -54,12 +54,12 @@ def build(view: View, frame: Frame, limits: Limits, *, volatile: str = "", max_o
     if summaries and not owner:
         history = [_quoted_summaries(summaries), *history]
     messages = normalise(history, MediaBounds(limits.max_images, limits.max_bytes))
-    newest = newest_request(messages)
+    opening = turn_start(messages)
     return Request(
         system=_system(frame, summaries if owner else ()),
-        messages=_with_volatile(messages, newest, volatile),
+        messages=_with_volatile(messages, opening, volatile),
         tools=frame.tools,
-        cache_edges=_edges(messages, newest),
+        cache_edges=_edges(messages, opening),
         max_output_tokens=min(max_output_tokens, limits.max_output),
     )
 
@@ -86,19 +86,19 @@ def _quoted_summaries(summaries: Sequence[Message]) -> Message:
     return Message("user", _record(summaries), metadata={"note": True})
 
 
-def _with_volatile(messages: tuple[Message, ...], newest: int, volatile: str) -> tuple[Message, ...]:
-    if newest < 0 or not volatile.strip():
+def _with_volatile(messages: tuple[Message, ...], opening: int, volatile: str) -> tuple[Message, ...]:
+    if opening < 0 or not volatile.strip():
         return messages
-    request = messages[newest]
+    request = messages[opening]
     marked = replace(request, metadata={**request.metadata, "volatile": safe(volatile)})
-    return (*messages[:newest], marked, *messages[newest + 1 :])
+    return (*messages[:opening], marked, *messages[opening + 1 :])
 
 
-def _edges(messages: Sequence[Message], newest: int) -> tuple[int, ...]:
-    """Where the provider may keep the prompt: before the newest request (behind it stands what the next turn will not
+def _edges(messages: Sequence[Message], opening: int) -> tuple[int, ...]:
+    """Where the provider may keep the prompt: before the turn (behind it stands what the next turn will not
     send again) and, within a tool loop, at the end (the next round sends it all again)."""
     last = len(messages) - 1
-    edges = [newest - 1] if newest > 0 else []
-    if newest < last and messages[last].role == "tool":
+    edges = [opening - 1] if opening > 0 else []
+    if opening < last and messages[last].role == "tool":
         edges.append(last)
     return tuple(edges)

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from assistant.context.structure import loop_start
 from assistant.messages import Media, Message, ToolCall
-from assistant.models.form import CallIds, clean, clean_json, describe, open_loop_start, safe_name
+from assistant.models.form import CallIds, clean, clean_json, describe, safe_name
 from assistant.requests import Request, ToolSpec
 
 MAX_BREAKPOINTS = 4
@@ -69,7 +70,7 @@ def _breakpoints(edges: list[Block]) -> list[Block]:
 
 
 def _messages(request: Request, model: str) -> tuple[list[dict[str, Any]], list[Block]]:
-    loop = open_loop_start(request.messages)
+    loop = loop_start(request.messages)
     ids = CallIds()
     turns: list[dict[str, Any]] = []
     edges: list[Block] = []

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 
 from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.models.faults import one_line
-from assistant.models.form import open_loop_start
 from assistant.ports import Model
 from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 
@@ -182,7 +181,7 @@ def _named(model: Model) -> str:
 
 def _newest(request: Request) -> Request:
     """The running turn without the conversation before it."""
-    return replace(request, messages=request.messages[max(0, open_loop_start(request.messages)) :], cache_edges=())
+    return replace(request, messages=request.messages[max(0(request.messages)) :], cache_edges=())
 
 
 def _reason(failure: ModelError) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
-from assistant.messages import Media, Message
+from assistant.messages import Media
 
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
@@ -127,16 +127,6 @@ def unique_id(call_id: str, taken: set[str]) -> str:
         suffix = f"_{number}"
         given = base[: MAX_ID_LENGTH - len(suffix)] + suffix
     return given
-
-
-def open_loop_start(messages: Sequence[Message]) -> int:
-    """Index of the user message that opened the running tool loop; -1 without one.
-
-    A user message directly after a tool result steers the loop and does not open a new one."""
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user" and (index == 0 or messages[index - 1].role != "tool"):
-            return index
-    return -1
 
 
 def describe(media: Media) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from assistant.context.quote import NOTE
 from assistant.errors import ModelError
@@ -47,7 +47,7 @@ class OfflineModel:
 
     async def stream(
         self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent, None]:
         """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
         if purpose not in ("chat", "check"):
             raise ModelError(

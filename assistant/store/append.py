@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.messages import Message, RecordKind, Span, Trust
-from assistant.records import LogPlace, Record
+from assistant.records import InboxItem, LogPlace, Record
 from assistant.store import checkpoints, index, session_rows
 from assistant.store.database import Database
 from assistant.store.line import header_hash, split
@@ -30,8 +30,9 @@ Count = Callable[[Message], int]
 
 _BATCH_RECORDS = 500
 _BATCH_BYTES = 1 << 24
-_SHOWN_OF_MANY = 200
-_MANY = 2000
+_TIDY_MESSAGES = 64
+SHOWN_OF_MANY = 200
+MANY = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,12 @@ class Origin:
     trust: Trust = "model"
     turn: str | None = None
     refs: tuple[int, ...] = ()
+
+
+def origin_of(item: InboxItem, turn: str | None) -> Origin:
+    """Where an accepted message comes from."""
+    incoming = item.incoming
+    return Origin("message", incoming.bridge, incoming.sender, incoming.trust, turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,7 @@ class Appender:
         self._as_viewed = as_viewed
         self._count = count
         self._settled: set[str] = set()
+        self._left: dict[str, tuple[Record, ...]] = {}
         self._unmerged = 0
         self._last_id = index.largest_id(db)
 
@@ -111,15 +119,28 @@ class Appender:
     def appending(self, session: Session, drafts: Sequence[Draft], now: datetime) -> Iterator[tuple[Message, ...]]:
         """Log the drafts, then open the transaction that indexes and shows them; what the caller writes within joins
         it. Yields the messages as the view has them."""
-        self.settle(session.key, now)
-        records = self._log.append([draft.record for draft in drafts]) if drafts else ()
+        records = self._place(session.key, [draft.record for draft in drafts], now)
+        metadata = {record.id: draft.metadata for record, draft in zip(records, drafts, strict=True)}
         try:
             with self._db.write():
-                yield self._show(session, records, {draft.record.id: draft.metadata for draft in drafts})
+                yield self._show(session, records, metadata)
         except BaseException:
             if records:
                 self._settled.discard(session.key)
+                self._left[session.key] = records
             raise
+
+    def _place(self, session: str, records: Sequence[Record], now: datetime) -> tuple[Record, ...]:
+        """The records, logged. A call that is repeated after its transaction failed finds them there already."""
+        left = self._left.pop(session, ())
+        if (
+            left
+            and not index.has(self._db, left[0].id)
+            and [_said(one) for one in left] == [_said(one) for one in records]
+        ):
+            return left
+        self.settle(session, now)
+        return self._log.append(records) if records else ()
 
     def viewed(self, record: Record, metadata: Mapping[str, Any] | None = None) -> Message | None:
         """A record as the view shows it; None for kinds that have no row there."""
@@ -146,7 +167,7 @@ class Appender:
             opened, _, _ = split(self._log.line(session, Span(last.start, last.end)))
             known = Head(last.end, last.seq, last.id, header_hash(opened))
         torn = self._log.settle(session, known, now)
-        adopted = sum(self._adopt(batch, now) for batch in _batches(self._log.scan(session, known.end)))
+        adopted = sum(self._adopt(batch, now) for batch in batches(self._log.scan(session, known.end)))
         self._settled.add(session)
         return Settled(adopted, torn)
 
@@ -160,9 +181,14 @@ class Appender:
                 self._show(Session(first.session, generation, first.scope), of_it, {})
             session = session_rows.require(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
-                checkpoints.cover(self._db, self._views, session, _MANY, _SHOWN_OF_MANY, "adopted", now)
+                checkpoints.cover(self._db, self._views, session, MANY, SHOWN_OF_MANY, "adopted", now)
         self._last_id = max(self._last_id, *(record.id for record in records))
         return len(records)
+
+    def tidy(self) -> None:
+        """Merge full-text segments ahead of time."""
+        with self._db.write() as db:
+            index.merge(db, _TIDY_MESSAGES)
 
     # ------------------------------------------------------------------------------------------------------ showing
 
@@ -187,11 +213,7 @@ class Appender:
 
     def _hide(self, session: Session, undo: Record) -> None:
         """What an undo names leaves the view; it stays in log and index."""
-        for message_id in undo.refs:
-            self._db.execute(
-                "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
-                (undo.id, message_id, session.key),
-            )
+        index.hide(self._db, undo)
         session_rows.revise(self._db, session, Size() - self._views.remove(session, undo.refs))
 
     def _end_tool(self, result: Record, metadata: Mapping[str, Any]) -> None:
@@ -202,7 +224,15 @@ class Appender:
         )
 
 
-def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+def _said(record: Record) -> tuple[object, ...]:
+    """What a record says, without when and where."""
+    return (
+        record.kind, record.role, record.content, record.name, record.tool_calls, record.tool_call_id, record.media,
+        record.thinking, record.model, record.turn, record.refs,
+    )  # fmt: skip
+
+
+def batches(records: Iterator[Record]) -> Iterator[list[Record]]:
     batch: list[Record] = []
     size = 0
     for record in records:

@@ -23,8 +23,11 @@ from assistant.store.text import clean, dumps, stamp
 from assistant.store.view import Counted, Views
 
 LIVE = "live"
-ROWLESS_KINDS = "('undo', 'redaction')"
+BELONGS_IN_VIEW = "m.hidden_by IS NULL AND m.kind NOT IN ('undo', 'redaction')"
+"""Which messages `m` after the last checkpoint have a row in the view."""
+
 _LAST_SEQ = (1 << 63) - 1
+_FIRST_POSITION = -(1 << 63)
 _OF_VIEW = "FROM conversation_history WHERE session = ? AND generation = ?"
 _LIVE_ROW = "carried_from IS NULL AND message_id IS NOT NULL"
 
@@ -79,20 +82,44 @@ def cover(
     bounds = _bounds(db, session, keep)
     if bounds is None:
         return None
-    compaction = Compaction(
-        session=session.key,
-        prefix_rev=row["prefix_rev"],
-        trigger=trigger,
-        tier="reference",
-        from_message_id=bounds["first_id"],
-        to_message_id=bounds["last_id"],
-        messages_compressed=bounds["messages"],
-        prefix=(),
-        summary="",
-        original_tokens=bounds["tokens"],
-        compressed_tokens=0,
-    )
+    ids = bounds["first_id"], bounds["last_id"]
+    compaction = _reference(session, row["prefix_rev"], trigger, ids, bounds["messages"], bounds["tokens"])
     return commit(db, views, session, compaction, [], now)
+
+
+def tail_start(db: Database, session: Session, start: int, many: int, keep: int) -> int | None:
+    """Where more than `many` messages stand from seq `start` on: the seq at which their last `keep` begin, or the
+    first user's message among them. None where they are fewer."""
+    of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq >= ? AND {BELONGS_IN_VIEW}"
+    place = (session.key, session.generation, start)
+    count = db.row(f"SELECT count(*) {of}", place)
+    if count is None or count[0] <= many:
+        return None
+    row = db.row(
+        "SELECT coalesce(min(seq) FILTER (WHERE role = 'user'), min(seq)) FROM"
+        f" (SELECT m.seq, m.role {of} ORDER BY m.seq DESC LIMIT ?)",
+        (*place, keep),
+    )
+    return None if row is None else int(row[0])
+
+
+def refer(db: Database, session: Session, start: int, end: int, trigger: str, now: datetime) -> None:
+    """Inside a transaction: a checkpoint over seqs that no row of the view stands for, referring to the log."""
+    of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq BETWEEN ? AND ? AND {BELONGS_IN_VIEW}"
+    place = (session.key, session.generation, start, end)
+    totals = db.row(f"SELECT count(*), coalesce(sum(tokens), 0) {of}", place)
+    first = db.row(f"SELECT m.id {of} ORDER BY m.seq LIMIT 1", place)
+    last = db.row(f"SELECT m.id, m.seq {of} ORDER BY m.seq DESC LIMIT 1", place)
+    if totals is None or first is None or last is None:
+        return
+    compaction = _reference(session, 0, trigger, (first["id"], last["id"]), totals[0], totals[1])
+    _record(db, session, compaction, (start, last["seq"]), _view_hash(db, session, _FIRST_POSITION), now)
+
+
+def _reference(
+    session: Session, prefix_rev: int, trigger: str, ids: tuple[int, int], messages: int, tokens: int
+) -> Compaction:
+    return Compaction(session.key, prefix_rev, trigger, "reference", *ids, messages, (), "", tokens, 0)
 
 
 def _bounds(db: Database, session: Session, keep: int) -> Row | None:
@@ -145,8 +172,8 @@ def _check_rest(db: Database, session: Session, to_seq: int) -> None:
 def _uncovered(db: Database, session: Session, start: int, end: int | None) -> int:
     """How many messages of the generation from seq `start` to `end` belong in a view."""
     row = db.row(
-        "SELECT count(*) FROM messages WHERE session = ? AND seq >= ? AND seq <= ? AND generation = ?"
-        f" AND hidden_by IS NULL AND kind NOT IN {ROWLESS_KINDS}",
+        "SELECT count(*) FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.seq <= ? AND m.generation = ?"
+        f" AND {BELONGS_IN_VIEW}",
         (session.key, start, _LAST_SEQ if end is None else end, session.generation),
     )
     return 0 if row is None else int(row[0])

@@ -30,7 +30,7 @@ from assistant.records import (
     View,
 )
 from assistant.store import checkpoints, index, outbox, rows, session_rows, turns
-from assistant.store.append import Appender, AsViewed, Count, Draft, Origin
+from assistant.store.append import Appender, AsViewed, Count, Draft, Origin, origin_of
 from assistant.store.database import Database
 from assistant.store.inbox import Inbox, message_of
 from assistant.store.log import MasterLog
@@ -50,14 +50,14 @@ class Conversation:
     def __init__(self, db: Database, log: MasterLog, *, as_viewed: AsViewed, count: Count) -> None:
         self._db = db
         self._log = log
-        self._views = Views(db)
-        self._appender = Appender(db, log, self._views, as_viewed=as_viewed, count=count)
-        self._inbox = Inbox(db, self._appender.next_id)
+        self.views = Views(db)
+        self.appender = Appender(db, log, self.views, as_viewed=as_viewed, count=count)
+        self._inbox = Inbox(db, self.appender.next_id)
 
     def reconcile(self, now: datetime) -> Reconciled:
         known = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         settled = [
-            self._appender.settle(session, now, again=True)
+            self.appender.settle(session, now, again=True)
             for session in sorted({*known, *self._log.sessions()})
         ]  # fmt: skip
         running = [rows.turn(row, self._inbox.of_turn(row["id"])) for row in turns.running(self._db)]
@@ -86,7 +86,7 @@ class Conversation:
         begun = turns.find(self._db, turn)
         if begun is not None:
             return rows.turn(begun, self._inbox.of_turn(turn))
-        with self._appender.appending(session, self._unlogged(session, [item], turn, now), now):
+        with self.appender.appending(session, self._unlogged(session, [item], turn, now), now):
             turns.begin(self._db, turn, session, volatile, now)
             items = self._inbox.take([item], turn)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
@@ -94,15 +94,15 @@ class Conversation:
     def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
         session = _session(turn)
         turns.require_running(self._db, turn)
-        with self._appender.appending(session, self._unlogged(session, [item], turn.id, now), now):
+        with self.appender.appending(session, self._unlogged(session, [item], turn.id, now), now):
             items = self._inbox.take([item], turn.id)
         return replace(turn, items=(*turn.items, *items))
 
     def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
         session = _session(turn)
         turns.require_running(self._db, turn)
-        drafts = [self._appender.draft(session, message, _origin(turn, message), now) for message in messages]
-        with self._appender.appending(session, drafts, now) as shown:
+        drafts = [self.appender.draft(session, message, _origin(turn, message), now) for message in messages]
+        with self.appender.appending(session, drafts, now) as shown:
             return shown
 
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
@@ -118,11 +118,11 @@ class Conversation:
             " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
             (turn.id, turn.session),
         )
-        shown = self._views.shown(_session(turn), [row["id"] for row in found])
+        shown = self.views.shown(_session(turn), [row["id"] for row in found])
         for row in found:
             if row["id"] not in shown:
                 record = self._log.read(turn.session, Span(row["byte_start"], row["byte_end"]))
-                again = self._appender.viewed(record)
+                again = self.appender.viewed(record)
                 if again is not None:
                     shown[record.id] = again
         return tuple(shown[row["id"]] for row in found)
@@ -140,8 +140,8 @@ class Conversation:
         session = _session(turn)
         turns.require_running(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
-        drafts = [self._appender.draft(session, message, _origin(turn, message), now) for message in new]
-        with self._appender.appending(session, drafts, now) as shown:
+        drafts = [self.appender.draft(session, message, _origin(turn, message), now) for message in new]
+        with self.appender.appending(session, drafts, now) as shown:
             said = shown[0] if shown else reply
             about = outbox.about(outgoing, None if said is None else said.id)
             outbox.insert(self._db, about, turn.generation, turn.id, now)
@@ -156,7 +156,7 @@ class Conversation:
         for key in by_session:
             session = session_rows.require(self._db, key)
             of_it = [item for item in items if item.incoming.session == key]
-            with self._appender.appending(session, self._unlogged(session, of_it, None, now), now):
+            with self.appender.appending(session, self._unlogged(session, of_it, None, now), now):
                 self._inbox.end([item.id for item in of_it], "superseded", now)
                 outbox.insert(
                     self._db, [one for one in outgoing if one.session == key], session.generation, None, now
@@ -165,7 +165,7 @@ class Conversation:
     # ----------------------------------------------------------------------------------------------------- the view
 
     def view(self, session: str) -> View:
-        return self._views.read(session)
+        return self.views.read(session)
 
     def places(self, message_ids: Sequence[int]) -> dict[int, LogPlace]:
         found = index.spans(self._db, message_ids)
@@ -182,7 +182,7 @@ class Conversation:
             of = session_rows.compare(db, session, prefix_rev)
             change = Size()
             for message in messages:
-                by = self._views.rewrite(of, self._appender.counted(clean_message(message)))
+                by = self.views.rewrite(of, self.appender.counted(clean_message(message)))
                 if by is None:
                     raise StaleView
                 change += by
@@ -190,10 +190,10 @@ class Conversation:
         return self.view(session)
 
     def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        prefix = [self._appender.counted(clean_message(message)) for message in compaction.prefix]
+        prefix = [self.appender.counted(clean_message(message)) for message in compaction.prefix]
         with self._db.write() as db:
             session = session_rows.compare(db, compaction.session, compaction.prefix_rev)
-            return checkpoints.commit(db, self._views, session, compaction, prefix, now)
+            return checkpoints.commit(db, self.views, session, compaction, prefix, now)
 
     def checkpoints(self, session: str) -> list[Checkpoint]:
         return checkpoints.listed(self._db, session)
@@ -223,16 +223,21 @@ class Conversation:
         with self._db.write() as db:
             of = session_rows.ensure(db, session, scope, now)
         drafts = [
-            self._appender.draft(of, message, Origin(trust=_trust(message)), now) for message in messages
+            self.appender.draft(of, message, Origin(trust=_trust(message)), now) for message in messages
         ]  # fmt: skip
-        with self._appender.appending(of, drafts, now) as shown:
+        with self.appender.appending(of, drafts, now) as shown:
             if keep is not None:
-                checkpoints.cover(self._db, self._views, of, 2 * keep, keep, "import", now)
+                checkpoints.cover(self._db, self.views, of, 2 * keep, keep, "import", now)
             return shown
 
+    def upkeep(self) -> None:
+        """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
+        self.appender.tidy()
+        self._db.checkpoint()
+
     def _note(self, session: Session, message: Message, origin: Origin, now: datetime) -> Record:
-        draft = self._appender.draft(session, message, origin, now)
-        with self._appender.appending(session, [draft], now):
+        draft = self.appender.draft(session, message, origin, now)
+        with self.appender.appending(session, [draft], now):
             row = index.find(self._db, draft.record.id)
         if row is None:
             raise CorruptStore
@@ -240,9 +245,9 @@ class Conversation:
 
     def _unlogged(self, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime) -> list[Draft]:
         """Drafts of those items that the log does not have yet."""
-        self._appender.settle(session.key, now)
+        self.appender.settle(session.key, now)
         return [
-            self._appender.draft(session, message_of(item), _user_origin(item, turn), now)
+            self.appender.draft(session, message_of(item), origin_of(item, turn), now)
             for item in items
             if not index.has(self._db, item.message_id)
         ]
@@ -258,8 +263,3 @@ def _trust(message: Message) -> Trust:
 
 def _origin(turn: Turn, message: Message) -> Origin:
     return Origin(trust=_trust(message), turn=turn.id)
-
-
-def _user_origin(item: InboxItem, turn: str | None) -> Origin:
-    incoming = item.incoming
-    return Origin("message", incoming.bridge, incoming.sender, incoming.trust, turn)

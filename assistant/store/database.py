@@ -116,26 +116,44 @@ class Database:
     # ---------------------------------------------------------------------------------------------------- writing
 
     @contextmanager
-    def write(self) -> Iterator[Database]:
-        """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`."""
+    def write(self, *, references: bool = True) -> Iterator[Database]:
+        """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
+
+        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made anew as a whole."""
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
             self._after = []
-            with _translated(self.path):
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
+            with _translated(self.path), self._foreign_keys(references), self._transaction():
+                yield self
             after = self._after
         finally:
             self._writing.release()
         for act in after:
             act()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # Some errors end the transaction by themselves.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _foreign_keys(self, checked: bool) -> Iterator[None]:
+        if checked:
+            yield
+            return
+        self._connection.execute("PRAGMA foreign_keys = OFF")
+        try:
+            yield
+        finally:
+            self._connection.execute("PRAGMA foreign_keys = ON")
 
     def execute(self, sql: str, values: Values = ()) -> int:
         """Run one writing statement inside `write()`; the number of rows it changed."""
@@ -168,6 +186,11 @@ class Database:
     def _must_write(self) -> None:
         if not self._connection.in_transaction:
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
+
+    def checkpoint(self) -> None:
+        """Bring what the write-ahead log holds into the database file, as far as no reader stands in the way; done
+        while idle, it is not left to a turn."""
+        self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     # -------------------------------------------------------------------------------------------------- migrating
 

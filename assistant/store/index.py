@@ -79,6 +79,19 @@ def merge(db: Database, messages: int) -> bool:
     return True
 
 
+def hide(db: Database, undo: Record) -> None:
+    """Mark what an undo names as hidden by it; what an earlier one hid stays as it is."""
+    db.execute_many(
+        "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
+        [(undo.id, message_id, undo.session) for message_id in undo.refs],
+    )
+
+
+def clear(db: Database) -> None:
+    db.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+    db.execute("DELETE FROM messages")
+
+
 def last(db: Database, session: str) -> Indexed | None:
     row = db.row(
         "SELECT id, seq, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)

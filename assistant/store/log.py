@@ -118,18 +118,16 @@ class MasterLog(LogFiles):
         return log
 
     def _open(self, session: str, now: datetime) -> _Open:
-        """Open a log (made if it is new) and find its head from its last line."""
+        """Open a log (made if it is new) and find its head from its last whole record."""
         descriptor = self._descriptor_to_write(session)
         try:
-            size = os.fstat(descriptor).st_size
-            start, line = last_line(descriptor, size)
-            head = _head_of(line, start)
-            if head is None:
-                self._set_aside(session, start, size, now)
+            size = start = os.fstat(descriptor).st_size
+            head = None
+            while head is None:
                 start, line = last_line(descriptor, start)
                 head = _head_of(line, start)
-            if head is None:
-                raise CorruptStore(f"{self.path(session)}: no record at byte {start}. Run `assistant verify`.")
+            if head.end < size:
+                self._set_aside(session, head.end, size, now)
         except BaseException:
             os.close(descriptor)
             raise

@@ -55,15 +55,19 @@ class LogFiles:
     def place(self, session: str, span: Span) -> LogPlace:
         return LogPlace(session, f"log/{folder_name(session)}/{LOG_NAME}", span)
 
-    def sessions(self) -> list[str]:
-        """The sessions that have a log, as their first records name them; sorted."""
-        found = []
+    def found(self) -> Iterator[tuple[Path, str | None]]:
+        """Every log file with the session that its first record names; None where the first line is no record."""
         for path in sorted(self.root.glob(f"*/{LOG_NAME}")):
             with _reading(path), path.open("rb") as file:
                 first = file.readline()
-            if first.endswith(b"\n"):
-                found.append(_parsed(path, first, 0).session)
-        return sorted(found)
+            try:
+                yield path, decode(first, 0).session
+            except (ValueError, KeyError, TypeError):
+                yield path, None
+
+    def sessions(self) -> list[str]:
+        """The sessions that have a log; sorted."""
+        return sorted(session for _, session in self.found() if session is not None)
 
     def size(self, session: str) -> int:
         """Bytes in the log of a session; 0 where there is none."""

@@ -102,6 +102,17 @@ def revise(db: Database, session: Session, by: Size) -> None:
     )
 
 
+def recount(db: Database, session: Session) -> None:
+    """Make the totals anew from the rows, as a repair does; `prefix_rev` goes up by one."""
+    db.execute(
+        "UPDATE sessions SET (view_messages, view_tokens, view_bytes, view_images) = (SELECT count(*),"
+        " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"
+        " WHERE h.session = sessions.key AND h.generation = sessions.generation), prefix_rev = prefix_rev + 1"
+        " WHERE key = ? AND generation = ?",
+        (session.key, session.generation),
+    )
+
+
 def compare(db: Database, key: str, prefix_rev: int) -> Session:
     """The session, if its view is still at `prefix_rev`. Raises `StaleView`."""
     row = current_row(db, key)

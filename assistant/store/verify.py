@@ -1,37 +1,103 @@
-"""Proof of the master log: the chain of headers and the commitment of every record (I2)."""
+"""Proof that the home is whole (I2, I3): chain, commitments, index against log, coverage, foreign keys, the database's
+own structure. Reads only; a daemon may be running meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from datetime import datetime
 from pathlib import Path
 
-from assistant.records import Problem, Report
+from assistant.errors import CorruptStore
+from assistant.records import Report
+from assistant.store import coverage
+from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.line import GENESIS, commitment, decode, header_hash, split
+from assistant.store.findings import Findings
+from assistant.store.index import KINDS_WITH_WORDS
 from assistant.store.log import MasterLog
+from assistant.store.repair import Repair
 
 
 class Verifier:
-    """Implements `ports.Verifier`."""
+    """Implements `ports.Verifier` over the databases and logs of `home`."""
 
     def __init__(self, home: Path, db: Database, log: MasterLog, conversation: Conversation) -> None:
+        self._home = home
+        self._db = db
         self._log = log
+        self._repair = Repair(db, log, conversation)
 
     def verify(self) -> Report:
-        sessions = self._log.sessions()
-        problems = [problem for session in sessions for problem in self._chain(session)]
-        return Report(len(sessions), 0, sum(self._log.size(session) for session in sessions), tuple(problems))
+        begun = time.monotonic()
+        findings = Findings()
+        sessions = {*sessions_of(self._log, findings), *self._indexed_sessions()}
+        walks = [walk_log(self._db, self._log, session, findings) for session in sorted(sessions)]
+        self._check_inbox(findings)
+        self._check_words(findings)
+        coverage.check(self._db, findings)
+        _check_structure(self._db, findings)
+        self._check_character(findings)
+        return Report(
+            sessions=len(walks),
+            records=sum(walk.records for walk in walks),
+            bytes=sum(walk.bytes for walk in walks),
+            problems=findings.problems(),
+            redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blanked)),
+            seconds=time.monotonic() - begun,
+        )
 
     def repair(self, now: datetime) -> Report:
+        self._repair.run(now)
         return self.verify()
 
-    def _chain(self, session: str) -> Iterator[Problem]:
-        prev = GENESIS
-        for offset, line in self._log.lines(session):
-            header, salt, body = split(line)
-            record = decode(line, offset)
-            if record.prev != prev or commitment(salt, body) != record.commit:
-                yield Problem("chain", f"{session} byte {offset}", "the record does not follow the one before it")
-            prev = header_hash(header)
+    def _indexed_sessions(self) -> list[str]:
+        return [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
+
+    def _check_inbox(self, findings: Findings) -> None:
+        """What a turn took up is in the log (I1)."""
+        for row in self._db.each(
+            "SELECT id, message_id FROM inbox WHERE state <> 'accepted'"
+            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id)"
+        ):
+            text = f"accepted message {row['message_id']} was taken up and is not in the log"
+            findings.add("inbox", f"inbox {row['id']}", text, repairable=True)
+
+    def _check_words(self, findings: Findings) -> None:
+        """Every message can be found by its words."""
+        kinds = ", ".join(f"'{kind}'" for kind in KINDS_WITH_WORDS)
+        for row in self._db.each(
+            f"SELECT id FROM messages m WHERE kind IN ({kinds})"
+            " AND NOT EXISTS (SELECT 1 FROM messages_fts_docsize d WHERE d.id = m.id)"
+        ):
+            findings.add("words", "full text", f"message {row['id']} is not in the full text", repairable=True)
+        for row in self._db.each(
+            "SELECT id FROM messages_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.id)"
+        ):
+            findings.add("words", "full text", f"the full text has an unknown message {row['id']}", repairable=True)
+
+    def _check_character(self, findings: Findings) -> None:
+        path = self._home / "character.db"
+        if path.exists():
+            character = Database.reader(path)
+            try:
+                _check_structure(character, findings)
+            finally:
+                character.close()
+
+
+def _check_structure(db: Database, findings: Findings) -> None:
+    """References, and the pages of the file themselves."""
+    name = db.path.name
+    try:
+        for row in db.rows("PRAGMA foreign_key_check"):
+            findings.add(
+                "reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}"
+            )
+        found = [row[0] for row in db.rows("PRAGMA quick_check(20)")]
+    except CorruptStore as error:
+        found = [str(error)]
+    for text in found:
+        if text != "ok":
+            findings.add("database", name, text)

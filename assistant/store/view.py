@@ -116,8 +116,17 @@ class Views:
     def remove_up_to(self, session: Session, position: int) -> Size:
         return self._delete(session, "position <= ?", (position,))
 
-    def remove_after(self, session: Session, position: int) -> Size:
-        return self._delete(session, "position > ?", (position,))
+    def remove_live(self, session: Session) -> Size:
+        """Take out everything but what a compaction put in front."""
+        return self._delete(session, "message_id IS NOT NULL AND carried_from IS NULL", ())
+
+    def remove_unknown(self) -> None:
+        """Take out rows whose message the index does not know; the totals are the caller's."""
+        known = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
+        self._db.execute(
+            f"DELETE FROM conversation_history WHERE (message_id {known} message_id))"
+            f" OR (carried_from {known} carried_from))"
+        )
 
     def rewrite(self, session: Session, shown: Counted) -> Size | None:
         """Put another form of a message in its row; what that changes in size, or None where there is no such row."""

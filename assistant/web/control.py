@@ -16,7 +16,6 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,7 +26,6 @@ from assistant.sessions import MAIN
 from assistant.web.bodies import NewMessage, OneSession, Session, Shown, Typed
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-_TOO_LARGE = f"The body is larger than {MAX_BODY_BYTES // 2**20} MB. Nothing was accepted."
 _KEEPALIVE_SECONDS = 15.0
 
 
@@ -102,16 +100,12 @@ async def _frames(terminal: TerminalBridge, session: str, inbox_id: int | None) 
 
 
 class _SizeLimit:
-    """Refuses a body over `MAX_BODY_BYTES`: at once when it announces itself, else when it has come so far."""
+    """Refuses a body as soon as more than `MAX_BODY_BYTES` of it have come."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announced = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
-        if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
-            await _one_line(413, _TOO_LARGE)(scope, receive, send)
-            return
         read = 0
 
         async def counted() -> Message:
@@ -119,7 +113,7 @@ class _SizeLimit:
             message = await receive()
             read += len(message.get("body", b""))
             if read > MAX_BODY_BYTES:
-                raise HTTPException(413, _TOO_LARGE)
+                raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES // 2**20} MB. Nothing was accepted.")
             return message
 
         await self._app(scope, counted, send)

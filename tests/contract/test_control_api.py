@@ -385,6 +385,8 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
         return control_server(ScriptedControl(), terminal)
 
     async with serve_control(load, path), socket_link(path) as link:
+        for _ in range(5):
+            await asyncio.to_thread(os.getpid)
         assert loaded == []
         assert (await link.status())["ok"]
         assert (await link.status())["ok"]

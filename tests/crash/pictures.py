@@ -1,7 +1,7 @@
 """What stands in a home, as plain JSON that two runs can be compared by.
 
 It is read from the files themselves, not through the stores that wrote them. Left out is what may never be the same
-twice: random salts and the hashes that follow from them, and times. Turn ids are numbered in the order of the turns.
+twice: random salts and the hashes that follow from them, and times. Turns are called by the messages they answer.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def stored(home: Path) -> dict[str, Any]:
     script = home / "script.db"
     return {
         "inbox": rows(script, "SELECT external_id, session, state, turn FROM inbox ORDER BY external_id"),
-        "turns": rows(script, "SELECT id, session, state, error FROM turns ORDER BY started_at, id"),
-        "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY id"),
+        "turns": rows(script, "SELECT id, session, state, error FROM turns ORDER BY id"),
+        "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY turn, id"),
         "outbox": rows(script, "SELECT key, session, bridge, target, kind, body, state FROM outbox ORDER BY key"),
         "view": [
             [*row[:3], json.loads(row[3]), *row[4:]]
@@ -116,8 +116,9 @@ def files(home: Path) -> list[list[str]]:
 
 
 def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
-    """The picture with every turn id replaced by its number."""
+    """The picture with every turn called by the first message it answers."""
     text = json.dumps(picture)
-    for number, (turn,) in enumerate(rows(home / "script.db", "SELECT id FROM turns ORDER BY started_at, rowid"), 1):
-        text = text.replace(str(turn), f"turn-{number}")
+    first = "SELECT turn, min(external_id) FROM inbox WHERE turn IS NOT NULL GROUP BY turn"
+    for turn, external_id in rows(home / "script.db", first):
+        text = text.replace(str(turn), f"turn of {external_id}")
     return dict(json.loads(text))

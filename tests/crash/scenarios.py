@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from tests.crash.scenario import Scenario
 from tests.crash.toy import TOYS
-from tests.crash.turn_scenarios import TURN
+from tests.crash.turn_scenarios import (
+    FAILED_TURN,
+    FIRST_START,
+    FLOOR,
+    SIDE_BY_SIDE,
+    STOPPED_TURN,
+    TURN,
+    TURN_SENT_ONCE,
+)
 
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (TURN,)}
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (TURN, TURN_SENT_ONCE, FIRST_START, FAILED_TURN, STOPPED_TURN, SIDE_BY_SIDE, FLOOR)
+}
 
 
 def find(name: str) -> Scenario:

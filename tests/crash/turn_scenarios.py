@@ -1,17 +1,16 @@
-"""Scenarios of a turn: from a message's arrival to the delivery of its answer."""
+"""Scenarios of turns: from a message's arrival to the delivery of its answer, and the ways in which one can end."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from assistant import wire
 from assistant.messages import ToolCall
 from assistant.requests import Request
-from tests.crash import pictures
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
-from tests.crash.witness import Witness
-from tests.crash.world import BEGUN, RANG, World, live, message, settings_of, tail
+from assistant.sessions import peer_key
+from tests.crash.comparison import DIFFER, look
+from tests.crash.scenario import Scenario
+from tests.crash.world import Life, World, live, message, tail
 from tests.scripted import Step
 
 _EARLIER = (
@@ -27,10 +26,9 @@ def _plain(request: Request) -> Step:
 
 def _two_rounds(request: Request) -> Step:
     """Search; then note the plumber and ring; then answer. An error of the to-do list is tried again."""
-    if not any("spare key?" in m.content for m in request.messages if m.role == "user"):
+    if "spare key?" not in next(m.content for m in reversed(request.messages) if m.role == "user"):
         return _plain(request)
-    said = tail(request)
-    results = [m for m in said if m.role == "tool"]
+    results = [m for m in tail(request) if m.role == "tool"]
     noted = [m for m in results if m.name == "manage_todo_list"]
     todo = ToolCall(f"todo{len(noted)}", "manage_todo_list", {"action": "add", "items": ["Call the plumber"]})
     if not results:
@@ -42,106 +40,76 @@ def _two_rounds(request: Request) -> Step:
     return "Under the blue flowerpot. The plumber is on the list, and I rang."
 
 
-def look(home: Path) -> Picture:
-    """Everything a home holds and everything the world saw."""
-    witness = Witness(home)
-    stores = wire.open_stores(settings_of(home), BEGUN)
-    try:
-        report = stores.verifier.verify()
-    finally:
-        stores.close()
-    sent = sorted((seen["key"], seen["body"]) for seen in witness.seen("sent"))
-    log, stored = pictures.logged(home), pictures.stored(home)
-    interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
-    for row in stored["view"]:
-        _as_rung(row, 2)
-        row[4:6] = [] if row[2] == RANG else row[4:6]
-    picture: dict[str, Any] = {
-        **stored,
-        **pictures.remembered(home),
-        "log": log,
-        "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
-        "files": pictures.files(home),
-        "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
-        "model calls": len(witness.seen("asked")),
-        "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
-        "shown": sorted(set(sent)),
-        "sent": len(sent),
-        "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
-        "told": [seen["text"] for seen in witness.seen("told")],
-    }
-    return pictures.without_turn_ids(picture, home)
+def _scenario(name: str, about: str, world: World, earlier: World | None) -> Scenario:
+    """`earlier` has lived in the home before; None: there is no home yet."""
+
+    def prepare(home: Path) -> None:
+        if earlier is not None:
+            live(home, earlier)
+
+    return Scenario(name, about, prepare, lambda home: live(home, world), look, DIFFER)
 
 
-def _as_rung(row: list[Any], content: int) -> bool:
-    """Whether the row is the result of the bell interrupted; it then reads as if it had not been."""
-    interrupted = str(row[content]).startswith("[interrupted] ring_bell")
-    if interrupted:
-        row[content] = RANG
-    return interrupted
+_LIVED = World(_EARLIER, _plain)
+_TURN = World((*_EARLIER, _REQUEST), _two_rounds)
 
+TURN = _scenario("turn", "a message, two rounds of tools, an answer delivered", _TURN, _LIVED)
 
-def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
-    return before <= after <= before + faults.all
-
-
-def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    """Calls counted: at most one more a fault, and at most as many unsettled as there were faults."""
-    calls = {state: sum(row[3] for row in after if row[2] == state) for state in ("reserved", "settled")}
-    made = sum(row[3] for row in before)
-    return calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all
-
-
-def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool:
-    """Rung once; or not known to have been, and said so."""
-    return after["rang"] <= 1 and after["interrupted"] <= faults.all and after["rang"] + after["interrupted"] >= 1
-
-
-def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    extra = [name for name, _ in after if [name, "0600"] not in before and name not in dict(before)]
-    return all(entry in after for entry in before) and all(".jsonl.torn-" in name for name in extra)
-
-
-def _refused_tool(before: Any, after: Any, faults: Faults) -> bool:
-    """A tool that the disk refused is an error to the model, which tries again. "said" holds that all else is equal."""
-    return bool(faults.errors) and "Error: " in str(after) and "was not written" in str(after)
-
-
-def _one_more_call(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    """What follows from a refused tool: a result and a new call more."""
-    return bool(faults.errors) and len(after) >= len(before)
-
-
-def _clear_lines(before: list[str], after: list[str], faults: Faults) -> bool:
-    return bool(faults.errors) and all(is_clear(text) for text in after)
-
-
-def is_clear(text: str) -> bool:
-    """One or two lines that a person can read, which say what was kept or not changed."""
-    return len(text.splitlines()) <= 2 and len(text) <= 400 and any(word in text for word in ("kept", "Nothing was"))
-
-
-_TRIED_AGAIN = "a tool that the disk refused says so to the model, which calls it again"
-
-DIFFER = (
-    Differ("log", _TRIED_AGAIN, _refused_tool),
-    Differ("view", _TRIED_AGAIN, _refused_tool),
-    Differ("index", _TRIED_AGAIN, _one_more_call),
-    Differ("sessions", _TRIED_AGAIN, _one_more_call),
-    Differ("tool runs", _TRIED_AGAIN, _one_more_call),
-    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
-    Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
-    Differ("sent", "a network that shows a key once is sent it again when the fault hid that it arrived", _one_more_a_fault),
-    Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
-    Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
-    Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
+TURN_SENT_ONCE = _scenario(
+    "turn-sent-once",
+    "the same over a network that shows whatever it is sent: what may have arrived is not sent again",
+    replace(_TURN, deduplicates=False),
+    replace(_LIVED, deduplicates=False),
 )
 
-TURN = Scenario(
-    "turn",
-    "a message, two rounds of tools, an answer delivered",
-    lambda home: live(home, World(_EARLIER, _two_rounds)),
-    lambda home: live(home, World((*_EARLIER, _REQUEST), _two_rounds)),
-    look,
-    DIFFER,
+FIRST_START = _scenario("first-start", "no home yet; the first message makes it", World(_EARLIER[:1], _plain), None)
+
+FAILED_TURN = _scenario(
+    "turn-failed",
+    "a turn that ends with a notice, its last call unanswered",
+    replace(_TURN, settings={"ASSISTANT_TURN__MAX_STEPS": "1"}),
+    _LIVED,
+)
+
+
+async def _stop_it(life: Life) -> None:
+    """The person stops the turn while the model is thinking."""
+    await life.house.runtime.tick(life.clock())
+    if life.house.runtime.is_running("main"):
+        await life.model.called.wait()
+        await life.house.runtime.stop_turn("main")
+
+
+STOPPED_TURN = _scenario(
+    "turn-stopped",
+    "a turn that the person stops while the model is thinking",
+    World((*_EARLIER, _REQUEST), _two_rounds, meanwhile=_stop_it, model_waits=True),
+    _LIVED,
+)
+
+SIDE_BY_SIDE = _scenario(
+    "side-by-side",
+    "messages of three people at once, one of them two",
+    World(
+        (
+            _REQUEST,
+            message("Hello, is anybody there?", 4, peer_key("network", "ada"), trust="guest"),
+            message("Bring the boat to Lund, please.", 5),
+            message("What time is it?", 6, peer_key("network", "ivo"), trust="guest"),
+        ),
+        _two_rounds,
+    ),
+    _LIVED,
+)
+
+
+def _long(request: Request) -> Step:
+    return "It is as I said: " + "the road goes on and on, " * 120
+
+
+FLOOR = _scenario(
+    "floor",
+    "a turn whose context is full: the oldest messages leave the view before the model is asked",
+    World((*_EARLIER, *(message("Go on. " * 200, n) for n in range(3, 9))), _long, settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"}),
+    _LIVED,
 )

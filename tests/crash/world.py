@@ -42,14 +42,26 @@ Answer = Callable[[Request], Step]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is around the house: who writes what (by session), what the model answers, whether the network shows a
-    message once if it is sent again under the same key, and settings beside the defaults."""
+    """What is around the house: the messages on the network, what the model answers, whether the network shows a
+    message once if it is sent again under the same key, settings beside the defaults, what else happens once the
+    messages were taken in, and whether the model is still thinking then."""
 
     messages: Sequence[Incoming]
     answer: Answer
     deduplicates: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
-    meanwhile: Callable[[wire.House, Witness], Awaitable[None]] | None = None
+    meanwhile: Callable[[Life], Awaitable[None]] | None = None
+    model_waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One life of the process, for what happens in it meanwhile."""
+
+    house: wire.House
+    model: ScriptedModel
+    witness: Witness
+    clock: SteppingClock
 
 
 class Network:
@@ -134,7 +146,9 @@ async def _live(home: Path, world: World) -> None:
         witness.saw("ready")
         await network.hand_in(world.messages)
         if world.meanwhile is not None:
-            await world.meanwhile(house, witness)
+            model.gate = asyncio.Event() if world.model_waits else None
+            await world.meanwhile(Life(house, model, witness, clock))
+            model.gate = None
         await _until_quiet(house, clock)
         await house.runtime.stop(drain_seconds=0)
     finally:

@@ -34,6 +34,7 @@ class ScriptedLink:
     def __init__(self) -> None:
         self.happens: asyncio.Queue[Event | None] = asyncio.Queue()
         self.away = False
+        self.stuck: asyncio.Event | None = None
         self.said: list[tuple[str, str]] = []
         self.heard = asyncio.Event()
         self.confirmed: list[str] = []
@@ -53,6 +54,9 @@ class ScriptedLink:
     async def say(self, text: str, external_id: str, session: str) -> Accepted:
         if self.away:
             raise LinkLost()
+        if self.stuck is not None and not self.stuck.is_set():
+            self.stuck.set()
+            await asyncio.Event().wait()
         duplicate = external_id in [known for known, _ in self.said]
         self.said.append((external_id, text))
         self.heard.set()
@@ -191,7 +195,7 @@ async def test_an_answer_to_what_was_just_said_is_not_announced_as_old(tmp_path:
         chat.link.turn("t1", "started")
         chat.link.deliver("reply:t1", "hello")
         await chat.confirmed("reply:t1")
-    assert "While you were away" not in chat.text
+    assert "While you were away" not in chat.text and "said elsewhere" not in chat.text
 
 
 async def test_what_was_typed_while_the_daemon_is_away_is_sent_when_it_is_back_under_the_same_id(
@@ -230,10 +234,21 @@ async def test_leaving_while_the_daemon_is_away_names_what_was_not_sent(tmp_path
     assert "Not sent, because the daemon was away: never arrives" in chat.text
 
 
-async def test_what_is_typed_just_before_leaving_is_still_sent(tmp_path: Path) -> None:
-    async with chatting(tmp_path) as chat:
+async def test_what_is_being_sent_while_the_person_leaves_is_sent_to_the_end(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    link.stuck = asyncio.Event()
+    async with chatting(tmp_path, link) as chat:
         chat.keys.send_text("one last thing" + ENTER)
+        await link.stuck.wait()
     assert [text for _, text in chat.link.said] == ["one last thing"]
+
+
+async def test_what_is_said_at_another_terminal_is_announced_as_such(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.link.turn("t1", "started")
+        chat.link.deliver("reply:t1", "an answer for them", inbox_id=77)
+        await chat.confirmed("reply:t1")
+    assert chat.text.index("To what was said elsewhere:") < chat.text.index("an answer for them")
 
 
 async def test_alt_enter_makes_a_new_line_and_a_paste_keeps_its_lines(tmp_path: Path) -> None:
@@ -271,14 +286,16 @@ async def test_no_escape_sequence_of_an_answer_reaches_the_terminal(tmp_path: Pa
     async with chatting(tmp_path, prompt_on_paper=True) as chat:
         chat.link.turn("t1", "started")
         chat.link.happen("delta", turn="t1", text=attack)
-        chat.link.happen("tool", turn="t1", name="\x1b[5;5H", state="started", call="c")
-        await chat.printed("started…")
+        chat.link.happen("tool", turn="t1", name="\x1b[45mlook", state="started", call="c")
+        await chat.printed("look: started…")
         chat.link.happen("notice", turn="t1", text=attack)
         chat.link.deliver("reply:t1", attack)
         await chat.confirmed("reply:t1")
-        chat.keys.send_text("/todo " + "\x16\x1b[5;5H" + ENTER)
+        chat.keys.send_text("\x1b[200~pasted \x1b[5;5H\x1b[201~" + ENTER)
+        await chat.link.heard.wait()
     for sequence in ("\x1b]", "\x1b[5;5H", "\x1b[41m", "\x07", "\x9b"):
         assert sequence not in chat.raw
+    assert not re.search(r"\x1b\[[0-9;]*\b4[15]\b[0-9;]*m", chat.raw)
     assert "https://evil.example" in chat.text
 
 
@@ -319,6 +336,20 @@ async def test_a_withdrawn_draft_leaves_only_the_answer(tmp_path: Path) -> None:
     assert chat.text.count("found it") == 1
 
 
+async def test_a_draft_that_stood_on_the_screen_is_withdrawn_in_words(tmp_path: Path) -> None:
+    async with chatting(tmp_path, height=14) as chat:
+        chat.link.turn("t1", "started")
+        chat.link.happen("delta", turn="t1", text="one guess\n\n" * 30)
+        await chat.printed("one guess")
+        chat.link.happen("discard", turn="t1")
+        chat.link.happen("delta", turn="t1", text="found it")
+        chat.link.turn("t1", "answered")
+        chat.link.deliver("reply:t1", "found it")
+        await chat.confirmed("reply:t1")
+    assert chat.text.index("one guess") < chat.text.index("begins anew") < chat.text.index("found it")
+    assert chat.text.count("found it") == 1
+
+
 async def test_a_late_delivery_does_not_disturb_the_next_answer(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
         chat.link.turn("t1", "started")
@@ -345,9 +376,10 @@ async def test_a_stopped_answer_leaves_what_was_written_and_the_notice(tmp_path:
 
 
 async def test_what_is_typed_is_kept_for_the_next_time_and_private(tmp_path: Path) -> None:
+    history = tmp_path / "chat_history"
+    history.touch(0o644)
     async with chatting(tmp_path) as chat:
         chat.keys.send_text("remember this line" + ENTER)
         await chat.link.heard.wait()
-    history = tmp_path / "chat_history"
     assert "remember this line" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import socket
-import threading
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -86,26 +87,43 @@ async def test_a_link_to_a_folder_is_not_followed(workspace: Path) -> None:
     assert '- link "door", not readable here' in listed
 
 
-async def test_a_link_that_takes_a_files_place_while_it_is_read_leads_nowhere(workspace: Path) -> None:
-    plain, link, name = workspace / "plain", workspace / "link", workspace / "swapped"
-    over = threading.Event()
+SWAPPED_BEFORE_IT_IS_OPENED = """
+import os, sys
+from pathlib import Path
+from assistant.errors import ToolError
+from tools.workspace import opened_file, opened_folder
 
-    def swap() -> None:
-        while not over.is_set():
-            plain.write_text("harmless")
-            plain.replace(name)
-            link.symlink_to("../secret.txt")
-            link.replace(name)
+root = Path(sys.argv[1])
 
-    swapping = threading.Thread(target=swap)
-    swapping.start()
-    try:
-        read = {(await run(workspace, "read_file", path="swapped"))[0].rpartition("\n")[2] for _ in range(1500)}
-    finally:
-        over.set()
-        swapping.join()
-    assert "> harmless" in read
-    assert "> the secret" not in read
+def swap(event, args):
+    if event == "open" and args[0] == sys.argv[2]:
+        os.rename(root / sys.argv[2], root / "moved")
+        os.rename(root / "other", root / sys.argv[2])
+
+sys.addaudithook(swap)
+try:
+    with (opened_file if sys.argv[3] == "file" else opened_folder)(root, sys.argv[2]) as descriptor:
+        print("opened", os.listdir(descriptor) if sys.argv[3] == "folder" else os.read(descriptor, 99))
+except ToolError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"), [("file", "../secret.txt"), ("folder", "../outside"), ("file", "a pipe"), ("file", "a folder")]
+)
+def test_what_takes_its_place_between_check_and_open_is_not_opened(workspace: Path, kind: str, target: str) -> None:
+    if target == "a pipe":
+        os.mkfifo(workspace / "other")
+    elif target == "a folder":
+        (workspace / "other").mkdir()
+    else:
+        (workspace / "other").symlink_to(target)
+    (workspace / "name").write_text("harmless")
+    name = "name" if kind == "file" else "notes"
+    command = [sys.executable, "-c", SWAPPED_BEFORE_IT_IS_OPENED, workspace, name, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    assert re.search("links are not followed|Not a directory|is not a plain file", done.stdout), done.stdout
 
 
 async def test_pipes_sockets_and_devices_are_refused_without_being_opened(workspace: Path) -> None:

@@ -1,0 +1,28 @@
+"""What a check found, gathered: every kind of problem is told with its first cases and a count of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from assistant.records import Problem
+
+_TOLD_OF_A_KIND = 20
+
+
+class Findings:
+    def __init__(self) -> None:
+        self._told: list[Problem] = []
+        self._found: Counter[tuple[str, str, bool]] = Counter()
+
+    def add(self, kind: str, where: str, text: str, *, repairable: bool = False) -> None:
+        self._found[kind, where, repairable] += 1
+        if self._found[kind, where, repairable] <= _TOLD_OF_A_KIND:
+            self._told.append(Problem(kind, where, text, repairable))
+
+    def problems(self) -> tuple[Problem, ...]:
+        rest = [
+            Problem(kind, where, f"... and {found - _TOLD_OF_A_KIND} more like these", repairable)
+            for (kind, where, repairable), found in self._found.items()
+            if found > _TOLD_OF_A_KIND
+        ]
+        return (*self._told, *rest)

@@ -1,0 +1,99 @@
+"""The index made again from the logs alone, and the views that no longer agree with it.
+
+What always holds: the logs are not changed, but for a torn end that is set aside and for accepted messages that a log
+has lost, which are logged again. All of the index changes in one transaction, or nothing of it. Checkpoints, turns,
+inbox and outbox stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from assistant.messages import Span
+from assistant.records import Record
+from assistant.store import checkpoints, coverage, index, session_rows
+from assistant.store.append import MANY, SHOWN_OF_MANY, batches, origin_of
+from assistant.store.checkpoints import BELONGS_IN_VIEW
+from assistant.store.conversation import Conversation
+from assistant.store.database import Database
+from assistant.store.inbox import message_of
+from assistant.store.line import decode
+from assistant.store.log import MasterLog
+from assistant.store.rows import inbox_item
+from assistant.store.session_rows import Session
+
+
+class Repair:
+    def __init__(self, db: Database, log: MasterLog, conversation: Conversation) -> None:
+        self._db = db
+        self._log = log
+        self._views = conversation.views
+        self._appender = conversation.appender
+
+    def run(self, now: datetime) -> None:
+        """Raises `StoreError`, with nothing changed in the database."""
+        sessions = [session for _, session in self._log.found() if session is not None]
+        for session in sessions:
+            self._log.head(session, now)
+        with self._db.write(references=False) as db:
+            index.clear(db)
+            for session in sessions:
+                for batch in batches(self._records(session)):
+                    self._index(batch)
+            self._views.remove_unknown()
+            for row in db.rows("SELECT * FROM sessions WHERE ended_at IS NULL ORDER BY key"):
+                current = Session(row["key"], row["generation"], row["scope"])
+                if any(coverage.uncovered(db, current)):
+                    self._show_again(current, now)
+                session_rows.recount(db, current)
+        self._log_again(now)
+
+    def _records(self, session: str) -> Iterator[Record]:
+        """The records of a log that can be read; `verify` names the others."""
+        for offset, line in self._log.lines(session):
+            try:
+                yield decode(line, offset)
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def _index(self, records: Sequence[Record]) -> None:
+        for record in records:
+            session_rows.begin(self._db, record.session, record.generation, record.scope, record.ts)
+        index.insert(self._db, records, [self._tokens(record) for record in records])
+        index.merge(self._db, len(records))
+        for record in records:
+            if record.kind == "undo":
+                index.hide(self._db, record)
+
+    def _tokens(self, record: Record) -> int:
+        message = self._appender.viewed(record)
+        return 0 if message is None else self._appender.counted(message).tokens
+
+    def _show_again(self, session: Session, now: datetime) -> None:
+        """Make the rows after the last checkpoint anew; a long tail goes under a checkpoint but for its end."""
+        self._views.remove_live(session)
+        start = checkpoints.first_uncovered(self._db, session)
+        cut = checkpoints.tail_start(self._db, session, start, MANY, SHOWN_OF_MANY)
+        if cut is not None:
+            checkpoints.refer(self._db, session, start, cut - 1, "repair", now)
+        rows = self._db.rows(
+            "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
+            f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
+            (session.key, start if cut is None else cut, session.generation),
+        )
+        records = (self._log.read(session.key, Span(row["byte_start"], row["byte_end"])) for row in rows)
+        viewed = [self._appender.viewed(record) for record in records]
+        self._views.append(session, [self._appender.counted(message) for message in viewed if message is not None])
+
+    def _log_again(self, now: datetime) -> None:
+        """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
+        rows = self._db.rows(
+            "SELECT * FROM inbox WHERE state <> 'accepted'"
+            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id) ORDER BY id"
+        )
+        for item in (inbox_item(row) for row in rows):
+            session = session_rows.require(self._db, item.incoming.session)
+            draft = self._appender.draft(session, message_of(item), origin_of(item, item.turn), now)
+            with self._appender.appending(session, [draft], now):
+                continue

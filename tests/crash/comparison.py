@@ -1,0 +1,108 @@
+"""What is compared after a crash in a scenario with a house in it, and what may differ from the unbroken run and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from assistant import wire
+from tests.crash import pictures
+from tests.crash.scenario import Differ, Faults, Picture
+from tests.crash.witness import Witness
+from tests.crash.world import BEGUN, RANG, settings_of
+
+
+def look(home: Path) -> Picture:
+    """Everything a home holds and everything the world saw."""
+    witness = Witness(home)
+    stores = wire.open_stores(settings_of(home), BEGUN)
+    try:
+        report = stores.verifier.verify()
+    finally:
+        stores.close()
+    sent = sorted((seen["key"], seen["body"]) for seen in witness.seen("sent"))
+    log, stored = pictures.logged(home), pictures.stored(home)
+    interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
+    for row in stored["view"]:
+        _as_rung(row, 2)
+        row[4:6] = [] if row[2] == RANG else row[4:6]
+    picture: dict[str, Any] = {
+        **stored,
+        **pictures.remembered(home),
+        "log": log,
+        "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
+        "files": pictures.files(home),
+        "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
+        "model calls": len(witness.seen("asked")),
+        "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
+        "shown": sorted(set(sent)),
+        "sent": len(sent),
+        "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
+        "told": [seen["text"] for seen in witness.seen("told")],
+    }
+    return pictures.without_turn_ids(picture, home)
+
+
+def _as_rung(row: list[Any], content: int) -> bool:
+    """Whether the row is the result of the bell interrupted; it then reads as if it had not been."""
+    interrupted = str(row[content]).startswith("[interrupted] ring_bell")
+    if interrupted:
+        row[content] = RANG
+    return interrupted
+
+
+def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
+    return before <= after <= before + faults.all
+
+
+def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """Calls counted: at most one more a fault, and at most as many unsettled as there were faults."""
+    calls = {state: sum(row[3] for row in after if row[2] == state) for state in ("reserved", "settled")}
+    made = sum(row[3] for row in before)
+    return calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all
+
+
+def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool:
+    """Rung once; or not known to have been, and said so."""
+    return after["rang"] <= 1 and after["interrupted"] <= faults.all and after["rang"] + after["interrupted"] >= 1
+
+
+def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    extra = [name for name, _ in after if [name, "0600"] not in before and name not in dict(before)]
+    return all(entry in after for entry in before) and all(".jsonl.torn-" in name for name in extra)
+
+
+def _refused_tool(before: Any, after: Any, faults: Faults) -> bool:
+    """A tool that the disk refused is an error to the model, which tries again. "said" holds that all else is equal."""
+    return bool(faults.errors) and "Error: " in str(after) and "was not written" in str(after)
+
+
+def _one_more_call(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """What follows from a refused tool: a result and a new call more."""
+    return bool(faults.errors) and len(after) >= len(before)
+
+
+def _clear_lines(before: list[str], after: list[str], faults: Faults) -> bool:
+    return bool(faults.errors) and all(is_clear(text) for text in after)
+
+
+def is_clear(text: str) -> bool:
+    """One or two lines that a person can read, which say what was kept or not changed."""
+    return len(text.splitlines()) <= 2 and len(text) <= 400 and any(word in text for word in ("kept", "Nothing was"))
+
+
+_TRIED_AGAIN = "a tool that the disk refused says so to the model, which calls it again"
+
+DIFFER = (
+    Differ("log", _TRIED_AGAIN, _refused_tool),
+    Differ("view", _TRIED_AGAIN, _refused_tool),
+    Differ("index", _TRIED_AGAIN, _one_more_call),
+    Differ("sessions", _TRIED_AGAIN, _one_more_call),
+    Differ("tool runs", _TRIED_AGAIN, _one_more_call),
+    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
+    Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
+    Differ("sent", "a network that shows a key once is sent it again when the fault hid that it arrived", _one_more_a_fault),
+    Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
+    Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
+    Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
+)

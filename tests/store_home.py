@@ -1,0 +1,112 @@
+"""A home's stores for tests: open, closed and opened again over one directory, with plain stand-ins for what the
+composition root injects."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assistant.messages import Message, ToolCall
+from assistant.records import Accepted, InboxItem, Incoming, LogPlace, Outgoing, Report, Turn
+from assistant.store.conversation import Conversation
+from assistant.store.database import Database
+from assistant.store.log import MasterLog
+from assistant.store.outbox import Outbox
+from assistant.store.script_schema import script
+from assistant.store.verify import Verifier
+
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+SHOWN_OF_TOOLS = 1000
+
+
+def as_viewed(message: Message, place: LogPlace) -> Message:
+    """Tool output over a thousand characters is cut, with its place."""
+    if message.role != "tool" or len(message.content) <= SHOWN_OF_TOOLS:
+        return message
+    cut = f"{message.content[:SHOWN_OF_TOOLS]}... [{place.path} {place.span.start}-{place.span.end}]"
+    return message.with_content(cut, truncated=True)
+
+
+def count(message: Message) -> int:
+    return len(message.content) // 4 + 3
+
+
+@dataclass
+class StoreHome:
+    """The stores of one home. `opened()` again after `close()` is a restart."""
+
+    path: Path
+    externals: itertools.count[int] = field(default_factory=itertools.count)
+
+    def open(self) -> StoreHome:
+        self.db = Database.open(self.path / "script.db", script, NOW)
+        self.log = MasterLog(self.path)
+        self.conversation = Conversation(self.db, self.log, as_viewed=as_viewed, count=count)
+        self.outbox = Outbox(self.db)
+        return self
+
+    def close(self) -> None:
+        self.db.close()
+        self.log.close()
+
+    def restart(self) -> StoreHome:
+        self.close()
+        return self.open()
+
+    def verify(self) -> Report:
+        return Verifier(self.path, self.db, self.log, self.conversation).verify()
+
+    def repair(self) -> Report:
+        return Verifier(self.path, self.db, self.log, self.conversation).repair(NOW)
+
+    # ------------------------------------------------------------------------------------------------------- acting
+
+    def accept(self, text: str, session: str = "main", *, scope: str = "owner") -> Accepted:
+        external = f"e{next(self.externals)}"
+        return self.conversation.accept(
+            Incoming("terminal", external, session, scope, "me", "owner", text, target="tty"), NOW
+        )
+
+    def item(self, text: str, session: str = "main") -> InboxItem:
+        found = self.conversation.inbox_item(self.accept(text, session).inbox_id)
+        assert found is not None
+        return found
+
+    def begin(self, text: str, session: str = "main") -> Turn:
+        return self.conversation.begin_turn(self.item(text, session), "it is ten o'clock", NOW)
+
+    def say(self, text: str, answer: str, session: str = "main") -> Turn:
+        """One whole turn."""
+        turn = self.begin(text, session)
+        self.conversation.finish_turn(turn, "answered", Message("assistant", answer), [reply_to(turn, answer)], NOW)
+        return turn
+
+    def chat(self, turns: int, session: str = "main") -> None:
+        for number in range(turns):
+            self.say(f"question {number}", f"answer {number}", session)
+
+    # ------------------------------------------------------------------------------------------------------ looking
+
+    def shown(self, session: str = "main") -> list[str]:
+        return [message.content for message in self.conversation.view(session).messages]
+
+    def said(self, session: str = "main") -> list[str]:
+        """The contents of all records in the log."""
+        return [record.content for record in self.log.scan(session)]
+
+    def raw(self, session: str = "main") -> bytes:
+        return self.log.path(session).read_bytes()
+
+
+def reply_to(turn: Turn, body: str) -> Outgoing:
+    return Outgoing(f"reply:{turn.id}", turn.session, turn.scope, "terminal", "tty", body, inbox_id=turn.items[0].id)
+
+
+def tool_round(call: str = "c1", result: str = "done") -> Sequence[Message]:
+    return (
+        Message("assistant", "", tool_calls=(ToolCall(call, "look", {"where": "here"}),)),
+        Message("tool", result, tool_call_id=call, name="look"),
+    )
