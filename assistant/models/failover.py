@@ -181,7 +181,7 @@ def _named(model: Model) -> str:
 
 def _newest(request: Request) -> Request:
     """The running turn without the conversation before it."""
-    return replace(request, messages=request.messages[max(0(request.messages)) :], cache_edges=())
+    return replace(request, messages=request.messages[max(0, loop_start(request.messages)) :], cache_edges=())
 
 
 def _reason(failure: ModelError) -> str:
