@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from assistant.context.structure import loop_start
 from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.models.faults import one_line
 from assistant.ports import Model
