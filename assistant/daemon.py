@@ -112,6 +112,8 @@ async def running(settings: Settings) -> AsyncIterator[Daemon]:
             stack.push_async_callback(_end, house, worker, settings.values.daemon.drain_seconds)
             await stack.enter_async_context(house.serve())
             stack.callback(_schedule(house, settings).shutdown, wait=False)
+            warming = asyncio.create_task(house.warm(), name="warming")
+            stack.callback(warming.cancel)
             log.info("ready", home=str(settings.home.path), model=house.describe_model())
             yield Daemon(house, worker)
 

@@ -176,6 +176,10 @@ class House:
         """Small, regular work on the stores; called while the daemon is idle."""
         self.stores.conversation.upkeep()
 
+    async def warm(self) -> None:
+        """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
+        await self.turns.model.limits()
+
     async def close_model(self) -> None:
         await self.turns.model.aclose()
 

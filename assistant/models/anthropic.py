@@ -29,7 +29,6 @@ from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.ports import ModelFacts
 from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
-DEFAULT_NAME = "claude-sonnet-5-5"
 NO_KEY = "There is no key for Anthropic: set ANTHROPIC_API_KEY. Your message is kept."
 WHO = Who("anthropic", "Anthropic")
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -61,7 +60,7 @@ class AnthropicModel:
         stall_seconds: float = 90.0,
         facts: ModelFacts | None = None,
     ) -> None:
-        self.name = name or DEFAULT_NAME
+        self.name = name
         self._clock = clock
         self._memory = LimitsMemory(facts, clock)
         self._stall_seconds = stall_seconds

@@ -1,6 +1,6 @@
 """From settings to the chain of models that answers: each remote model metered, the built-in one last as configured.
 
-An SDK costs half a second to import, so each is imported when its provider is used, and not before.
+An SDK costs a second to import, so each is imported when its provider is first asked, and not before.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import asyncio
 import importlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from assistant.models.deferred import Deferred
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices, load_prices
 from assistant.models.spend import Metered, TokensOf
@@ -19,6 +21,8 @@ from assistant.ports import Ledger, Model, ModelFacts
 from assistant.settings import Settings, config_dir
 
 PRICES_FILE = "prices.toml"
+# Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
+DEFAULT_NAMES = {"anthropic": "claude-sonnet-5-5"}
 
 
 def build_chain(
@@ -42,8 +46,8 @@ def build_chain(
         if provider == "offline":
             chain.append(offline())
         else:
-            model, table = _remote(provider, name, settings, facts, clock, prices)
-            chain.append(Metered(model, ledger, table, tokens_of, clock))
+            load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
+            chain.append(Deferred(provider, name or DEFAULT_NAMES.get(provider, ""), load))
     wanted = settings.values.model
     return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=sleep)
 
@@ -59,6 +63,20 @@ def _wanted(settings: Settings) -> list[tuple[str, str]]:
         "offline": True,
     }
     return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
+
+
+def _metered(
+    provider: str,
+    name: str,
+    settings: Settings,
+    facts: ModelFacts,
+    clock: Callable[[], datetime],
+    prices: dict[str, Prices],
+    ledger: Ledger,
+    tokens_of: TokensOf,
+) -> Model:
+    model, table = _remote(provider, name or DEFAULT_NAMES.get(provider, ""), settings, facts, clock, prices)
+    return Metered(model, ledger, table, tokens_of, clock)
 
 
 def _remote(

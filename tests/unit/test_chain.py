@@ -166,3 +166,8 @@ def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:
     program = "import sys, assistant.models.chain; print({'anthropic', 'openai'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.strip() == "set()"
+
+
+async def test_the_provider_has_a_name_before_its_sdk_is_loaded(chains: Chains) -> None:
+    model = chains(ANTHROPIC_API_KEY="key")
+    assert (model.provider, model.name) == ("anthropic", "claude-sonnet-5-5")
