@@ -130,7 +130,10 @@ class Tool(Protocol):
 
 
 class Toolbox(Protocol):
-    """The tools of one session."""
+    """The tools of one session. `protected` names those whose last result survives every compaction."""
+
+    @property
+    def protected(self) -> frozenset[str]: ...
 
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
         """What a session of this role ("owner", "guest", "room") is offered, in a stable order (prompt cache)."""

@@ -25,7 +25,7 @@ from assistant.delivery import Delivery
 from assistant.errors import SettingsError, UsageError
 from assistant.messages import Message
 from assistant.models.chain import build_chain
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
 from assistant.records import LogPlace
 from assistant.requests import Request
@@ -46,9 +46,12 @@ from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
 from assistant.working_context import WorkingContext
-from tools.toolbox import build_toolbox
+from tools.toolbox import RESULT_BYTES, build_toolbox
 
 Clock = Callable[[], datetime]
+
+# Quoted words in most scripts take more bytes a token than this.
+_PAGE_BYTES_A_TOKEN = 2.4
 
 
 # --------------------------------------------------------------------------------------------------------------- stores
@@ -105,6 +108,13 @@ def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message,
     return lambda message, place: for_view(message, place, policy, counter.count_text)
 
 
+def _page_bytes(tools: ToolSettings) -> int:
+    """How long a page of quoted words may be so that it is not cut when it enters the working context."""
+    if tools.output_policy == "bytes":
+        return min(RESULT_BYTES, tools.output_max_bytes // 2)
+    return min(RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))
+
+
 # --------------------------------------------------------------------------------------------------------------- tokens
 
 
@@ -142,6 +152,7 @@ class House:
             workspace=settings.home.workspace,
             zone=settings.zone,
             timeout_seconds=settings.values.tools.timeout_seconds,
+            result_bytes=_page_bytes(settings.values.tools),
         )
         self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)

@@ -34,7 +34,6 @@ from sleep.compaction import carry_out
 from sleep.floor import floor_plan
 from sleep.plan import Plan, Terms
 
-PROTECTED_TOOLS = frozenset({"manage_todo_list"})
 _CALLS_KEPT = 64
 # A factor that moved less than this since the last call is not worth a write.
 _WORTH_KEEPING = 0.01
@@ -179,7 +178,7 @@ class WorkingContext:
             adding=Size(counter.count_text(volatile), utf8_length(volatile)) if volatile else Size(),
             target=self._settings.target,
             threshold=self._settings.emergency_threshold,
-            protected=PROTECTED_TOOLS,
+            protected=self._toolbox.protected,
         )
         return terms, frame
 

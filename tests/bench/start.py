@@ -1,4 +1,4 @@
-"""What starting costs: one question from cold, the daemon until it is ready, its memory when idle; and the first prompt.
+"""What starting costs: one question from cold, the daemon until it is ready and idle; and the first prompt.
 
 Each is a fresh process on a home of the given size, as a person would start it; files are in the disk cache.
 """

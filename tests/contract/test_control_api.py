@@ -4,89 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
-import stat
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 
 from assistant.bridges.terminal import TerminalBridge
-from assistant.cli.client import SocketLink, socket_link
+from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
-from assistant.errors import BridgeError, HomeError, HomeLocked, NobodyThere, StoreError, UsageError
-from assistant.records import Accepted, Incoming, OutboxItem, Outgoing, TurnEvent
-from assistant.unix_socket import answers, short_address
-from assistant.web.listener import listen, serve_control
-from assistant.web.server import control_server
+from assistant.errors import BridgeError, NobodyThere, StoreError, UsageError
+from assistant.records import OutboxItem, Outgoing, TurnEvent
+from tests.contract.control import Served, serving
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-class ScriptedControl:
-    """Implements `ports.Control`: keeps what it accepted, and fails as it is told."""
-
-    def __init__(self) -> None:
-        self.accepted: dict[str, Incoming] = {}
-        self.failure: Exception | None = None
-        self.stopped: list[str] = []
-
-    async def accept(self, incoming: Incoming) -> Accepted:
-        if self.failure is not None:
-            raise self.failure
-        known = list(self.accepted)
-        duplicate = incoming.external_id in known
-        if not duplicate:
-            self.accepted[incoming.external_id] = incoming
-        number = list(self.accepted).index(incoming.external_id) + 1
-        return Accepted(number, 100 + number, duplicate)
-
-    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        if text == "/nonsense":
-            raise UsageError("There is no command /nonsense.\nNothing was changed.")
-        return f"**{text}** in {session} from {bridge}"
-
-    async def stop_turn(self, session: str) -> bool:
-        self.stopped.append(session)
-        return len(self.stopped) == 1
-
-    async def result(self, inbox_id: int) -> Mapping[str, Any]:
-        if inbox_id > len(self.accepted):
-            raise UsageError(f"There is no message {inbox_id} in the inbox.")
-        return {"state": "answered", "reply": "yes"}
-
-    def status(self) -> Mapping[str, Any]:
-        return {"ok": True, "problems": []}
-
-
-class Served:
-    """A daemon's outside: the socket, and what lies behind it."""
-
-    def __init__(self, path: Path, control: ScriptedControl, terminal: TerminalBridge, link: SocketLink) -> None:
-        self.path = path
-        self.control = control
-        self.terminal = terminal
-        self.link = link
-
-    async def raw(self, method: str, address: str, **request: Any) -> httpx2.Response:
-        with short_address(self.path) as short:
-            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short)) as client:
-                return await client.request(method, f"http://assistant/v1{address}", **request)
-
-
-@asynccontextmanager
-async def serving(path: Path, terminal: TerminalBridge) -> AsyncIterator[Served]:
-    control = ScriptedControl()
-    async with serve_control(lambda: control_server(control, terminal), path), socket_link(path) as link:
-        try:
-            yield Served(path, control, terminal, link)
-        finally:
-            await terminal.stop()
 
 
 @pytest.fixture
@@ -323,85 +255,6 @@ async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
             await link.status()
         with pytest.raises(LinkLost):
             await anext(link.events("main"))
-
-
-# --------------------------------------------------------------------------------------------------------------- socket
-
-
-async def test_socket_and_its_directory_are_the_owners_alone(served: Served) -> None:
-    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
-
-
-def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        listening = listen(tmp_path / "run" / "control.sock")
-    finally:
-        os.umask(before)
-    with listening:
-        assert stat.S_IMODE((tmp_path / "run" / "control.sock").stat().st_mode) == 0o600
-
-
-async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
-    path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
-    async with serving(path, TerminalBridge()) as served:
-        assert answers(path)
-        assert (await served.link.status())["ok"]
-    assert not path.exists()
-
-
-async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-    dead = socket.socket(socket.AF_UNIX)
-    dead.bind(str(path))
-    dead.close()
-    assert not answers(path)
-    async with serving(path, TerminalBridge()) as served:
-        assert (await served.link.status())["ok"]
-
-
-async def test_a_socket_that_answers_is_left_alone(served: Served) -> None:
-    with pytest.raises(HomeLocked):
-        listen(served.path)
-    assert (await served.link.status())["ok"]
-
-
-def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-    path.write_text("mine")
-    with pytest.raises(HomeError, match=r"control\.sock"):
-        listen(path)
-    assert path.read_text() == "mine"
-
-
-async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-    loaded: list[str] = []
-    terminal = TerminalBridge()
-
-    def load() -> Any:
-        loaded.append("now")
-        return control_server(ScriptedControl(), terminal)
-
-    async with serve_control(load, path), socket_link(path) as link:
-        for _ in range(5):
-            await asyncio.to_thread(os.getpid)
-        assert loaded == []
-        assert (await link.status())["ok"]
-        assert (await link.status())["ok"]
-        assert loaded == ["now"]
-
-
-async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-
-    def load() -> Any:
-        raise ImportError("no framework here")
-
-    async with serve_control(load, path), socket_link(path) as link:
-        with pytest.raises(LinkLost):
-            await link.status()
 
 
 async def test_errors_are_json_with_one_key(served: Served) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.failover import Failover, Patience
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from assistant.models.openai import OpenAIModel
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered

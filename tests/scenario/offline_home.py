@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.errors import ToolError
 from assistant.messages import Message, Role, Span
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from assistant.ports import ToolContext
 from assistant.records import Hit, LogPlace, Record, Todo
 from assistant.requests import Reply, Request, TextDelta

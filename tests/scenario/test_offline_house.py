@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from tests.scenario.offline_facts import ASKED, ASKED_LATER, TOLD, TOLD_LATER
 from tests.scenario.test_runtime import Lived, lived
 

@@ -10,8 +10,8 @@ import pytest
 from assistant.context.normalise import ABORTED, normalise
 from assistant.errors import ModelError
 from assistant.messages import ABORTED_MARKER, Media, Message, ToolCall
-from assistant.models.offline import LIMITS, OfflineModel
-from assistant.models.offline_words import alike, content_words, fold, sentences
+from assistant.models.offline.model import LIMITS, OfflineModel
+from assistant.models.offline.words import alike, content_words, fold, sentences
 from assistant.quotes import Quote, quote_line
 from assistant.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
 
@@ -130,7 +130,7 @@ def test_it_needs_no_network_no_provider_and_no_web_framework() -> None:
     code = """
 import asyncio, sys
 from assistant.messages import Message
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from assistant.requests import Request
 
 connected = []

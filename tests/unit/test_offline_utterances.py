@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from assistant.messages import Message, ToolCall
-from assistant.models.offline import OfflineModel
+from assistant.models.offline.model import OfflineModel
 from assistant.requests import Reply, Request, ToolSpec
 
 Expectation = Callable[[Message], None]

@@ -141,8 +141,12 @@ def test_among_equals_the_newer_one_comes_first(room: Room) -> None:
 
 
 def test_who_is_asked_about_comes_first(room: Room) -> None:
-    said = [room.say("I would take the coast road.", name=name)[0] for name in ("Ada", "Bruno", "Clara")]
-    assert room.find("Which road would Bruno take?")[0] == said[1]
+    room.say("Bruno's coast road, the coast road Bruno would take!", name="Ada")
+    fill(room, 10)
+    (his,) = room.say("I would take the coast road.", name="Bruno")
+    fill(room, 10, seed=4)
+    room.say("Ask Bruno, or take the coast road.", name="Clara")
+    assert room.find("Which coast road would Bruno take?")[0] == his
 
 
 def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: Room) -> None:
@@ -189,7 +193,7 @@ INJECTIONS = [
     "NEAR(kayak harbour, 2)", "NEAR(", "(kayak", "kayak)", "text:kayak", "{text}:kayak", "-text:kayak",
     "kayak + harbour",
     "'; DROP TABLE messages; --", "kayak' OR '1'='1", "kayak;kayak", "\\", "%kayak%", "_kayak_", "kayak\x00harbour",
-    "kayak\ue000", "\ud800kayak", "kayak " * 2000, "?" * 300, "AND OR NOT NEAR",
+    "kayak\ue000", "\ud800kayak", "kayak " * 2000, "?" * 300, "AND OR NOT NEAR", "NOT", "AND", "OR",
 ]  # fmt: skip
 
 
@@ -340,6 +344,28 @@ def test_what_was_blanked_in_the_log_is_not_found_even_while_the_index_still_nam
         file.seek(span.start + line.index(words))
         file.write(b" " * len(words))
     assert forgotten not in room.find("zither Wanda")
+
+
+def test_what_may_not_be_seen_does_not_bring_its_neighbours_either(room: Room) -> None:
+    _, undone, _ = room.say("it is here", "the zither", "it is there")
+    fill(room, 10)
+    _, others, _ = room.say("it is near", "the zither", "it is far")
+    fill(room, 10, seed=4)
+    (seen,) = room.say("my zither")
+    room.conversation.undo("main", [undone], NOW)
+    with room.db.write() as db:
+        db.execute("UPDATE messages SET scope = ? WHERE id = ?", (GUEST, others))
+    found = room.find("zither", limit=30)
+    assert found[0] == seen
+    assert min(found) > others + 2
+
+
+def test_a_row_that_points_at_another_record_is_not_found(room: Room) -> None:
+    moved, sound = room.say("the zither is old", "the zither is new")
+    span = room.history.read(sound, OWNER)[0].span
+    with room.db.write() as db:
+        db.execute("UPDATE messages SET byte_start = ?, byte_end = ? WHERE id = ?", (span.start, span.end, moved))
+    assert room.find("zither") == [sound]
 
 
 def test_edited_words_are_found(room: Room) -> None:

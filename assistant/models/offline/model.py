@@ -15,10 +15,10 @@ from collections.abc import AsyncGenerator, Sequence
 from assistant.context.quote import NOTE
 from assistant.errors import ModelError
 from assistant.messages import Message, ToolCall, Usage
-from assistant.models import offline_wording as wording
-from assistant.models.offline_clerk import Desk, Use, step
-from assistant.models.offline_reading import understand
-from assistant.models.offline_words import passages
+from assistant.models.offline import wording
+from assistant.models.offline.clerk import Desk, Use, step
+from assistant.models.offline.reading import understand
+from assistant.models.offline.words import passages
 from assistant.quotes import Quote
 from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 

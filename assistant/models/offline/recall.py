@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from assistant.models.offline_intents import AddTodos, Correct, Note
-from assistant.models.offline_reading import read_sentence
-from assistant.models.offline_words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
+from assistant.models.offline.intents import AddTodos, Correct, Note
+from assistant.models.offline.reading import read_sentence
+from assistant.models.offline.words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
 from assistant.quotes import Quote
 
 Kind = Literal["name", "time", "place", "number", "colour", "any"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from assistant.models.offline_intents import (
+from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,
     Ask,
@@ -26,7 +26,7 @@ from assistant.models.offline_intents import (
     Talk,
     TellTime,
 )
-from assistant.models.offline_questions import asks_the_assistant, is_question
+from assistant.models.offline.questions import asks_the_assistant, is_question
 
 Maker = Callable[[re.Match[str]], Intent | None]
 Rule = tuple[Maker, tuple[re.Pattern[str], ...]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assistant.models.offline_recall import Found
+from assistant.models.offline.recall import Found
 from assistant.quotes import FAILURE, Quote, TodoLine, block
 
 INTRODUCTION = (

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from assistant.models.offline_intents import AddTodos, Ask, Correct, Intent, Note, Talk
-from assistant.models.offline_patterns import RULES, TODO_LIST, labelled
-from assistant.models.offline_questions import asks_the_assistant, is_question
-from assistant.models.offline_words import sentences
+from assistant.models.offline.intents import AddTodos, Ask, Correct, Intent, Note, Talk
+from assistant.models.offline.patterns import RULES, TODO_LIST, labelled
+from assistant.models.offline.questions import asks_the_assistant, is_question
+from assistant.models.offline.words import sentences
 
 _MOST_INTENTS = 8
 _LONG = 2000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.messages import Message
-from assistant.models import offline_wording as wording
-from assistant.models.offline_intents import (
+from assistant.models.offline import wording
+from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,
     Ask,
@@ -28,9 +28,9 @@ from assistant.models.offline_intents import (
     Talk,
     TellTime,
 )
-from assistant.models.offline_reading import is_statement
-from assistant.models.offline_recall import answer, replaced
-from assistant.models.offline_words import ATTRIBUTES, content_words, family
+from assistant.models.offline.reading import is_statement
+from assistant.models.offline.recall import answer, replaced
+from assistant.models.offline.words import ATTRIBUTES, content_words, family
 from assistant.quotes import Quote, TodoReport, is_failure, parse_quotes, parse_todos
 
 _SEARCH_LIMIT = 20

@@ -1,0 +1,104 @@
+"""The control socket: the owner's alone, one a home, reached at any depth, served from the first connection on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant.bridges.terminal import TerminalBridge
+from assistant.cli.client import socket_link
+from assistant.cli.link import LinkLost
+from assistant.errors import HomeError, HomeLocked
+from assistant.unix_socket import answers
+from assistant.web.listener import listen, serve_control
+from assistant.web.server import control_server
+from tests.contract.control import ScriptedControl, Served, serving
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+        yield served
+
+
+async def test_socket_and_its_directory_are_the_owners_alone(served: Served) -> None:
+    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+
+
+def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        listening = listen(tmp_path / "run" / "control.sock")
+    finally:
+        os.umask(before)
+    with listening:
+        assert stat.S_IMODE((tmp_path / "run" / "control.sock").stat().st_mode) == 0o600
+
+
+async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
+    path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
+    async with serving(path, TerminalBridge()) as served:
+        assert answers(path)
+        assert (await served.link.status())["ok"]
+    assert not path.exists()
+
+
+async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    assert not answers(path)
+    async with serving(path, TerminalBridge()) as served:
+        assert (await served.link.status())["ok"]
+
+
+async def test_a_socket_that_answers_is_left_alone(served: Served) -> None:
+    with pytest.raises(HomeLocked):
+        listen(served.path)
+    assert (await served.link.status())["ok"]
+
+
+def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    path.write_text("mine")
+    with pytest.raises(HomeError, match=r"control\.sock"):
+        listen(path)
+    assert path.read_text() == "mine"
+
+
+async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    loaded: list[str] = []
+    terminal = TerminalBridge()
+
+    def load() -> Any:
+        loaded.append("now")
+        return control_server(ScriptedControl(), terminal)
+
+    async with serve_control(load, path), socket_link(path) as link:
+        for _ in range(5):
+            await asyncio.to_thread(os.getpid)
+        assert loaded == []
+        assert (await link.status())["ok"]
+        assert (await link.status())["ok"]
+        assert loaded == ["now"]
+
+
+async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+
+    def load() -> Any:
+        raise ImportError("no framework here")
+
+    async with serve_control(load, path), socket_link(path) as link:
+        with pytest.raises(LinkLost):
+            await link.status()
