@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ def look(home: Path) -> Picture:
         report = stores.verifier.verify()
     finally:
         stores.close()
-    sent = sorted((seen["key"], seen["body"]) for seen in witness.seen("sent"))
+    sent = Counter(seen["key"] for seen in witness.seen("sent"))
     log, stored = pictures.logged(home), pictures.stored(home)
     interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
     for row in stored["view"]:
         _as_rung(row, 2)
         row[4:6] = [] if row[2] == RANG else row[4:6]
+    bodies = [[row[0], row[5]] for row in stored["outbox"]]
+    deliveries = [[*row, sent[row[0]]] for row in stored.pop("outbox")]
     picture: dict[str, Any] = {
         **stored,
         **pictures.remembered(home),
@@ -35,8 +38,8 @@ def look(home: Path) -> Picture:
         "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
         "model calls": len(witness.seen("asked")),
         "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
-        "shown": sorted(set(sent)),
-        "sent": len(sent),
+        "deliveries": deliveries,
+        "other bodies": [seen["key"] for seen in witness.seen("sent") if [seen["key"], seen["body"]] not in bodies],
         "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
         "told": [seen["text"] for seen in witness.seen("told")],
     }
@@ -53,6 +56,24 @@ def _as_rung(row: list[Any], content: int) -> bool:
 
 def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
     return before <= after <= before + faults.all
+
+
+def _sent_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """The same deliveries, each sent, and all together at most once more a fault."""
+    again = sum(row[-1] for row in after) - sum(row[-1] for row in before)
+    return [row[:-1] for row in before] == [row[:-1] for row in after] and 0 <= again <= faults.all and _all_sent(after)
+
+
+def _perhaps_sent(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """The same deliveries, none sent twice; at most one a fault is uncertain, and is shown as that."""
+    uncertain = [row for row in after if row[-2] == "ambiguous"]
+    certain = [row for row in after if row not in uncertain]
+    same = [row[:-2] for row in before] == [row[:-2] for row in after]
+    return same and len(uncertain) <= faults.all and all(row[-2:] == ["sent", 1] for row in certain)
+
+
+def _all_sent(deliveries: list[Any]) -> bool:
+    return all(row[-2] == "sent" and row[-1] >= 1 for row in deliveries)
 
 
 def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
@@ -101,8 +122,12 @@ DIFFER = (
     Differ("tool runs", _TRIED_AGAIN, _one_more_call),
     Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
     Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
-    Differ("sent", "a network that shows a key once is sent it again when the fault hid that it arrived", _one_more_a_fault),
+    Differ("deliveries", "where the network shows a key once, it is sent again what perhaps did not arrive", _sent_again),
     Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
     Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
     Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
+)
+
+SENT_ONCE = tuple(rule for rule in DIFFER if rule.part != "deliveries") + (
+    Differ("deliveries", "where the network shows whatever it is sent, nothing is sent again", _perhaps_sent),
 )

@@ -51,7 +51,7 @@ def stored(home: Path) -> dict[str, Any]:
         "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY turn, id"),
         "outbox": rows(script, "SELECT key, session, bridge, target, kind, body, state FROM outbox ORDER BY key"),
         "view": [
-            [*row[:3], json.loads(row[3]), *row[4:]]
+            [*row[:3], _timeless(json.loads(row[3])), *row[4:]]
             for row in rows(
                 script,
                 "SELECT session, role, content, metadata, tokens, bytes, images FROM conversation_history"
@@ -73,6 +73,10 @@ def stored(home: Path) -> dict[str, Any]:
         "spending": rows(script, "SELECT purpose, model, state, count(*) FROM usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
         "spending totals": _wrong_spending(script),
     }
+
+
+def _timeless(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key != "compacted_at"}
 
 
 def _wrong_totals(script: Path) -> list[list[Any]]:

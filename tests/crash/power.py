@@ -166,7 +166,7 @@ class Disk:
         kept = chance.randint(0, len(self._renamings)) if chance else 0
         for renaming in self._renamings[:kept]:
             renaming.apply(self._durable, self._directories)
-        shutil.rmtree(self._home)
+        shutil.rmtree(self._home, ignore_errors=True)
         for directory in sorted(self._directories):
             if directory == self._home or directory.parent in self._directories:
                 directory.mkdir(mode=0o700, exist_ok=True)

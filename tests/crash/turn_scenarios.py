@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 from assistant.messages import ToolCall
 from assistant.requests import Request
 from assistant.sessions import peer_key
-from tests.crash.comparison import DIFFER, look
-from tests.crash.scenario import Scenario
+from tests.crash.comparison import DIFFER, SENT_ONCE, look
+from tests.crash.scenario import Differ, Scenario
 from tests.crash.world import Life, World, live, message, tail
 from tests.scripted import Step
 
@@ -40,14 +41,16 @@ def _two_rounds(request: Request) -> Step:
     return "Under the blue flowerpot. The plumber is on the list, and I rang."
 
 
-def _scenario(name: str, about: str, world: World, earlier: World | None) -> Scenario:
+def _scenario(
+    name: str, about: str, world: World, earlier: World | None, differ: tuple[Differ, ...] = DIFFER
+) -> Scenario:
     """`earlier` has lived in the home before; None: there is no home yet."""
 
     def prepare(home: Path) -> None:
         if earlier is not None:
             live(home, earlier)
 
-    return Scenario(name, about, prepare, lambda home: live(home, world), look, DIFFER)
+    return Scenario(name, about, prepare, lambda home: live(home, world), look, differ)
 
 
 _LIVED = World(_EARLIER, _plain)
@@ -60,6 +63,7 @@ TURN_SENT_ONCE = _scenario(
     "the same over a network that shows whatever it is sent: what may have arrived is not sent again",
     replace(_TURN, deduplicates=False),
     replace(_LIVED, deduplicates=False),
+    SENT_ONCE,
 )
 
 FIRST_START = _scenario("first-start", "no home yet; the first message makes it", World(_EARLIER[:1], _plain), None)
@@ -73,11 +77,14 @@ FAILED_TURN = _scenario(
 
 
 async def _stop_it(life: Life) -> None:
-    """The person stops the turn while the model is thinking."""
+    """The person stops the turn while the model is thinking. After a crash it may have been stopped before."""
     await life.house.runtime.tick(life.clock())
-    if life.house.runtime.is_running("main"):
-        await life.model.called.wait()
-        await life.house.runtime.stop_turn("main")
+    thinking = asyncio.create_task(life.model.called.wait())
+    ended = asyncio.create_task(life.house.runtime.idle())
+    await asyncio.wait([thinking, ended], return_when=asyncio.FIRST_COMPLETED)
+    await life.house.runtime.stop_turn("main")
+    thinking.cancel()
+    ended.cancel()
 
 
 STOPPED_TURN = _scenario(

@@ -97,7 +97,7 @@ ASKED: tuple[tuple[str, str], ...] = (
 )
 
 # A second person, written after the model had been tuned to the first. Plain faults that it showed were mended (a name
-# taken for a stop word, irregular verbs); no weight was moved for it.
+# taken for a stop word, irregular verbs), so that it is no clean hold-out; no weight was moved for it.
 TOLD_LATER: tuple[str, ...] = (
     "my landlord is called pedersen, he lives downstairs",
     "hey, just so you know: the cat gets half a tin in the morning and half at night",

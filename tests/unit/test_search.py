@@ -141,11 +141,11 @@ def test_among_equals_the_newer_one_comes_first(room: Room) -> None:
 
 
 def test_who_is_asked_about_comes_first(room: Room) -> None:
-    room.say("Bruno's coast road, the coast road Bruno would take!", name="Ada")
+    room.say("I think that Bruno would take the coast road.", name="Ada")
     fill(room, 10)
     (his,) = room.say("I would take the coast road.", name="Bruno")
     fill(room, 10, seed=4)
-    room.say("Ask Bruno, or take the coast road.", name="Clara")
+    room.say("I think that Bruno would take the coast road.", name="Clara")
     assert room.find("Which coast road would Bruno take?")[0] == his
 
 

@@ -1,0 +1,345 @@
+"""`ports.Conversation` on the stores: inbox, turns, tools, the view, undo and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import StaleView, StoreError
+from assistant.messages import Media, Message, ToolCall
+from assistant.records import Accepted, Incoming, Outgoing, View
+from tests.store_home import NOW, StoreHome, count, reply_to, tool_round
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    home = StoreHome(tmp_path).open()
+    yield home
+    assert home.verify().problems == ()
+    home.close()
+
+
+def incoming(text: str = "hi", external: str = "x1", **changes: str) -> Incoming:
+    return replace(Incoming("terminal", external, "main", "owner", "me", "owner", text), **changes)
+
+
+# --------------------------------------------------------------------------------------------------------------- inbox
+
+
+def test_the_same_external_id_is_accepted_once(home: StoreHome) -> None:
+    first = home.conversation.accept(incoming(), NOW)
+    again = home.conversation.accept(incoming("other words"), NOW)
+    assert again == Accepted(first.inbox_id, first.message_id, duplicate=True)
+    assert [item.incoming.content for item in home.conversation.inbox("main")] == ["hi"]
+
+
+def test_the_same_id_on_another_bridge_is_another_message(home: StoreHome) -> None:
+    home.conversation.accept(incoming(), NOW)
+    assert not home.conversation.accept(incoming(bridge="matrix"), NOW).duplicate
+
+
+def test_an_accepted_message_comes_back_as_it_came(home: StoreHome) -> None:
+    whole = replace(
+        incoming("words\x00 of \U0001f600"), media=(Media("image", "image/png", data="QQ=="),), name="Ada", target="t:1"
+    )
+    accepted = home.conversation.accept(whole, NOW)
+    home.restart()
+    item = home.conversation.inbox_item(accepted.inbox_id)
+    assert item is not None
+    assert (item.incoming, item.message_id, item.state, item.received_at) == (whole, accepted.message_id, "accepted", NOW)
+    assert home.conversation.inbox_item(999) is None
+
+
+def test_sessions_wait_oldest_first(home: StoreHome) -> None:
+    for session in ("peer:b", "main", "peer:b", "peer:a"):
+        home.accept("hi", session)
+    assert home.conversation.waiting() == ["peer:b", "main", "peer:a"]
+    item = home.conversation.inbox("peer:b")[0]
+    home.conversation.begin_turn(item, "", NOW)
+    assert home.conversation.waiting() == ["main", "peer:b", "peer:a"]
+    assert len(home.conversation.inbox("peer:b", limit=1)) == 1
+
+
+def test_message_ids_grow_over_sessions_and_restarts(home: StoreHome) -> None:
+    ids = [home.accept("a").message_id, home.accept("b", "peer:x").message_id]
+    home.say("c", "d")
+    home.restart()
+    ids.append(home.accept("e").message_id)
+    assert ids == sorted(set(ids))
+    assert ids[-1] > max(record.id for record in home.log.scan("main"))
+
+
+def test_a_session_of_another_scope_takes_no_words(home: StoreHome) -> None:
+    home.accept("mine")
+    with pytest.raises(StoreError, match="scope"):
+        home.accept("theirs", "main", scope="guest")
+
+
+# --------------------------------------------------------------------------------------------------------------- turns
+
+
+def test_a_turn_shows_question_and_answer(home: StoreHome) -> None:
+    turn = home.begin("what is six times seven?")
+    assert home.shown() == ["what is six times seven?"]
+    reply = home.conversation.finish_turn(
+        turn, "answered", Message("assistant", "42", model="m"), [reply_to(turn, "42")], NOW
+    )  # fmt: skip
+    view = home.conversation.view("main")
+    assert view.messages[-1] == reply
+    assert (view.messages[1].role, view.messages[1].content, view.messages[1].model) == ("assistant", "42", "m")
+    assert view.tokens == sum(count(message) for message in view.messages)
+    assert view.bytes >= len("what is six times seven?42")
+
+
+def test_a_turn_carries_its_item_and_volatile_block(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    assert (turn.state, turn.volatile, turn.session, turn.scope) == ("running", "it is ten o'clock", "main", "owner")
+    assert [(item.state, item.turn) for item in turn.items] == [("running", turn.id)]
+
+
+def test_the_log_has_who_said_it_and_in_which_turn(home: StoreHome) -> None:
+    turn = home.say("hi", "hello")
+    question, answer = home.log.scan("main")
+    assert (question.bridge, question.sender, question.trust, question.turn) == ("terminal", "me", "owner", turn.id)
+    assert (answer.trust, answer.turn, answer.scope, answer.generation) == ("model", turn.id, "owner", 1)
+
+
+def test_the_answer_ends_the_inbox_row_and_fills_the_outbox(home: StoreHome) -> None:
+    turn = home.say("hi", "hello")
+    item = home.conversation.inbox_item(turn.items[0].id)
+    assert item is not None
+    assert item.state == "answered"
+    (sent,) = home.outbox.by_turn(turn.id)
+    assert (sent.outgoing.body, sent.state) == ("hello", "pending")
+    assert sent.outgoing.message_id == home.conversation.view("main").messages[-1].id
+
+
+@pytest.mark.parametrize("state", ["failed", "aborted"])
+def test_a_turn_without_answer_fails_its_items_and_tools(home: StoreHome, state: str) -> None:
+    turn = home.begin("hi")
+    home.conversation.start_tool(turn, ToolCall("c1", "look"), NOW)
+    home.conversation.finish_turn(turn, state, None, [reply_to(turn, "sorry")], NOW, error="no model")  # type: ignore[arg-type]
+    item = home.conversation.inbox_item(turn.items[0].id)
+    assert item is not None
+    assert item.state == "failed"
+    assert [run.state for run in home.conversation.tool_runs(turn)] == ["interrupted"]
+    assert home.outbox.by_turn(turn.id)[0].outgoing.message_id is None
+
+
+def test_a_turn_that_ended_takes_no_more_words(home: StoreHome) -> None:
+    turn = home.say("hi", "hello")
+    for write in (
+        lambda: home.conversation.record(turn, [Message("assistant", "more")], NOW),
+        lambda: home.conversation.finish_turn(turn, "answered", Message("assistant", "twice"), [], NOW),
+        lambda: home.conversation.steer(turn, home.item("late"), NOW),
+    ):
+        with pytest.raises(StoreError, match="has ended"):
+            write()
+    assert home.said() == ["hi", "hello"]
+
+
+def test_a_turn_that_begins_twice_is_one_turn(home: StoreHome) -> None:
+    item = home.item("hi")
+    first = home.conversation.begin_turn(item, "ten", NOW)
+    again = home.conversation.begin_turn(item, "eleven", NOW)
+    assert again == first
+    assert home.said() == ["hi"]
+
+
+def test_tool_rounds_are_logged_and_end_their_runs(home: StoreHome) -> None:
+    turn = home.begin("look")
+    call, result = tool_round()
+    home.conversation.record(turn, [call], NOW)
+    home.conversation.start_tool(turn, call.tool_calls[0], NOW)
+    home.conversation.start_tool(turn, call.tool_calls[0], NOW)
+    assert [(run.call, run.state) for run in home.conversation.tool_runs(turn)] == [(call.tool_calls[0], "started")]
+    home.conversation.record(turn, [result], NOW)
+    assert [run.state for run in home.conversation.tool_runs(turn)] == ["done"]
+    assert [message.role for message in home.conversation.turn_messages(turn)] == ["user", "assistant", "tool"]
+    assert home.conversation.turn_messages(turn)[1].tool_calls == call.tool_calls
+
+
+def test_a_long_tool_result_is_whole_in_the_log_and_cut_in_the_view(home: StoreHome) -> None:
+    turn = home.begin("look")
+    call, result = tool_round(result="x" * 5000)
+    shown = home.conversation.record(turn, [call, result], NOW)
+    assert home.said()[-1] == "x" * 5000
+    assert home.shown()[-1] == shown[-1].content
+    place = f"log/main/conversation.jsonl {[one.span for one in home.log.scan('main')][-1].start}-"
+    assert place in shown[-1].content
+    assert home.restart().conversation.view("main").messages[-1] == replace(shown[-1])
+
+
+def test_metadata_is_of_the_view_and_not_of_the_log(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    home.conversation.record(turn, [Message("system", "note", metadata={"internal": True})], NOW)
+    assert home.conversation.view("main").messages[-1].metadata == {"turn": turn.id, "internal": True}
+    assert b"internal" not in home.raw()
+
+
+def test_a_waiting_message_joins_a_turn(home: StoreHome) -> None:
+    turn = home.begin("one")
+    turn = home.conversation.steer(turn, home.item("and two"), NOW)
+    assert [item.state for item in turn.items] == ["running", "running"]
+    assert home.shown() == ["one", "and two"]
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "both"), [], NOW)
+    states = [home.conversation.inbox_item(item.id) for item in turn.items]
+    assert [item.state for item in states if item] == ["answered", "answered"]
+
+
+def test_superseded_messages_are_kept_and_shown(home: StoreHome) -> None:
+    items = [home.item("never mind"), home.item("hello?", "peer:x")]
+    outgoing = [Outgoing(f"n:{item.id}", item.incoming.session, "owner", "terminal", "", "skipped") for item in items]
+    home.conversation.supersede(items, outgoing, NOW)
+    assert (home.said(), home.said("peer:x")) == (["never mind"], ["hello?"])
+    assert home.shown("peer:x") == ["hello?"]
+    assert home.conversation.waiting() == []
+    assert len(home.outbox.pending("terminal")) == 2
+
+
+# ------------------------------------------------------------------------------------------------------------ the view
+
+
+def test_a_view_is_the_same_after_a_restart(home: StoreHome) -> None:
+    home.chat(3)
+    turn = home.begin("look")
+    home.conversation.record(turn, tool_round(result="y" * 3000), NOW)
+    before = home.conversation.view("main")
+    assert home.restart().conversation.view("main") == before
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
+
+
+def test_an_unknown_session_has_an_empty_view(home: StoreHome) -> None:
+    assert home.conversation.view("peer:nobody") == View("peer:nobody", 1, "", 0, (), 0, 0, 0)
+    assert home.conversation.sessions() == []
+
+
+def test_a_view_read_before_a_failed_write_stays_as_it_was(home: StoreHome) -> None:
+    home.chat(1)
+    before = home.conversation.view("main")
+    turn = home.begin("second")
+    home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
+    with pytest.raises(StoreError):
+        home.conversation.record(turn, [Message("assistant", "z" * 200_000)], NOW)
+    assert home.shown() == [*(message.content for message in before.messages), "second"]
+    home.db.rows("PRAGMA max_page_count = 1000000")
+    home.conversation.reconcile(NOW)
+    assert home.shown()[-1] == "z" * 200_000
+
+
+def test_a_call_that_is_repeated_after_a_full_disk_is_logged_once(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    long = Message("assistant", "z" * 200_000)
+    home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="disk is full"):
+            home.conversation.finish_turn(turn, "answered", long, [reply_to(turn, "z")], NOW)
+    home.db.rows("PRAGMA max_page_count = 1000000")
+    home.conversation.finish_turn(turn, "answered", long, [reply_to(turn, "z")], NOW + timedelta(seconds=5))
+    assert home.said() == ["hi", long.content]
+    assert home.shown() == ["hi", long.content]
+
+
+def test_reported_usage_stands_in_the_view(home: StoreHome) -> None:
+    home.chat(1)
+    assert home.conversation.view("main").reported is None
+    home.conversation.report_usage("main", 0, 1234, 2)
+    assert home.conversation.view("main").reported == (0, 1234, 2)
+
+
+def test_shortening_replaces_rows_and_bumps_the_revision(home: StoreHome) -> None:
+    home.chat(2)
+    view = home.conversation.view("main")
+    short = view.messages[1].with_content("…", truncated=True)
+    after = home.conversation.shorten("main", view.prefix_rev, [short], NOW)
+    assert after.prefix_rev == view.prefix_rev + 1
+    assert after.messages == (view.messages[0], short, *view.messages[2:])
+    assert after.tokens == sum(count(message) for message in after.messages)
+    assert home.said()[1] == "answer 0"
+    assert home.restart().conversation.view("main") == after
+
+
+def test_shortening_on_an_old_revision_changes_nothing(home: StoreHome) -> None:
+    home.chat(1)
+    view = home.conversation.view("main")
+    home.conversation.shorten("main", 0, [view.messages[0].with_content("1")], NOW)
+    with pytest.raises(StaleView):
+        home.conversation.shorten("main", 0, [view.messages[0].with_content("2")], NOW)
+    unknown = replace(view.messages[0], id=99)
+    with pytest.raises(StaleView):
+        home.conversation.shorten("main", 1, [view.messages[1].with_content("3"), unknown], NOW)
+    assert home.shown() == ["1", "answer 0"]
+
+
+def test_appending_does_not_bump_the_revision(home: StoreHome) -> None:
+    home.chat(3)
+    assert home.conversation.view("main").prefix_rev == 0
+
+
+# ----------------------------------------------------------------------------------------------------- undo and notes
+
+
+def test_undo_hides_from_the_view_and_says_so_in_the_log(home: StoreHome) -> None:
+    home.chat(2)
+    ids = [message.id for message in home.conversation.view("main").messages[2:]]
+    before = home.raw()
+    record = home.conversation.undo("main", [one for one in ids if one], NOW)
+    assert (record.kind, list(record.refs), record.sender) == ("undo", ids, "owner")
+    assert home.raw().startswith(before)
+    assert home.shown() == ["question 0", "answer 0"]
+    view = home.conversation.view("main")
+    assert (view.prefix_rev, view.tokens) == (1, sum(count(message) for message in view.messages))
+    rows = home.db.rows("SELECT id, hidden_by FROM messages WHERE hidden_by IS NOT NULL")
+    assert [tuple(row) for row in rows] == [(ids[0], record.id), (ids[1], record.id)]
+
+
+def test_undo_of_what_is_not_there_changes_nothing(home: StoreHome) -> None:
+    home.chat(1)
+    home.say("hi", "ho", "peer:x")
+    theirs = home.conversation.view("peer:x").messages[0].id
+    assert theirs is not None
+    for wrong in ([999], [1, theirs]):
+        with pytest.raises(StoreError, match="Nothing was changed"):
+            home.conversation.undo("main", wrong, NOW)
+    assert len(home.said()) == 2
+    with pytest.raises(StoreError, match="no session"):
+        home.conversation.undo("nowhere", [1], NOW)
+
+
+def test_an_edit_on_a_bridge_is_a_note_and_changes_nothing_else(home: StoreHome) -> None:
+    home.chat(1)
+    record = home.conversation.annotate("main", "edit", [1], "edited to: question zero", NOW)
+    assert (record.kind, record.refs) == ("edit", (1,))
+    note = home.conversation.view("main").messages[-1]
+    assert (note.role, note.content, note.metadata) == ("system", "edited to: question zero", {"type": "edit", "refs": [1]})
+    assert home.shown()[0] == "question 0"
+
+
+def test_sessions_are_listed_latest_first(home: StoreHome) -> None:
+    home.say("a", "b")
+    home.say("c", "d", "peer:x")
+    first, second = sorted(home.conversation.sessions(), key=lambda info: info.key)
+    assert (first.key, first.messages, first.view_messages, first.checkpoints) == ("main", 2, 2, 0)
+    assert (second.key, second.last_at, second.generation) == ("peer:x", NOW, 1)
+
+
+def test_ingested_messages_are_as_if_said(home: StoreHome) -> None:
+    said = [Message("user", f"m{number}", ts=NOW - timedelta(days=1)) for number in range(10)]
+    placed = home.conversation.ingest("main", "owner", said, NOW)
+    assert [message.content for message in placed] == home.shown() == home.said()
+    assert all(record.ts == NOW - timedelta(days=1) for record in home.log.scan("main"))
+
+
+def test_bulk_ingest_keeps_the_view_small_and_covered(home: StoreHome) -> None:
+    for batch in range(10):
+        roles = [Message("user" if n % 2 == 0 else "assistant", f"m{batch}-{n}") for n in range(20)]
+        home.conversation.ingest("main", "owner", roles, NOW, keep=15)
+    view = home.conversation.view("main")
+    assert len(view.messages) <= 30
+    assert view.messages[0].role == "user"
+    assert view.messages[-1].content == "m9-19"
+    assert {one.tier for one in home.conversation.checkpoints("main")} == {"reference"}

@@ -1,0 +1,118 @@
+"""From the outbox to the bridges: one key, one body, and one bridge's trouble is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.delivery import Delivery
+from assistant.errors import BridgeError, NobodyThere
+from assistant.records import Accepted, Capabilities, Incoming, Outgoing
+from assistant.store.database import Database
+from assistant.store.outbox import Outbox
+from assistant.store.script_schema import script
+from tests.scripted import KeptBridge, SteppingClock
+
+FORGETFUL = Capabilities(dedupe_seconds=0)
+
+
+async def refuse(_: Incoming) -> Accepted:
+    raise AssertionError("nothing comes in here")
+
+
+class Broken(KeptBridge):
+    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+        raise BridgeError("the token is wrong")
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[Outbox]:
+    db = Database.open(tmp_path / "script.db", script, clock())
+    yield Outbox(db)
+    db.close()
+
+
+def letter(key: str, bridge: str = "kept") -> Outgoing:
+    return Outgoing(key, "main", "owner", bridge, "main", f"body of {key}")
+
+
+async def test_what_is_pending_is_sent_in_order_and_marked(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = KeptBridge()
+    for key in ("a", "b"):
+        outbox.push(letter(key), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    assert bridge.bodies == ["body of a", "body of b"]
+    assert outbox.counts().get("sent") == 2
+
+
+async def test_a_key_keeps_its_first_body(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = KeptBridge()
+    outbox.push(letter("a"), clock())
+    outbox.push(Outgoing("a", "main", "owner", "kept", "main", "other words"), clock())
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert bridge.bodies == ["body of a"]
+
+
+async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_a_key_once(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    remembers, forgets = KeptBridge("remembers"), KeptBridge("forgets", FORGETFUL)
+    for name in ("remembers", "forgets"):
+        outbox.mark(outbox.push(letter(name, name), clock()).id, "sending", clock())
+    await Delivery(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
+    assert (remembers.bodies, forgets.bodies) == (["body of remembers"], [])
+    assert outbox.counts().get("ambiguous") == 1
+
+
+async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    await delivery.flush()
+    assert bridge.bodies == []
+    assert outbox.counts().get("ambiguous") == 1
+
+
+async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(outbox: Outbox, clock: SteppingClock) -> None:
+    broken, well = Broken("broken"), KeptBridge("well")
+    delivery = Delivery(outbox, {"broken": broken, "well": well}, clock)
+    await delivery.start(refuse)
+    outbox.push(letter("a", "well"), clock())
+    delivery.wake()
+    await well.delivered.wait()
+    assert delivery.status()["bridges"]["broken"] == {"ok": False, "error": "the token is wrong"}
+    assert delivery.status()["bridges"]["well"]["ok"]
+    await delivery.stop()
+
+
+async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = KeptBridge(fail=[NobodyThere()])
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    await delivery.flush()
+    assert bridge.bodies == []
+    assert delivery.status()["bridges"]["kept"]["ok"]
+    delivery.attached("kept")
+    await delivery.flush()
+    assert bridge.bodies == ["body of a"]
+
+
+async def test_one_item_in_trouble_does_not_hold_up_the_next(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = KeptBridge(fail=[BridgeError("that room is gone")])
+    for key in ("a", "b"):
+        outbox.push(letter(key), clock())
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert bridge.bodies == ["body of b"]
+    assert outbox.counts().get("pending") == 1
