@@ -109,8 +109,10 @@ async def running(settings: Settings) -> AsyncIterator[Daemon]:
             stack.callback(house.close)
             await house.runtime.start()
             worker = asyncio.create_task(house.runtime.run(), name="runtime")
-            stack.push_async_callback(_end, house, worker, settings.values.daemon.drain_seconds)
+            stack.callback(worker.cancel)
+            # Entered before the end is planned, so that terminals are still attached while turns drain.
             await stack.enter_async_context(house.serve())
+            stack.push_async_callback(_end, house, worker, settings.values.daemon.drain_seconds)
             stack.callback(_schedule(house, settings).shutdown, wait=False)
             warming = asyncio.create_task(house.warm(), name="warming")
             stack.callback(warming.cancel)
@@ -133,10 +135,10 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(settings: Settings, on_ready: Callable[[], None] | None = None) -> None:
-    """Serve in the foreground until SIGINT or SIGTERM."""
+    """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away)."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     async with running(settings) as daemon:
         if on_ready is not None:

@@ -1,0 +1,295 @@
+"""What a crash leaves behind, settled: at any operation the transaction may be lost and the log cut anywhere behind
+what was indexed, as a power cut does it; afterwards the home is whole and no accepted message is missing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assistant.errors import CorruptStore
+from assistant.messages import Message
+from assistant.records import Compaction, Turn
+from tests.store_home import NOW, StoreHome, count, reply_to, tool_round
+
+SESSIONS = ("main", "peer:x")
+OPERATIONS = ("accept", "begin", "tools", "finish", "undo", "annotate", "compact", "shorten", "ingest", "supersede")
+
+
+@dataclass(frozen=True)
+class Step:
+    operation: str
+    session: str
+    number: int
+    crash: Literal["no", "dropped", "commit lost"]
+    cut: float
+    garbage: bytes
+
+
+steps = st.builds(
+    Step,
+    st.sampled_from(OPERATIONS),
+    st.sampled_from(SESSIONS),
+    st.integers(0, 1000),
+    st.sampled_from(["no", "no", "dropped", "commit lost"]),
+    st.floats(0, 1),
+    st.sampled_from([b"", b"", b"\x00" * 7, b'{"v":1,', b"}\n"]),
+)
+
+
+@dataclass
+class Life:
+    """A home that lives through steps and crashes; `accepted` are the ids that were acknowledged."""
+
+    home: StoreHome
+    accepted: set[int] = field(default_factory=set)
+    turns: dict[str, Turn] = field(default_factory=dict)
+
+    def live(self, step: Step) -> None:
+        copy = self._copied()
+        acknowledged = self._do(step)
+        if step.crash == "no":
+            self.accepted |= acknowledged
+        elif step.crash == "dropped":
+            self.accepted |= acknowledged
+            self.home.restart()
+            self._come_back()
+        else:
+            self._lose(copy, step)
+        self._check()
+
+    def _do(self, step: Step) -> set[int]:
+        if step.operation == "accept":
+            return {self.home.accept(f"words {step.number}", step.session).message_id}
+        act: Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        act(step)
+        return set()
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _begin(self, step: Step) -> None:
+        waiting = self.home.conversation.inbox(step.session)
+        if waiting and step.session not in self.turns:
+            self.turns[step.session] = self.home.conversation.begin_turn(waiting[0], "", NOW)
+
+    def _tools(self, step: Step) -> None:
+        turn = self.turns.get(step.session)
+        if turn is not None:
+            call, result = tool_round(f"c{step.number}", "r" * (step.number * 3))
+            self.home.conversation.start_tool(turn, call.tool_calls[0], NOW)
+            self.home.conversation.record(turn, [call, result], NOW)
+
+    def _finish(self, step: Step) -> None:
+        turn = self.turns.pop(step.session, None)
+        if turn is not None:
+            reply = Message("assistant", f"reply {step.number}")
+            self.home.conversation.finish_turn(turn, "answered", reply, [reply_to(turn, reply.content)], NOW)
+
+    def _undo(self, step: Step) -> None:
+        live = self._live(step.session)
+        if live:
+            self.home.conversation.undo(step.session, [live[step.number % len(live)].id or 0], NOW)
+
+    def _annotate(self, step: Step) -> None:
+        live = self._live(step.session)
+        if live:
+            self.home.conversation.annotate(step.session, "edit", [live[0].id or 0], f"edit {step.number}", NOW)
+
+    def _compact(self, step: Step) -> None:
+        live = self._live(step.session)
+        if len(live) >= 2:
+            of_it = live[: 1 + step.number % (len(live) - 1)]
+            first = of_it[0]
+            prefix = (
+                Message("system", "summary", metadata={"type": "compaction"}),
+                replace(first, metadata={"carried_from": first.id}),
+            )
+            view = self.home.conversation.view(step.session)
+            self.home.conversation.compact(
+                Compaction(
+                    step.session, view.prefix_rev, "test", "drop", first.id or 0, of_it[-1].id or 0, len(of_it),
+                    prefix, "summary", 10, 5,
+                ),
+                NOW,
+            )  # fmt: skip
+
+    def _shorten(self, step: Step) -> None:
+        live = self._live(step.session)
+        if live:
+            view = self.home.conversation.view(step.session)
+            self.home.conversation.shorten(step.session, view.prefix_rev, [live[0].with_content("short")], NOW)
+
+    def _ingest(self, step: Step) -> None:
+        said = [Message("user" if n % 2 == 0 else "assistant", f"old {n}") for n in range(step.number % 9)]
+        if said:
+            self.home.conversation.ingest(step.session, "owner", said, NOW, keep=5)
+
+    def _supersede(self, step: Step) -> None:
+        self.home.conversation.supersede(self.home.conversation.inbox(step.session), [], NOW)
+
+    def _live(self, session: str) -> list[Message]:
+        shown = self.home.conversation.view(session).messages
+        return [message for message in shown if message.id is not None and "carried_from" not in message.metadata]
+
+    # ------------------------------------------------------------------------------------------------------ crashing
+
+    def _copied(self) -> Path:
+        copy = self.home.path.with_name("copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for name in ("script.db", "script.db-wal"):
+            shutil.copy(self.home.path / name, copy)
+        return copy
+
+    def _lose(self, copy: Path, step: Step) -> None:
+        """The database as it was before the step; the logs cut somewhere behind what it has indexed."""
+        self.home.close()
+        for path in self.home.path.glob("script.db*"):
+            path.unlink()
+        for path in copy.iterdir():
+            shutil.copy(path, self.home.path)
+        self.home.open()
+        for session in SESSIONS:
+            row = self.home.db.row("SELECT max(byte_end) FROM messages WHERE session = ?", (session,))
+            path = self.home.log.path(session)
+            if path.exists():
+                indexed, end = int(row[0] or 0) if row else 0, path.stat().st_size
+                with path.open("r+b") as file:
+                    file.truncate(indexed + round((end - indexed) * step.cut))
+                    file.seek(0, 2)
+                    file.write(step.garbage)
+        self._come_back()
+
+    def _come_back(self) -> None:
+        found = self.home.conversation.reconcile(NOW)
+        self.turns = {turn.session: turn for turn in found.running}
+
+    def _check(self) -> None:
+        assert self.home.verify().problems == ()
+        logged = [record.id for session in SESSIONS for record in self.home.log.scan(session)]
+        assert len(logged) == len(set(logged))
+        waiting = {item.message_id for session in SESSIONS for item in self.home.conversation.inbox(session, limit=1000)}
+        assert self.accepted <= waiting | set(logged)
+        for session in SESSIONS:
+            view = self.home.conversation.view(session)
+            assert view.tokens == sum(count(message) for message in view.messages)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(lived=st.lists(steps, min_size=1, max_size=25))
+def test_f35_no_accepted_message_is_lost_whatever_a_crash_leaves(
+    tmp_path_factory: pytest.TempPathFactory, lived: list[Step]
+) -> None:
+    home = StoreHome(tmp_path_factory.mktemp("life") / "home").open()
+    life = Life(home)
+    for step in lived:
+        life.live(step)
+    home.close()
+
+
+# ------------------------------------------------------------------------------------------------- one case at a time
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    home = StoreHome(tmp_path / "home").open()
+    yield home
+    assert home.verify().problems == ()
+    home.close()
+
+
+def crash_after(home: StoreHome, act: Callable[[], object]) -> None:
+    """`act` reaches the log, and its transaction is lost."""
+    step = Step("", "main", 0, "commit lost", 1.0, b"")
+    life = Life(home)
+    copy = life._copied()
+    act()
+    life._lose(copy, step)
+
+
+def test_f35_an_acknowledged_message_waits_after_a_restart(home: StoreHome) -> None:
+    home.accept("do not lose me")
+    home.restart()
+    assert [item.incoming.content for item in home.conversation.inbox("main")] == ["do not lose me"]
+    assert home.conversation.waiting() == ["main"]
+
+
+def test_f35_a_message_killed_between_log_and_index_is_answered_once(home: StoreHome) -> None:
+    item = home.item("hi")
+    crash_after(home, lambda: home.conversation.begin_turn(item, "", NOW))
+    assert home.conversation.waiting() == ["main"]
+    assert home.shown() == ["hi"]
+    turn = home.conversation.begin_turn(home.conversation.inbox("main")[0], "", NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "ho"), [], NOW)
+    assert home.said() == home.shown() == ["hi", "ho"]
+
+
+def test_a_reply_that_only_the_log_has_is_adopted_and_not_logged_again(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    reply = Message("assistant", "ho")
+    crash_after(home, lambda: home.conversation.finish_turn(turn, "answered", reply, [], NOW))
+    (turn,) = home.conversation.reconcile(NOW).running
+    said = home.conversation.turn_messages(turn)
+    assert [message.content for message in said] == ["hi", "ho"]
+    home.conversation.finish_turn(turn, "answered", said[-1], [reply_to(turn, "ho")], NOW)
+    assert home.said() == ["hi", "ho"]
+    assert home.outbox.pending("terminal")[0].outgoing.message_id == said[-1].id
+
+
+def test_an_adopted_tool_result_ends_its_run(home: StoreHome) -> None:
+    turn = home.begin("look")
+    call, result = tool_round(result="z" * 4000)
+    home.conversation.record(turn, [call], NOW)
+    home.conversation.start_tool(turn, call.tool_calls[0], NOW)
+    crash_after(home, lambda: home.conversation.record(turn, [result], NOW))
+    assert [run.state for run in home.conversation.tool_runs(turn)] == ["done"]
+    assert home.conversation.view("main").messages[-1].metadata["truncated"] is True
+
+
+def test_an_adopted_undo_hides_again(home: StoreHome) -> None:
+    home.chat(2)
+    crash_after(home, lambda: home.conversation.undo("main", [3, 4], NOW))
+    assert home.shown() == ["question 0", "answer 0"]
+
+
+def test_start_tells_what_it_settled(home: StoreHome) -> None:
+    home.chat(2)
+    turn = home.begin("running")
+    home.close()
+    with home.log.path("main").open("ab") as file:
+        file.write(b'{"v":1')
+    home.open()
+    found = home.conversation.reconcile(NOW)
+    assert (found.adopted, [one.id for one in found.running]) == (0, [turn.id])
+    (torn,) = found.torn
+    assert Path(torn).read_bytes() == b'{"v":1'
+    assert home.conversation.reconcile(NOW).torn == ()
+
+
+def test_start_reads_only_what_is_not_indexed(home: StoreHome) -> None:
+    home.chat(3)
+    home.close()
+    whole = home.raw()
+    data = bytearray(whole)
+    data[20:30] = b"?" * 10
+    home.log.path("main").write_bytes(data)
+    home.open()
+    assert home.conversation.reconcile(NOW).adopted == 0
+    assert home.verify().problems != ()
+    home.log.path("main").write_bytes(whole)
+
+
+def test_a_log_that_lost_what_was_indexed_stops_the_start(home: StoreHome) -> None:
+    home.chat(2)
+    whole = home.raw()
+    home.log.path("main").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorruptStore, match="Nothing was changed"):
+        home.restart().conversation.reconcile(NOW)
+    home.log.path("main").write_bytes(whole)
+    home.conversation.reconcile(NOW)
