@@ -127,9 +127,18 @@ async def _end(house: wire.House, worker: asyncio.Task[None], drain_seconds: flo
 
 
 def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
+    """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
+    made for that."""
+
+    async def watch() -> None:
+        house.runtime.wake()
+
+    async def upkeep() -> None:
+        house.upkeep()
+
     scheduler = AsyncIOScheduler(timezone=UTC)
-    scheduler.add_job(house.runtime.wake, "interval", seconds=settings.values.daemon.watch_seconds, id="watch")
-    scheduler.add_job(house.upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", max_instances=1, coalesce=True)
+    scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)
+    scheduler.add_job(upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", coalesce=True)
     scheduler.start()
     return scheduler
 

@@ -76,6 +76,7 @@ def with_daemon(
 ) -> dict[str, Any]:
     """`report` with what only a running daemon knows, and `ok` decided."""
     problems = list(report["problems"])
+    problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
     problems += [
         f"Bridge {name}: {state['error']} It is tried again by itself."

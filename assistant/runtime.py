@@ -48,6 +48,7 @@ class Runtime:
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
         self._blocked: dict[str, str] = {}
+        self._trouble = ""
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._stopping = False
         self._last_tick: datetime | None = None
@@ -65,11 +66,16 @@ class Runtime:
         self._wake.set()
 
     async def run(self) -> None:
-        """Tick whenever something happened, until `stop`."""
+        """Tick whenever something happened, until `stop`. A disk that fails is tried again at the next wake-up."""
         while not self._stopping:
             await self._wake.wait()
             self._wake.clear()
-            await self.tick(self._clock())
+            try:
+                await self.tick(self._clock())
+                self._trouble = ""
+            except StoreError as error:
+                self._trouble = str(error)
+                log.error("the inbox cannot be read", error=str(error))
 
     def wake(self) -> None:
         """Something may be due: look again soon."""
@@ -178,6 +184,11 @@ class Runtime:
 
     # ---------------------------------------------------------------------------------------------------------- control
 
+    @property
+    def busy(self) -> bool:
+        """Whether any turn runs."""
+        return bool(self._running)
+
     def is_running(self, session: str) -> bool:
         return session in self._running
 
@@ -221,4 +232,5 @@ class Runtime:
             "running_turns": len(self._running),
             "waiting_sessions": len(self._conversation.waiting()),
             "blocked": dict(self._blocked),
+            "trouble": self._trouble,
         }

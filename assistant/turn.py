@@ -112,18 +112,20 @@ class Turns:
         return self._fail(steering, _Progress(), text, 1)
 
     async def _until_answered(self, steering: Steering, progress: _Progress) -> Outcome:
-        for _ in range(self._settings.max_steps):
+        while True:
             said = self._conversation.turn_messages(steering.turn)
             last = next((m for m in reversed(said) if m.role == "assistant"), None)
-            open_calls = _unanswered(last, said)
-            if said and said[-1].content.startswith(ABORTED_MARKER):
+            if said and said[-1].role == "system" and said[-1].content.startswith(ABORTED_MARKER):
                 return self._finish(steering, progress, "aborted", None, "Stopped.", 1)
-            if open_calls:
-                await self._run_tools(steering.turn, open_calls)
-                self._let_join(steering)
-            elif last is not None and not last.tool_calls and last is said[-1]:
+            if last is not None and not last.tool_calls and last is said[-1]:
                 # A reply that the log has but the crash kept from being delivered.
                 return self._answer(steering, last, progress, cut=False)
+            # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
+            if sum(m.role == "assistant" for m in said) >= self._settings.max_steps:
+                return self._fail(steering, progress, self._too_many_steps(), 1)
+            if open_calls := _unanswered(last, said):
+                await self._run_tools(steering.turn, open_calls)
+                self._let_join(steering)
             reply = await self._call_model(steering.turn, progress)
             message = self._with_unique_calls(steering.turn, reply.message)
             if not message.tool_calls:
@@ -131,12 +133,9 @@ class Turns:
             self._conversation.record(steering.turn, [message], self._clock())
             progress.partial = ""
             self._emit(steering.turn, "discard")
-        return self._fail(
-            steering,
-            progress,
-            f"I stopped after {self._settings.max_steps} steps (turn.max_steps). Say how to go on.",
-            1,
-        )
+
+    def _too_many_steps(self) -> str:
+        return f"I stopped after {self._settings.max_steps} steps (turn.max_steps). Say how to go on."
 
     # ------------------------------------------------------------------------------------------------------------ model
 

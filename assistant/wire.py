@@ -6,6 +6,7 @@ adapters are loaded here, when they are first used.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ from assistant.context.truncate import Policy, for_view
 from assistant.context.volatile import volatile_block
 from assistant.control import DaemonControl
 from assistant.delivery import Delivery
-from assistant.errors import SettingsError, UsageError
+from assistant.errors import SettingsError, StoreError, UsageError
 from assistant.messages import Message
 from assistant.models.chain import build_chain
 from assistant.models.offline.model import OfflineModel
@@ -184,8 +185,10 @@ class House:
         return serving
 
     def upkeep(self) -> None:
-        """Small, regular work on the stores; called while the daemon is idle."""
-        self.stores.conversation.upkeep()
+        """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
+        if not self.runtime.busy:
+            with contextlib.suppress(StoreError):
+                self.stores.conversation.upkeep()
 
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""

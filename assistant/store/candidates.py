@@ -5,9 +5,9 @@ The plan, so that what a search costs does not grow with the history:
 1. How common each word is, is estimated from its newest postings, a bounded number of them.
 2. *Rare* words, the rarest first while their postings together fit a budget, are looked up whole: every message with
    any of them is a candidate.
-3. *Common* words (half the messages have them) never bring candidates of their own. They are looked up only within
-   the messages with a rare word, and with one another: messages that have all of them, all but one, and so on, as long
-   as that many words could still beat what was found. A single common word alone brings the newest messages with it.
+3. *Common* words bring no candidates by themselves. They are looked up only within the messages with a rare word and,
+   unless what was found is better than all of them together could be, with one another: messages that have all of
+   them, all but one, or any two within 30 words. Where even that finds nothing, the newest messages with any of them.
 
 FTS5 intersects postings at some ten million a second; ranking them by bm25 costs a hundred times that a row. So no
 bm25 here: a candidate is worth the idf of the words it has, and a part of those that its neighbours have (a question
@@ -20,7 +20,7 @@ through; nothing else can add one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -29,10 +29,11 @@ from sqlite3 import Row
 
 from assistant.messages import Role
 from assistant.store.database import Database
-from assistant.store.terms import QueryWord, either, scope_term, together
+from assistant.store.terms import QueryWord, either, near, scope_term, together
 from assistant.store.text import stamp
 
 _CLOCK_ERROR = timedelta(days=1)
+_NEAR = 30
 _NEIGHBOUR_SHARE = 0.4
 _BATCH = 400
 _MOST_BATCHES = 12
@@ -59,7 +60,7 @@ class Plan:
     sample: int = 2_000
     rare: int = 20_000
     together: int = 4_000
-    common_words: int = 4
+    common_words: int = 6
     candidates: int = 240
 
 
@@ -137,10 +138,9 @@ class Candidates:
         if span.narrowed:
             size = max(size, self._count(span.narrowed, _Range(span.first, span.last)))
         idf = tuple(math.log(1 + (size - df + 0.5) / (df + 0.5)) if df else 0.0 for df in common_in_range)
-        masks = self._masks(words, common_in_range, idf, span)
         worth = _Worth(idf)
-        order = sorted(masks, key=lambda row: (worth.around(masks, row), row), reverse=True)
-        rows = self._let_through(order, within)
+        masks = self._masks(words, common_in_range, worth, span)
+        rows = self._let_through(worth.best(masks, _BATCH * _MOST_BATCHES), within)
         return Found(idf, [Candidate(row, worth.words(masks[row["id"]])) for row in rows])
 
     # --------------------------------------------------------------------------------------------------- the range
@@ -185,9 +185,7 @@ class Candidates:
         expression = together([part for part in (span.narrowed, *parts) if part])
         return (row[0] for row in self._db.rows(_POSTINGS, (expression, span.first, span.last, limit)))
 
-    def _masks(
-        self, words: Sequence[QueryWord], counts: Sequence[int], idf: Sequence[float], span: _Range
-    ) -> dict[int, int]:
+    def _masks(self, words: Sequence[QueryWord], counts: Sequence[int], worth: _Worth, span: _Range) -> dict[int, int]:
         """Message id -> the bits of the words that it is known to have."""
         by_rarity = sorted((i for i in range(len(words)) if counts[i]), key=lambda i: counts[i])
         rare: list[int] = []
@@ -203,32 +201,35 @@ class Candidates:
             _mark(masks, self._postings([words[i].match], span, self._plan.rare), 1 << i)
         if rare:
             any_rare = either([words[i] for i in rare])
-            for i in common[: 2 * self._plan.common_words]:
+            for i in common[: self._plan.common_words]:
                 _mark(masks, self._postings([any_rare, words[i].match], span, self._plan.rare), 1 << i)
-        self._mark_together(masks, words, common[: self._plan.common_words], idf, span)
+        self._mark_together(masks, words, common[: self._plan.common_words], worth, span)
         return masks
 
     def _mark_together(
-        self, masks: dict[int, int], words: Sequence[QueryWord], common: Sequence[int], idf: Sequence[float],
-        span: _Range,
-    ) -> None:  # fmt: skip
-        worth = _Worth(idf)
-        for size in range(len(common), 0, -1):
-            if size == 1 and masks:
-                return
-            enough = worth.least_of_best(masks, self._plan.candidates)
+        self, masks: dict[int, int], words: Sequence[QueryWord], common: Sequence[int], worth: _Worth, span: _Range
+    ) -> None:
+        """Candidates that have several common words: near each other any two, anywhere all or all but one."""
+        everything = sum(1 << i for i in common)
+        if not common or worth.of(everything) <= worth.least_of_best(masks, self._plan.candidates):
+            return
+        for size in range(max(2, len(common) - 1), len(common) + 1):
             for chosen in combinations(common, size):
-                bits = sum(1 << i for i in chosen)
-                if worth.of(bits) > enough:
-                    matches = [words[i].match for i in chosen]
-                    _mark(masks, self._postings(matches, span, self._plan.together), bits)
+                matches = [words[i].match for i in chosen]
+                _mark(masks, self._postings(matches, span, self._plan.together), sum(1 << i for i in chosen))
+        for one, other in combinations(common, 2):
+            beside = near(words[one], words[other], _NEAR)
+            _mark(masks, self._postings([beside], span, self._plan.together), 1 << one | 1 << other)
+        if not masks:
+            for i in common:
+                _mark(masks, self._postings([words[i].match], span, self._plan.candidates), 1 << i)
 
     # -------------------------------------------------------------------------------------------------- the filter
 
     def _let_through(self, order: Sequence[int], within: Within) -> list[Row]:
         condition, values = within.condition
         kept: list[Row] = []
-        for begin in range(0, min(len(order), _BATCH * _MOST_BATCHES), _BATCH):
+        for begin in range(0, len(order), _BATCH):
             batch = order[begin : begin + _BATCH]
             sql = f"SELECT {COLUMNS}, 1 AS shown FROM messages WHERE {_any_of('id', [''] * len(batch))} AND {condition}"
             rows = {row["id"]: row for row in self._db.rows(sql, (*batch, *values))}
@@ -259,13 +260,17 @@ class _Worth:
     def words(self, mask: int) -> frozenset[int]:
         return frozenset(i for i in range(len(self._idf)) if mask >> i & 1)
 
-    def around(self, masks: dict[int, int], row: int) -> float:
-        """The worth of a row, and a part of what its neighbours by id add to it."""
-        own = masks[row]
-        near = masks.get(row - 1, 0) | masks.get(row - 2, 0) | masks.get(row + 1, 0) | masks.get(row + 2, 0)
-        return self.of(own) + (_NEIGHBOUR_SHARE * self.of(near & ~own) if near & ~own else 0.0)
+    def best(self, masks: Mapping[int, int], count: int) -> list[int]:
+        """The `count` best rows by what they have, and a part of what their neighbours by id add to it; among equals
+        the newest first."""
+        get, of = masks.get, self.of
+        keyed = []
+        for row, own in masks.items():
+            beside = (get(row - 1, 0) | get(row - 2, 0) | get(row + 1, 0) | get(row + 2, 0)) & ~own
+            keyed.append((of(own) + _NEIGHBOUR_SHARE * of(beside) if beside else of(own), row))
+        return [row for _, row in nlargest(count, keyed)]
 
-    def least_of_best(self, masks: dict[int, int], count: int) -> float:
+    def least_of_best(self, masks: Mapping[int, int], count: int) -> float:
         """The worth of the `count`-th best row; 0 while there are fewer."""
         best = nlargest(count, map(self.of, masks.values()))
         return best[-1] if len(best) == count else 0.0

@@ -136,3 +136,8 @@ def either(words: Sequence[QueryWord]) -> str:
 def together(parts: Sequence[str]) -> str:
     """The FTS5 expression for rows that fit all the parts."""
     return " AND ".join(parts)
+
+
+def near(one: QueryWord, other: QueryWord, words: int) -> str:
+    """The FTS5 expression for rows where the two stand at most `words` words apart."""
+    return f"NEAR({one.match} {other.match}, {words})"
