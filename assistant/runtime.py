@@ -13,7 +13,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -27,6 +27,7 @@ from assistant.turn import Outcome, Steering, Turns
 log = structlog.get_logger()
 
 _OUTCOMES_KEPT = 256
+_RETRY_DISK = timedelta(seconds=5)
 
 
 class Runtime:
@@ -48,6 +49,9 @@ class Runtime:
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
         self._blocked: dict[str, str] = {}
+        self._blocked_at: datetime | None = None
+        self._held: dict[str, Steering] = {}
+        self._told: dict[str, str] = {}
         self._trouble = ""
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._stopping = False
@@ -130,7 +134,8 @@ class Runtime:
             self._launch(turn)
 
     def _launch(self, turn: Turn) -> None:
-        steering = Steering(turn)
+        steering = self._held.pop(turn.id, None) or Steering(turn)
+        steering.turn = turn
         task = asyncio.create_task(self._work(steering), name=f"turn {turn.id}")
         self._running[turn.session] = (steering, task)
         message_ids = [item.message_id for item in turn.items]
@@ -141,7 +146,7 @@ class Runtime:
         try:
             self._remember(await self._turns.run(steering))
         except StoreError as error:
-            self._block(turn.session, error)
+            self._hold(steering, error)
         except Exception as error:
             log.exception("turn failed", turn=turn.id)
             self._give_up(steering, error)
@@ -151,33 +156,46 @@ class Runtime:
             self._wake.set()
 
     def _give_up(self, steering: Steering, error: Exception) -> None:
+        text = f"Something in the assistant failed ({type(error).__name__}: {error}). Your message is kept."
         try:
-            text = f"Something in the assistant failed ({type(error).__name__}: {error}). Your message is kept."
             self._remember(self._turns.fail(steering, text))
         except StoreError as store_error:
-            self._block(steering.turn.session, store_error)
+            steering.abort = text
+            self._hold(steering, store_error)
 
     def _remember(self, outcome: Outcome) -> None:
+        self._told.pop(outcome.session, None)
         self._outcomes[outcome.turn] = outcome
         while len(self._outcomes) > _OUTCOMES_KEPT:
             self._outcomes.popitem(last=False)
 
     # ----------------------------------------------------------------------------------- a home that cannot be written
 
+    def _hold(self, steering: Steering, error: StoreError) -> None:
+        """The turn stays open; what it knows and the disk does not is kept until it is taken up again."""
+        self._held[steering.turn.id] = steering
+        self._block(steering.turn.session, error)
+
     def _block(self, session: str, error: StoreError) -> None:
-        """The session waits for the disk: its turn stays open and is taken up again at a later tick."""
-        log.error("home cannot be written", session=session, error=str(error))
+        """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
         self._blocked[session] = str(error)
-        self._delivery.show(TurnEvent("notice", session, "", {"text": str(error)}))
+        self._blocked_at = self._clock()
+        if self._told.get(session) != str(error):
+            self._told[session] = str(error)
+            log.error("home cannot be written", session=session, error=str(error))
+            self._delivery.show(TurnEvent("notice", session, "", {"text": str(error)}))
 
     def _unblock(self, now: datetime) -> None:
         if not self._blocked or self._running:
+            return
+        if self._blocked_at is not None and timedelta() <= now - self._blocked_at < _RETRY_DISK:
             return
         blocked, self._blocked = self._blocked, {}
         try:
             found = self._conversation.reconcile(now)
         except StoreError as error:
             self._blocked = {session: str(error) for session in blocked}
+            self._blocked_at = now
             return
         for turn in found.running:
             self._launch(turn)

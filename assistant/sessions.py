@@ -19,10 +19,6 @@ def peer_key(bridge: str, person: str) -> str:
     return f"peer:{bridge}:{person}"
 
 
-def room_key(bridge: str, room: str) -> str:
-    return f"room:{bridge}:{room}"
-
-
 def role_of(session: str) -> SessionRole:
     """The role of everybody who speaks in this session; anything unknown is a guest, never the owner."""
     if session == MAIN:

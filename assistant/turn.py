@@ -49,11 +49,14 @@ class Outcome:
 
 @dataclass(slots=True)
 class Steering:
-    """What the runtime may do to a running turn: `abort` holds the reason while the turn's task is being cancelled."""
+    """What the runtime may do to a running turn, and what outlives a disk that refuses to keep it: `abort` holds the
+    reason from the moment the turn is to stop; `unsaved` the newest reply and the number of replies that the log had
+    before it, so that no reply is paid for twice."""
 
     turn: Turn
     abort: str | None = None
     abort_exit_code: int = 1
+    unsaved: tuple[int, Reply] | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +94,8 @@ class Turns:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
         open then."""
         progress = _Progress()
+        if steering.abort is not None:
+            return self._abort(steering, progress)
         try:
             async with asyncio.timeout(self._settings.max_seconds):
                 return await self._until_answered(steering, progress)
@@ -115,18 +120,21 @@ class Turns:
         while True:
             said = self._conversation.turn_messages(steering.turn)
             last = next((m for m in reversed(said) if m.role == "assistant"), None)
-            if said and said[-1].role == "system" and said[-1].content.startswith(ABORTED_MARKER):
+            if _is_aborted(said):
                 return self._finish(steering, progress, "aborted", None, "Stopped.", 1)
             if last is not None and not last.tool_calls and last is said[-1]:
                 # A reply that the log has but the crash kept from being delivered.
                 return self._answer(steering, last, progress, cut=False)
             # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
-            if sum(m.role == "assistant" for m in said) >= self._settings.max_steps:
+            steps = sum(m.role == "assistant" for m in said)
+            if steps >= self._settings.max_steps:
                 return self._fail(steering, progress, self._too_many_steps(), 1)
             if open_calls := _unanswered(last, said):
                 await self._run_tools(steering.turn, open_calls)
                 self._let_join(steering)
-            reply = await self._call_model(steering.turn, progress)
+            if steering.unsaved is None or steering.unsaved[0] != steps:
+                steering.unsaved = (steps, await self._call_model(steering.turn, progress))
+            reply = steering.unsaved[1]
             message = self._with_unique_calls(steering.turn, reply.message)
             if not message.tool_calls:
                 return self._answer(steering, message, progress, cut=reply.stop == "max_tokens")
@@ -236,10 +244,11 @@ class Turns:
 
     def _abort(self, steering: Steering, progress: _Progress) -> Outcome:
         turn, reason = steering.turn, steering.abort or "stopped"
-        self._close_calls(turn, "aborted")
-        said = [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
-        marker = Message("system", f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing.")
-        self._conversation.record(turn, [*said, marker], self._clock())
+        if not _is_aborted(self._conversation.turn_messages(turn)):
+            self._close_calls(turn, "aborted")
+            said = [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
+            text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
+            self._conversation.record(turn, [*said, Message("system", text)], self._clock())
         return self._finish(steering, progress, "aborted", None, reason, steering.abort_exit_code)
 
     def _close_calls(self, turn: Turn, word: str) -> None:
@@ -280,6 +289,11 @@ class Turns:
 
     def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
+
+
+def _is_aborted(said: Sequence[Message]) -> bool:
+    """Whether the log has it that the turn was stopped. Only the runtime speaks as system within a turn."""
+    return bool(said) and said[-1].role == "system" and said[-1].content.startswith(ABORTED_MARKER)
 
 
 def _unanswered(last: Message | None, said: Sequence[Message]) -> list[ToolCall]:

@@ -4,10 +4,12 @@ composition root injects."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from assistant.messages import Message, ToolCall
 from assistant.records import Accepted, InboxItem, Incoming, LogPlace, Outgoing, Report, Turn
@@ -32,6 +34,14 @@ def as_viewed(message: Message, place: LogPlace) -> Message:
 
 def count(message: Message) -> int:
     return len(message.content) // 4 + 3
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """A directory in memory where there is one, for tests of many small writes that ask nothing of the medium."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+        yield Path(directory)
 
 
 @dataclass

@@ -5,6 +5,7 @@ Answers go to standard output and nothing else does; everything said about them 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import Any
@@ -19,10 +20,11 @@ def say(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """A remark beside the output, on standard error."""
+    """A remark beside the output, on standard error; lost where that cannot be written."""
     sys.stdout.flush()
-    sys.stderr.write(f"{clean(text)}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{clean(text)}\n")
+        sys.stderr.flush()
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> None:

@@ -19,7 +19,7 @@ from assistant.messages import Message, RecordKind, Span, Trust
 from assistant.records import InboxItem, LogPlace, Record
 from assistant.store import checkpoints, index, session_rows
 from assistant.store.database import Database
-from assistant.store.line import header_hash, split
+from assistant.store.line import header_hash
 from assistant.store.log import Head, MasterLog
 from assistant.store.session_rows import Session, Size
 from assistant.store.text import clean_message, stamp
@@ -164,8 +164,8 @@ class Appender:
         last = index.last(self._db, session)
         known = Head()
         if last is not None:
-            opened, _, _ = split(self._log.line(session, Span(last.start, last.end)))
-            known = Head(last.end, last.seq, last.id, header_hash(opened))
+            hashed = header_hash(self._log.header(session, Span(last.start, last.end)))
+            known = Head(last.end, last.seq, last.id, hashed)
         torn = self._log.settle(session, known, now)
         adopted = sum(self._adopt(batch, now) for batch in batches(self._log.scan(session, known.end)))
         self._settled.add(session)

@@ -9,9 +9,9 @@ The plan, so that what a search costs does not grow with the history:
    unless what was found is better than all of them together could be, with one another: messages that have all of
    them, all but one, or any two within 30 words. Where even that finds nothing, the newest messages with any of them.
 
-FTS5 intersects postings at some ten million a second; ranking them by bm25 costs a hundred times that a row. So no
-bm25 here: a candidate is worth the idf of the words it has, and a part of those that its neighbours have (a question
-and its answer stand next to each other). The exact score is made later, from the words themselves (`ranking.py`).
+FTS5 intersects postings at some ten million a second, and ranks by bm25 half a million a second. So no bm25 here: a
+candidate is worth the idf of the words it has, and a part of those that its neighbours have (a question and its answer
+stand next to each other). The exact score is made later, from the words themselves (`ranking.py`).
 
 What always holds: scope, session, roles, dates and what was undone are conditions of the SQL that lets a candidate
 through; nothing else can add one.
@@ -29,6 +29,7 @@ from sqlite3 import Row
 
 from assistant.messages import Role
 from assistant.store.database import Database
+from assistant.store.index import KINDS_WITH_WORDS
 from assistant.store.terms import QueryWord, either, near, scope_term, together
 from assistant.store.text import stamp
 
@@ -37,9 +38,6 @@ _NEAR = 30
 _NEIGHBOUR_SHARE = 0.4
 _BATCH = 400
 _MOST_BATCHES = 12
-
-FOUND_KINDS = ("message", "edit", "delete")
-"""Kinds of record that hold words somebody said."""
 
 COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 """What is read of an index row."""
@@ -59,9 +57,10 @@ class Plan:
 
     sample: int = 2_000
     rare: int = 20_000
-    together: int = 4_000
+    together: int = 2_000
+    intersected: int = 3_000_000
     common_words: int = 6
-    candidates: int = 240
+    candidates: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,8 @@ class Within:
     @property
     def condition(self) -> tuple[str, list[str]]:
         """SQL over the columns of `messages`, and its values."""
-        parts = ["scope = ?", "hidden_by IS NULL", _any_of("kind", FOUND_KINDS), _any_of("role", self.roles)]
-        values = [self.scope, *FOUND_KINDS, *self.roles]
+        parts = ["scope = ?", "hidden_by IS NULL", _any_of("kind", KINDS_WITH_WORDS), _any_of("role", self.roles)]
+        values = [self.scope, *KINDS_WITH_WORDS, *self.roles]
         if self.session is not None:
             parts.append("session = ?")
             values.append(self.session)
@@ -203,8 +202,15 @@ class Candidates:
             any_rare = either([words[i] for i in rare])
             for i in common[: self._plan.common_words]:
                 _mark(masks, self._postings([any_rare, words[i].match], span, self._plan.rare), 1 << i)
-        self._mark_together(masks, words, common[: self._plan.common_words], worth, span)
+        self._mark_together(masks, words, self._affordable(common, counts), worth, span)
         return masks
+
+    def _affordable(self, common: Sequence[int], counts: Sequence[int]) -> Sequence[int]:
+        """The rarest of the common words whose intersections may be looked up; two of them in any case."""
+        chosen = list(common[: self._plan.common_words])
+        while len(chosen) > 2 and (len(chosen) + 1) * sum(counts[i] for i in chosen) > self._plan.intersected:
+            chosen.pop()
+        return chosen
 
     def _mark_together(
         self, masks: dict[int, int], words: Sequence[QueryWord], common: Sequence[int], worth: _Worth, span: _Range

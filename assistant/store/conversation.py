@@ -61,8 +61,8 @@ class Conversation:
             for session in sorted({*known, *self._log.sessions()})
         ]  # fmt: skip
         running = [rows.turn(row, self._inbox.of_turn(row["id"])) for row in turns.running(self._db)]
-        torn = tuple(str(one.torn) for one in settled if one.torn is not None)
-        return Reconciled(sum(one.adopted for one in settled), torn, tuple(running))
+        torn = [one.torn for one in settled if one.torn is not None] + self._log.set_aside_stumps(now)
+        return Reconciled(sum(one.adopted for one in settled), tuple(map(str, torn)), tuple(running))
 
     # -------------------------------------------------------------------------------------------------------- inbox
 

@@ -30,7 +30,7 @@ from assistant.records import Record
 from assistant.store.text import dumps, moment, stamp
 
 GENESIS = hashlib.sha256(b"").hexdigest()
-_SALT = b',"salt":"'
+SALT = b',"salt":"'
 _SALT_LENGTH = 32
 
 
@@ -40,7 +40,7 @@ def encode(record: Record, prev: str, salt: str) -> tuple[Record, bytes, str]:
     body_bytes = body.encode()
     commit = commitment(salt, body_bytes)
     header = dumps(_header(record, commit, prev)).encode()
-    line = b"".join((header[:-1], _SALT, salt.encode(), b'",', memoryview(body_bytes)[1:], b"\n"))
+    line = b"".join((header[:-1], SALT, salt.encode(), b'",', memoryview(body_bytes)[1:], b"\n"))
     return replace(record, commit=commit, prev=prev, salt=salt), line, header_hash(header[:-1])
 
 
@@ -58,8 +58,8 @@ def split(line: bytes) -> tuple[bytes, str, bytes]:
     """(header without closing brace, salt, body object) of a line, as bytes of the line. Raises `ValueError`.
 
     The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can hold it."""
-    at = line.index(_SALT)
-    begin = at + len(_SALT)
+    at = line.index(SALT)
+    begin = at + len(SALT)
     after = begin + _SALT_LENGTH
     if line[after : after + 2] != b'",' or not line.endswith(b"}\n"):
         raise ValueError("not a record")

@@ -94,6 +94,22 @@ class MasterLog(LogFiles):
                 self._fail(session, error)
         return torn
 
+    def set_aside_stumps(self, now: datetime) -> list[Path]:
+        """Put aside files that hold nothing but a torn first line: the first words of a session that nobody knows."""
+        aside = []
+        for path, session in self.found():
+            if session is None and _is_one_line(path):
+                target = _torn_name(path, now)
+                try:
+                    path.rename(target)
+                    sync_directory(path.parent)
+                except OSError as error:
+                    raise StoreError(
+                        f"{path} could not be set aside: {error.strerror}. Nothing was changed."
+                    ) from error
+                aside.append(target)
+        return aside
+
     def close(self) -> None:
         super().close()
         while self._writing:
@@ -186,7 +202,7 @@ class MasterLog(LogFiles):
         path = self.path(session)
         if start < self._kept.get(session, 0):
             raise CorruptStore(f"{path}: no record at byte {start}. Nothing was changed; run `assistant verify`.")
-        target = path.with_name(f"{path.name}.torn-{now:%Y%m%dT%H%M%S.%fZ}")
+        target = _torn_name(path, now)
         try:
             source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -213,6 +229,15 @@ class MasterLog(LogFiles):
         finally:
             os.close(copy)
         sync_directory(target.parent)
+
+
+def _torn_name(path: Path, now: datetime) -> Path:
+    return path.with_name(f"{path.name}.torn-{now:%Y%m%dT%H%M%S.%fZ}")
+
+
+def _is_one_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not file.readline() or not file.readline()
 
 
 def _chained(records: Sequence[Record], head: Head) -> tuple[tuple[Record, ...], list[bytes], Head]:

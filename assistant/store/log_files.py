@@ -18,7 +18,7 @@ from urllib.parse import quote
 from assistant.errors import CorruptStore, StoreError
 from assistant.messages import Span
 from assistant.records import LogPlace, Record
-from assistant.store.line import decode
+from assistant.store.line import SALT, decode
 
 LOG_NAME = "conversation.jsonl"
 _LONGEST_NAME = 200
@@ -56,12 +56,14 @@ class LogFiles:
         return LogPlace(session, f"log/{folder_name(session)}/{LOG_NAME}", span)
 
     def found(self) -> Iterator[tuple[Path, str | None]]:
-        """Every log file with the session that its first record names; None where the first line is no record."""
+        """Every log file with the session that its first record names; None where the first line is no record. An
+        empty file is no log yet."""
         for path in sorted(self.root.glob(f"*/{LOG_NAME}")):
             with _reading(path), path.open("rb") as file:
                 first = file.readline()
             try:
-                yield path, decode(first, 0).session
+                if first:
+                    yield path, decode(first, 0).session
             except (ValueError, KeyError, TypeError):
                 yield path, None
 
@@ -91,6 +93,22 @@ class LogFiles:
         if len(data) != span.end - span.start or not data.endswith(b"\n"):
             raise CorruptStore(f"{path} has no record at bytes {span.start}-{span.end}. Run `assistant verify`.")
         return data
+
+    def header(self, session: str, span: Span) -> bytes:
+        """The header of the record at `span`, without its closing brace; of a long record no more is read."""
+        path = self.path(session)
+        data = b""
+        with _reading(path):
+            while (end := data.find(SALT)) < 0 and len(data) < span.end - span.start:
+                more = os.pread(self._descriptor(session), _BLOCK, span.start + len(data))
+                if not more:
+                    break
+                data += more
+        if end < 0:
+            raise CorruptStore(
+                f"{path} has no record at byte {span.start}. Nothing was changed; run `assistant verify`."
+            )
+        return data[:end]
 
     def lines(self, session: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """(offset, line) from byte `start` on; the last one may lack its newline."""

@@ -37,7 +37,7 @@ MOST_RECORDS = 1_000
 MOST_BYTES = 64 * 1024 * 1024
 """The most log bytes that one such call reads, unless the first record alone is longer."""
 
-_WINDOWS = 60
+_WINDOWS = 50
 _MOST_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _SELECT = f"SELECT {COLUMNS} FROM messages"
@@ -124,8 +124,11 @@ class StoredHistory:
     def _excerpt(self, row: Row, said: Said, matcher: Matcher, idf: Sequence[float]) -> str:
         if said.whole:
             return excerpt(said.text, said.spots, idf)
+        wanted = sum(idf[word] for word in said.elsewhere | {spot.word for spot in said.spots})
         best = (best_passage(said.spots, idf, EXCERPT)[0], said.text, said.spots)
         for text in self._passages.windows(row):
+            if best[0] >= wanted:
+                break
             spots = matcher.spots(text)
             worth = best_passage(spots, idf, EXCERPT)[0]
             if worth > best[0]:

@@ -96,12 +96,12 @@ def _estimate(message: Message) -> int:
     return len(message.content) // 4 + 4
 
 
-def home(size: int, seed: int = 1, *, facts: int | None = None) -> GeneratedHome:
+def home(size: int, seed: int = 1, *, facts: int | None = None, cache: Path = CACHE) -> GeneratedHome:
     """A home of about `size` messages, found or built. Treat it as read-only; `copied` gives one to write to."""
     facts = min(200, max(20, size // 50)) if facts is None else facts
-    target = CACHE / f"home-{size}-{seed}-{facts}-{_look()}"
+    target = cache / f"home-{size}-{seed}-{facts}-{_look()}"
     if not (target / "planted.json").exists():
-        for outdated in CACHE.glob(f"home-{size}-{seed}-*"):
+        for outdated in cache.glob(f"home-{size}-{seed}-*"):
             shutil.rmtree(outdated)
         _build(target, size, seed, facts)
     planted = json.loads((target / "planted.json").read_text(encoding="utf-8"))

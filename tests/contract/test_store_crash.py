@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from assistant.errors import CorruptStore
 from assistant.messages import Message
 from assistant.records import Compaction, Turn
-from tests.store_home import NOW, StoreHome, count, reply_to, tool_round
+from tests.store_home import NOW, StoreHome, count, in_memory, reply_to, tool_round
 
 SESSIONS = ("main", "peer:x")
 OPERATIONS = ("accept", "begin", "tools", "finish", "undo", "annotate", "compact", "shorten", "ingest", "supersede")
@@ -181,16 +181,15 @@ class Life:
             assert view.tokens == sum(count(message) for message in view.messages)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(lived=st.lists(steps, min_size=1, max_size=25))
-def test_f35_no_accepted_message_is_lost_whatever_a_crash_leaves(
-    tmp_path_factory: pytest.TempPathFactory, lived: list[Step]
-) -> None:
-    home = StoreHome(tmp_path_factory.mktemp("life") / "home").open()
-    life = Life(home)
-    for step in lived:
-        life.live(step)
-    home.close()
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(lived=st.lists(steps, min_size=1, max_size=30))
+def test_f35_no_accepted_message_is_lost_whatever_a_crash_leaves(lived: list[Step]) -> None:
+    with in_memory() as directory:
+        home = StoreHome(directory / "home").open()
+        life = Life(home)
+        for step in lived:
+            life.live(step)
+        home.close()
 
 
 # ------------------------------------------------------------------------------------------------- one case at a time

@@ -1,9 +1,9 @@
 """python -m tests.crash: break every scenario at every point, and tell what did not come right.
 
-    python -m tests.crash                                   everything, some minutes
-    python -m tests.crash --scenario turn --jobs 2
-    python -m tests.crash --sample 40 --seed 7              a seeded part of each scenario
-    python -m tests.crash --scenario turn --point kill:pwrite64:17     one point again; its home is kept
+python -m tests.crash                                   everything, some minutes
+python -m tests.crash --scenario turn --jobs 2
+python -m tests.crash --sample 40 --seed 7              a seeded part of each scenario
+python -m tests.crash --scenario turn --point kill:pwrite64:17     one point again; its home is kept
 """
 
 from __future__ import annotations

@@ -63,7 +63,9 @@ class Warm:
     def _obey(self, order: dict[str, Any]) -> dict[str, Any]:
         match order["do"]:
             case "fork":
-                return {"process": self._fork(order["scenario"], Path(order["home"]), order["step"], Path(order["output"]))}
+                return {
+                    "process": self._fork(order["scenario"], Path(order["home"]), order["step"], Path(order["output"]))
+                }
             case "go":
                 os.close(self._gates.pop(order["process"]))
                 return {"status": os.waitstatus_to_exitcode(os.waitpid(order["process"], 0)[1])}

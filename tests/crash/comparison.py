@@ -1,4 +1,4 @@
-"""What is compared after a crash in a scenario with a house in it, and what may differ from the unbroken run and why."""
+"""What is compared after a crash of the house, and what may differ from the unbroken run, and why."""
 
 from __future__ import annotations
 
@@ -103,6 +103,11 @@ def _one_more_call(before: list[Any], after: list[Any], faults: Faults) -> bool:
     return bool(faults.errors) and len(after) >= len(before)
 
 
+def _after_a_fault(before: Any, after: Any, faults: Faults) -> bool:
+    """Anything; "coverage" and "running totals" hold what must be so all the same."""
+    return bool(faults.all)
+
+
 def _clear_lines(before: list[str], after: list[str], faults: Faults) -> bool:
     return bool(faults.errors) and all(is_clear(text) for text in after)
 
@@ -122,12 +127,23 @@ DIFFER = (
     Differ("tool runs", _TRIED_AGAIN, _one_more_call),
     Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
     Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
-    Differ("deliveries", "where the network shows a key once, it is sent again what perhaps did not arrive", _sent_again),
+    Differ("deliveries", "a network that shows a key once is sent again what perhaps did not arrive", _sent_again),
     Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
     Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
     Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
 )
 
-SENT_ONCE = tuple(rule for rule in DIFFER if rule.part != "deliveries") + (
-    Differ("deliveries", "where the network shows whatever it is sent, nothing is sent again", _perhaps_sent),
+
+def but(*others: Differ) -> tuple[Differ, ...]:
+    """`DIFFER` with other rules for some parts."""
+    parts = {other.part for other in others}
+    return (*(rule for rule in DIFFER if rule.part not in parts), *others)
+
+
+_SENT_ONCE = "a network that shows whatever it is sent is sent nothing twice; what is uncertain is shown as that"
+SENT_ONCE = but(Differ("deliveries", _SENT_ONCE, _perhaps_sent))
+
+_TWO_STEPS = "shortening and dropping are two commits: after a fault between them, one may do where two did, or later"
+CUT_ELSEWHERE = but(
+    *(Differ(part, _TWO_STEPS, _after_a_fault) for part in ("view", "checkpoints", "sessions")),
 )

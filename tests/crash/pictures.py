@@ -51,7 +51,7 @@ def stored(home: Path) -> dict[str, Any]:
         "tool runs": rows(script, "SELECT turn, call_id, name, arguments, state FROM tool_runs ORDER BY turn, id"),
         "outbox": rows(script, "SELECT key, session, bridge, target, kind, body, state FROM outbox ORDER BY key"),
         "view": [
-            [*row[:3], _timeless(json.loads(row[3])), *row[4:]]
+            [*row[:3], _lasting(json.loads(row[3])), *row[4:]]
             for row in rows(
                 script,
                 "SELECT session, role, content, metadata, tokens, bytes, images FROM conversation_history"
@@ -68,15 +68,18 @@ def stored(home: Path) -> dict[str, Any]:
             "SELECT session_id, checkpoint_num, messages_compressed, from_seq, to_seq, trigger, tier, state"
             " FROM checkpoints ORDER BY session_id, checkpoint_num",
         ),
-        "index": rows(script, "SELECT session, seq, kind, role, hidden_by IS NOT NULL FROM messages ORDER BY session, seq"),
+        "index": rows(
+            script, "SELECT session, seq, kind, role, hidden_by IS NOT NULL FROM messages ORDER BY session, seq"
+        ),
         "running totals": _wrong_totals(script),
         "spending": rows(script, "SELECT purpose, model, state, count(*) FROM usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
         "spending totals": _wrong_spending(script),
     }
 
 
-def _timeless(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key != "compacted_at"}
+def _lasting(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Without what the log does not know, and a record taken from it after a crash cannot have."""
+    return {key: value for key, value in metadata.items() if key not in ("compacted_at", "is_error")}
 
 
 def _wrong_totals(script: Path) -> list[list[Any]]:
@@ -87,6 +90,17 @@ def _wrong_totals(script: Path) -> list[list[Any]]:
         LEFT JOIN conversation_history h ON h.session = s.key AND h.generation = s.generation
         GROUP BY s.key, s.generation
         HAVING s.view_messages <> count(h.id) OR s.view_tokens <> total(h.tokens) OR s.view_bytes <> total(h.bytes)""",
+    )
+
+
+def _uncovered(script: Path) -> list[list[Any]]:
+    """Messages that neither a checkpoint nor the view has, or both, or a checkpoint twice (I3)."""
+    return rows(
+        script,
+        """SELECT m.session, m.seq, (SELECT count(*) FROM checkpoints c WHERE c.session_id = m.session
+            AND c.state = 'live' AND m.seq BETWEEN c.from_seq AND c.to_seq) AS covered, (SELECT count(*)
+            FROM conversation_history h WHERE h.message_id = m.id AND h.metadata NOT LIKE '%"carried_from"%') AS shown
+        FROM messages m WHERE m.hidden_by IS NULL AND m.kind <> 'undo' AND covered + shown <> 1""",
     )
 
 

@@ -1,11 +1,11 @@
 """The moments at which a run is broken, made from the calls of the unbroken one; each has a name to repeat it by.
 
-    kill:pwrite64:17        killed before the 17th pwrite64
-    kill:pwrite64:17+3      the same, and killed again during the recovery, at a moment drawn with seed 3
-    torn:write:4            killed in the middle of the 4th write: the first half of it is in the file
-    power:231:0             the power goes before call 231: whatever was not synced is lost
-    power:231:5             the same, but of what was not synced a part, drawn with seed 5, is on the disk
-    ENOSPC:pwrite64:17x1    the 17th pwrite64 fails with ENOSPC, and x12: twelve in a row do
+kill:pwrite64:17        killed before the 17th pwrite64
+kill:pwrite64:17+3      the same, and killed again during the recovery, at a moment drawn with seed 3
+torn:write:4            killed in the middle of the 4th write: the first half of it is in the file
+power:231:0             the power goes before call 231: whatever was not synced is lost
+power:231:5             the same, but of what was not synced a part, drawn with seed 5, is on the disk
+ENOSPC:pwrite64:17x1    the 17th pwrite64 fails with ENOSPC, and x12: twelve in a row do
 """
 
 from __future__ import annotations

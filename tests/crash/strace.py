@@ -1,9 +1,9 @@
 """strace as the hand that kills: what a process does to its files, and stopping it at exactly one of those calls.
 
 How the injection behaves (`test_strace.py` holds it to that): SIGKILL injected into a call is delivered when the call
-is entered, and the call then has no effect. So a process is killed *before* each call in turn; "after call k" is "before
-call k+1", since nothing between two of them touches a file. Counters run per system call and thread, and `-P` makes
-them count the calls on the given paths alone; so the number of a call in an unbroken run finds the same call again.
+is entered, and the call then has no effect. So a process is killed *before* each call in turn; "after call k" is
+"before call k+1", since nothing between two of them touches a file. Counters run per system call and thread, and `-P`
+makes them count the calls on the given paths alone; so the number of a call in an unbroken run finds that call again.
 """
 
 from __future__ import annotations

@@ -66,6 +66,8 @@ def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(tmp_path:
     assert any(point.again is not None for point in drawn) and any(point.times > 1 for point in drawn)
 
 
-@pytest.mark.parametrize("text", ["kill:pwrite64:17", "kill:write:3+4", "ENOSPC:fsync:2x12", "power:231:0", "torn:write:1"])
+@pytest.mark.parametrize(
+    "text", ["kill:pwrite64:17", "kill:write:3+4", "ENOSPC:fsync:2x12", "power:231:0", "torn:write:1"]
+)
 def test_a_point_is_read_as_it_is_printed(text: str) -> None:
     assert str(parse(text)) == text

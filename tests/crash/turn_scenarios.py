@@ -9,7 +9,7 @@ from pathlib import Path
 from assistant.messages import ToolCall
 from assistant.requests import Request
 from assistant.sessions import peer_key
-from tests.crash.comparison import DIFFER, SENT_ONCE, look
+from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
 from tests.crash.scenario import Differ, Scenario
 from tests.crash.world import Life, World, live, message, tail
 from tests.scripted import Step
@@ -77,14 +77,15 @@ FAILED_TURN = _scenario(
 
 
 async def _stop_it(life: Life) -> None:
-    """The person stops the turn while the model is thinking. After a crash it may have been stopped before."""
-    await life.house.runtime.tick(life.clock())
-    thinking = asyncio.create_task(life.model.called.wait())
-    ended = asyncio.create_task(life.house.runtime.idle())
-    await asyncio.wait([thinking, ended], return_when=asyncio.FIRST_COMPLETED)
-    await life.house.runtime.stop_turn("main")
-    thinking.cancel()
-    ended.cancel()
+    """The person stops the turn once the model is thinking; after a crash it may have been stopped before."""
+    while await life.is_busy():
+        thinking = asyncio.create_task(life.model.called.wait())
+        ended = asyncio.create_task(life.house.runtime.idle())
+        await asyncio.wait([thinking, ended], return_when=asyncio.FIRST_COMPLETED)
+        if life.model.called.is_set():
+            await life.house.runtime.stop_turn("main")
+        thinking.cancel()
+        ended.cancel()
 
 
 STOPPED_TURN = _scenario(
@@ -116,7 +117,12 @@ def _long(request: Request) -> Step:
 
 FLOOR = _scenario(
     "floor",
-    "a turn whose context is full: the oldest messages leave the view before the model is asked",
-    World((*_EARLIER, *(message("Go on. " * 200, n) for n in range(3, 9))), _long, settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"}),
+    "turns in a context that is full: the oldest messages leave the view before the model is asked",
+    World(
+        (*_EARLIER, *(message("Go on. " * 200, n) for n in range(3, 9))),
+        _long,
+        settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"},
+    ),
     _LIVED,
+    CUT_ELSEWHERE,
 )

@@ -35,6 +35,7 @@ RANG = "The bell rang."
 BEGUN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 _A_DAY = 86_400.0
 _MOST_TRIES = 60
+_A_WHILE = timedelta(seconds=30)
 _PRICES = Prices({"scripted-1": Price(input=1, output=5, cache_read=0.1, cache_write=1.25)})
 
 Answer = Callable[[Request], Step]
@@ -60,8 +61,14 @@ class Life:
 
     house: wire.House
     model: ScriptedModel
-    witness: Witness
     clock: SteppingClock
+
+    async def is_busy(self) -> bool:
+        """Look for work after a while; whether there is any left. A disk in trouble gets time to come right."""
+        self.clock.now += _A_WHILE
+        await self.house.runtime.tick(self.clock())
+        status = self.house.runtime.status()
+        return bool(status["running_turns"] or status["blocked"] or status["waiting_sessions"])
 
 
 class Network:
@@ -145,25 +152,25 @@ async def _live(home: Path, world: World) -> None:
         await house.runtime.start()
         witness.saw("ready")
         await network.hand_in(world.messages)
+        life = Life(house, model, clock)
         if world.meanwhile is not None:
             model.gate = asyncio.Event() if world.model_waits else None
-            await world.meanwhile(Life(house, model, witness, clock))
+            await world.meanwhile(life)
             model.gate = None
-        await _until_quiet(house, clock)
+        await _until_quiet(life)
         await house.runtime.stop(drain_seconds=0)
     finally:
         await house.close_model()
         house.close()
 
 
-async def _until_quiet(house: wire.House, clock: SteppingClock) -> None:
-    """Tick until everything is answered and delivered. A disk in trouble gets some tries to come right."""
+async def _until_quiet(life: Life) -> None:
+    """Everything is answered and delivered, or was tried often enough."""
     for _ in range(_MOST_TRIES):
-        await house.runtime.tick(clock())
-        await house.runtime.idle()
+        busy = await life.is_busy()
+        await life.house.runtime.idle()
         await asyncio.sleep(0)
-        status = house.runtime.status()
-        if not status["blocked"] and not status["waiting_sessions"] and not house.stores.outbox.pending(BRIDGE):
+        if not busy and not life.house.stores.outbox.pending(BRIDGE):
             return
 
 

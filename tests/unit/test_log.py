@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -192,6 +195,42 @@ def test_a_log_that_another_program_wrote_to_takes_no_more_words(log: MasterLog)
         file.write(b"intruder\n")
     with pytest.raises(StoreError, match="removed or changed"):
         log.append([record("over it", 2)])
+
+
+@contextmanager
+def no_file_over(size: int) -> Iterator[None]:
+    """As on a full disk: files do not grow beyond `size`; what fits is written, the rest is not."""
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, old)
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 700])
+def test_a_batch_that_does_not_fit_leaves_nothing(log: MasterLog, room: int) -> None:
+    log.append([record("kept", 1)])
+    before = log.path("main").read_bytes()
+    with no_file_over(len(before) + room), pytest.raises(StoreError, match=r"was not written.*kept; make room"):
+        log.append([record("a", 2), record("b", 3)])
+    assert log.path("main").read_bytes() == before
+    log.append([record("after", 4)])
+    assert [(one.seq, one.content) for one in log.scan("main")] == [(1, "kept"), (2, "after")]
+
+
+def test_a_torn_end_that_cannot_be_copied_stays(log: MasterLog, tmp_path: Path) -> None:
+    log.append([record("kept", 1)])
+    log.close()
+    with log.path("main").open("ab") as file:
+        file.write(b"{" * 5000)
+    before = log.path("main").read_bytes()
+    with no_file_over(2000), pytest.raises(StoreError, match="could not be set aside"):
+        log.head("main", NOW)
+    assert log.path("main").read_bytes() == before
+    assert log.head("main", NOW).seq == 1
 
 
 def test_open_files_are_bounded(tmp_path: Path) -> None:

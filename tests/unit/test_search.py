@@ -1,76 +1,21 @@
-"""Search, and reading the past, over the real store."""
+"""Search over the real store: what is found, for whom, and that the plan leaves nothing out."""
 
 from __future__ import annotations
 
 import random
-import tracemalloc
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from assistant.errors import CorruptStore
-from assistant.messages import Media, Message, Role
-from assistant.records import Hit, Incoming, LogPlace
+from assistant.messages import Media, Message
+from assistant.records import Incoming, LogPlace
 from assistant.store.candidates import Plan
-from assistant.store.conversation import Conversation
-from assistant.store.database import Database
-from assistant.store.excerpts import excerpt
-from assistant.store.log import MasterLog
-from assistant.store.matching import Matcher
-from assistant.store.ranking import Spot
-from assistant.store.script_schema import script
-from assistant.store.search import MOST_RECORDS, StoredHistory
-from assistant.store.stems import TOKENIZER, Stems
-from assistant.store.terms import query_words, scope_term, spread
+from assistant.store.search import StoredHistory
 from tests.bench.homes import home as generated_home
 from tests.bench.prose import Prose
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-OWNER, GUEST = "owner", "peer:telegram:7"
-
-
-class Room:
-    """A home being talked in, and its history."""
-
-    def __init__(self, path: Path, plan: Plan | None = None) -> None:
-        self.path = path
-        self.db = Database.open(path / "script.db", script, NOW)
-        self.log = MasterLog(path)
-        self.conversation = Conversation(
-            self.db, self.log, as_viewed=lambda message, place: message, count=lambda message: len(message.content)
-        )
-        self.history = StoredHistory.open(path, plan)
-        self._minutes = 0
-
-    def say(
-        self, *texts: str, role: Role = "user", session: str = "main", scope: str = OWNER, name: str | None = None
-    ) -> list[int]:
-        messages = [Message(role, text, ts=self._tick(), name=name) for text in texts]
-        return [message.id or 0 for message in self.conversation.ingest(session, scope, messages, NOW)]
-
-    def talk(self, *texts: str) -> list[int]:
-        """User and assistant in turn."""
-        roles: tuple[Role, Role] = ("user", "assistant")
-        return [self.say(text, role=roles[i % 2])[0] for i, text in enumerate(texts)]
-
-    def find(self, query: str, scope: str = OWNER, **how: object) -> list[int]:
-        return [hit.message_id for hit in self.hits(query, scope, **how)]
-
-    def hits(self, query: str, scope: str = OWNER, **how: object) -> list[Hit]:
-        return self.history.search(query, scope, **how)  # type: ignore[arg-type]
-
-    def close(self) -> None:
-        self.history.close()
-        self.log.close()
-        self.db.close()
-
-    def _tick(self) -> datetime:
-        self._minutes += 1
-        return NOW + timedelta(minutes=self._minutes)
+from tests.room import GUEST, NOW, OWNER, Room, fill
 
 
 @pytest.fixture
@@ -78,14 +23,6 @@ def room(tmp_path: Path) -> Iterator[Room]:
     room = Room(tmp_path / "home")
     yield room
     room.close()
-
-
-def fill(room: Room, count: int, seed: int = 3) -> None:
-    """Ordinary talk: nothing that a test asks for, all the words that questions are made of."""
-    chance, prose = random.Random(seed), Prose(seed)
-    topic = prose.topic(chance)
-    for begin in range(0, count, 100):
-        room.say(*(prose.message(chance, topic, 20, 60) for _ in range(min(100, count - begin))))
 
 
 # ------------------------------------------------------------------------------------------------------------- finding
@@ -141,11 +78,13 @@ def test_among_equals_the_newer_one_comes_first(room: Room) -> None:
 
 
 def test_who_is_asked_about_comes_first(room: Room) -> None:
+    fill(room, 10, seed=5)
     room.say("I think that Bruno would take the coast road.", name="Ada")
     fill(room, 10)
     (his,) = room.say("I would take the coast road.", name="Bruno")
     fill(room, 10, seed=4)
     room.say("I think that Bruno would take the coast road.", name="Clara")
+    fill(room, 10, seed=6)
     assert room.find("Which coast road would Bruno take?")[0] == his
 
 
@@ -184,42 +123,6 @@ def test_a_hit_names_date_session_and_place_in_the_log(room: Room) -> None:
     assert (hit.message_id, hit.session, hit.role, hit.generation) == (said, "main", "assistant", 1)
     assert hit.ts == record.ts
     assert hit.place == LogPlace("main", "log/main/conversation.jsonl", record.span)
-
-
-# ---------------------------------------------------------------------------------------------------------- injections
-
-INJECTIONS = [
-    '"', '""', '"kayak', 'kayak"', "kayak*", "^kayak", "kayak AND", "AND kayak", "NOT kayak", "kayak NOT harbour",
-    "NEAR(kayak harbour, 2)", "NEAR(", "(kayak", "kayak)", "text:kayak", "{text}:kayak", "-text:kayak",
-    "kayak + harbour",
-    "'; DROP TABLE messages; --", "kayak' OR '1'='1", "kayak;kayak", "\\", "%kayak%", "_kayak_", "kayak\x00harbour",
-    "kayak\ue000", "\ud800kayak", "kayak " * 2000, "?" * 300, "AND OR NOT NEAR", "NOT", "AND", "OR",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("query", INJECTIONS)
-def test_no_query_is_read_as_syntax(room: Room, query: str) -> None:
-    (said,) = room.say("The kayak is in the harbour.")
-    (other,) = room.say("Nothing to see here.", scope=GUEST, session=GUEST)
-    found = room.find(query)
-    assert found == ([said] if "kayak" in query else [])
-    assert room.db.row("SELECT count(*) FROM messages") is not None
-    assert other not in found
-
-
-@given(st.text(max_size=80))
-@settings(max_examples=150, deadline=None)
-def test_any_text_at_all_is_a_question(prepared: Room, query: str) -> None:
-    assert all(hit.session == "main" for hit in prepared.hits(query))
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    room = Room(tmp_path_factory.mktemp("prepared") / "home")
-    room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.")
-    room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.", session=GUEST, scope=GUEST)
-    yield room
-    room.close()
 
 
 # --------------------------------------------------------------------------------------------------------------- scopes
@@ -374,122 +277,12 @@ def test_edited_words_are_found(room: Room) -> None:
     assert room.find("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id
 
 
-# -------------------------------------------------------------------------------------------------------------- scripts
-
-
-@pytest.mark.parametrize(
-    ("text", "queries"),
-    [
-        ("我把备用钥匙放在花园的红色花盆下面了。", ["钥匙", "备用钥匙放在哪里", "花盆", "匙"]),
-        ("来週の火曜日に歯医者の予約があります。", ["歯医者", "予約", "歯医者はいつですか", "火曜"]),
-        ("서울에서 할머니를 만났어요.", ["서울", "할머니", "할머니를"]),
-        ("ฉันเก็บกุญแจสำรองไว้ใต้กระถางดอกไม้", ["กุญแจ", "กระถาง", "กุญแจสำรองอยู่ไหน"]),
-        ("मैंने चाबी लाल गमले के नीचे रखी है।", ["चाबी", "गमले", "लाल"]),
-        ("Ключ лежит под красным горшком.", ["ключ", "горшком"]),
-        ("המפתח מתחת לעציץ האדום", ["המפתח", "לעציץ"]),
-        ("Der Schlüssel liegt im Café.", ["schlüssel", "schlussel", "cafe", "CAFÉ"]),
-        ("Ｆｕｌｌ ｗｉｄｔｈ ﾃｽﾄ", ["full", "width", "テスト"]),
-        ("新しいiPhone15を買いました", ["iphone15", "iPhone15"]),
-        ("The 🎹 piano 🎹 is sold", ["piano"]),
-    ],
-)
-def test_words_of_every_script_are_found(room: Room, text: str, queries: Sequence[str]) -> None:
-    fill(room, 10)
-    room.say("今天天气很好，我们去公园散步吧。", "明日は雨でしょう。", "날씨가 좋네요.")
-    (wanted,) = room.say(text)
-    fill(room, 10, seed=4)
-    for query in queries:
-        assert room.find(query)[:1] == [wanted], query
-
-
-def test_a_part_of_a_run_that_was_not_said_is_not_found(room: Room) -> None:
-    room.say("我今天去了北京。")
-    assert room.find("东京") == []
-
-
-# ------------------------------------------------------------------------------------------------------------- excerpts
-
-
-def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Room) -> None:
-    before = "Last week was quiet and we mostly slept. " * 12
-    after = " Nothing else happened that day, as far as I remember." * 12
-    room.say(f"{before}The vet's name is Dr Halvorsen, on the harbour street.{after}")
-    (hit,) = room.hits("what is the name of the vet on harbour street")
-    assert "The vet's name is Dr Halvorsen, on the harbour street." in hit.text
-    assert hit.text.startswith("… ") and hit.text.endswith(" …")
-    assert len(hit.text) <= 410
-    assert all(
-        part.strip() in f"{before}{after} Dr Halvorsen" or "Halvorsen" in part
-        for part in hit.text.strip("… ").split(". ")
-    )
-
-
-def test_a_short_message_is_quoted_whole(room: Room) -> None:
-    room.say("The vet is\n\n  Dr Halvorsen.")
-    assert [hit.text for hit in room.hits("vet")] == ["The vet is Dr Halvorsen."]
-
-
-@given(st.lists(st.sampled_from(["kayak", "walk. ", "\n", " ", "北京", "x" * 90, "! "]), min_size=1, max_size=120))
-@settings(max_examples=100, deadline=None)
-def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
-    text = "".join(parts)
-    spots = [Spot(at, at + 5, 0) for at in range(len(text)) if text.startswith("kayak", at)]
-    piece = excerpt(text, spots, [1.0])
-    assert len(piece) <= 410
-    assert piece.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
-    assert not spots or "kayak" in piece
-
-
-# ------------------------------------------------------------------------------------------------------ giant messages
-
-
-def test_of_a_giant_message_only_pieces_are_held(room: Room) -> None:
-    fill(room, 5)
-    line = "nothing of note happened in this line of the report\n"
-    (giant,) = room.say(line * 500_000, role="tool")
-    fill(room, 5, seed=4)
-    room.find("warm up")
-    tracemalloc.start()
-    try:
-        hits = room.hits("where was the report")
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert hits[0].message_id == giant
-    assert "line of the report" in hits[0].text and len(hits[0].text) <= 410
-    assert most < 8_000_000
-
-
-@pytest.mark.parametrize("quote", ["", '"', "\\", "\n\t\x00", "é北🎹"])
-def test_words_deep_inside_a_long_message_are_found_and_quoted(room: Room, quote: str) -> None:
-    filler = f"nothing {quote}of note{quote} happened in this line of the report. "
-    (said,) = room.say(f"{filler * 30_000}The zither was found in the attic. {filler * 5_000}")
-    (hit,) = room.hits("where was the zither found")
-    assert hit.message_id == said
-    assert "The zither was found in the attic." in hit.text
-
-
-def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: Room) -> None:
-    filler = "nothing of note happened in this line of the report. "
-    (said,) = room.say(f"{filler * 300_000}The zither was found in the attic.", role="tool", name="read_file")
-    (hit,) = room.hits("where was the zither found")
-    assert hit.message_id == said
-    assert hit.text.endswith("The zither was found in the attic.")
-
-
-def test_a_message_with_a_large_picture_is_found_by_its_words(room: Room) -> None:
-    picture = Media("image", "image/png", "p.png", 3_000_000, "A" * 4_000_000)
-    (kept,) = room.conversation.ingest("main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW)
-    (hit,) = room.hits("zither")
-    assert (hit.message_id, hit.text) == (kept.id, "the zither, see")
-
-
 # ------------------------------------------------------------------------------------------------------------- the plan
 
 
-def test_a_pruned_plan_finds_what_an_unpruned_one_finds() -> None:
+def test_a_pruned_plan_finds_what_an_unpruned_one_finds(tmp_path: Path) -> None:
     """Few enough postings allowed that nearly every word of every question is a common one."""
-    made = generated_home(3000)
+    made = generated_home(3000, cache=tmp_path)
     whole = Plan(sample=10**6, rare=10**6, together=10**6, candidates=10**6)
     pruned = Plan(sample=100, rare=150, together=400, candidates=60)
     first = {}
@@ -506,7 +299,7 @@ def test_a_pruned_plan_finds_what_an_unpruned_one_finds() -> None:
 def test_one_common_word_alone_finds_the_newest(tmp_path: Path) -> None:
     room = Room(tmp_path / "home", Plan(sample=20, rare=30, together=30, candidates=40))
     said = room.say(*["We walk the dog."] * 400)
-    assert set(room.find("walk", limit=40)) >= set(said[-30:])
+    assert set(room.find("walk", limit=60)) >= set(said[-30:])
     room.close()
 
 
@@ -517,90 +310,3 @@ def test_words_that_are_common_but_never_together_are_still_found(tmp_path: Path
     assert set(room.find("walk dog", limit=200)) <= {*walks, *dogs}
     assert len(room.find("walk dog", limit=200)) > 20
     room.close()
-
-
-# -------------------------------------------------------------------------------------------------------------- reading
-
-
-def test_reading_by_id_gives_the_message_whole_and_its_neighbours_in_order(room: Room) -> None:
-    ids = room.talk(*(f"line {number}" for number in range(9)))
-    room.say("elsewhere", session="room:matrix:1")
-    records = room.history.read(ids[4], OWNER, neighbours=2)
-    assert [record.id for record in records] == ids[2:7]
-    assert [record.content for record in records] == [f"line {number}" for number in range(2, 7)]
-    assert [record.id for record in room.history.read(ids[0], OWNER, neighbours=1)] == ids[:2]
-    assert room.history.read(10**9, OWNER) == []
-
-
-def test_reading_a_byte_range_gives_whole_records_only(room: Room) -> None:
-    ids = room.say(*(f"line {number}" for number in range(50)))
-    spans = [room.history.read(one, OWNER)[0].span for one in ids]
-    exact = room.history.read_span("main", spans[20].start, spans[29].end, OWNER)
-    assert [record.id for record in exact] == ids[20:30]
-    inner = room.history.read_span("main", spans[20].start + 1, spans[29].end - 1, OWNER)
-    assert [record.id for record in inner] == ids[21:29]
-    assert room.history.read_span("main", 5, 6, OWNER) == []
-    assert room.history.read_span("nowhere", 0, 10**9, OWNER) == []
-
-
-def test_recent_pages_backwards_oldest_first(room: Room) -> None:
-    ids = room.say(*(f"line {number}" for number in range(9)))
-    assert [record.id for record in room.history.recent(OWNER, limit=4)] == ids[5:]
-    assert [record.id for record in room.history.recent(OWNER, limit=4, before_id=ids[5])] == ids[1:5]
-    assert room.history.recent(OWNER, limit=0) == []
-
-
-def test_a_read_is_bounded_and_the_last_span_tells_where_to_go_on(room: Room) -> None:
-    ids = room.say(*(f"line {number}" for number in range(MOST_RECORDS + 5)))
-    records = room.history.read_span("main", 0, 1 << 40, OWNER)
-    assert len(records) == MOST_RECORDS
-    rest = room.history.read_span("main", records[-1].span.end, 1 << 40, OWNER)
-    assert [record.id for record in (*records, *rest)] == ids
-
-
-def test_a_damaged_record_is_left_out_of_results_and_named_when_it_is_read(room: Room) -> None:
-    damaged, sound = room.say("the zither is old", "the zither is new")
-    path, span = room.log.path("main"), room.history.read(damaged, OWNER)[0].span
-    with path.open("r+b") as file:
-        file.seek(span.start)
-        file.write(b"#" * 10)
-    assert room.find("zither") == [sound]
-    with pytest.raises(CorruptStore, match="verify"):
-        room.history.read(damaged, OWNER)
-
-
-def test_a_missing_log_is_told_when_it_is_read(room: Room) -> None:
-    (said,) = room.say("the zither is old")
-    room.log.path("main").unlink()
-    assert room.find("zither") == []
-    with pytest.raises(CorruptStore, match="missing"):
-        room.history.read(said, OWNER)
-
-
-# ---------------------------------------------------------------------------------------------------------------- terms
-
-
-def test_stems_are_made_as_the_index_makes_them(room: Room) -> None:
-    (row,) = room.db.rows("SELECT sql FROM sqlite_master WHERE name = 'messages_fts'")
-    assert f"tokenize='{TOKENIZER}'" in row["sql"]
-
-
-_BEGINNINGS = "organis hop happ relat sensib cancel dy ti ag controll fl k x"
-_ENDINGS = "e y ies ied ing ed s ness ational ation ible ibility ying ey"
-
-
-@pytest.mark.parametrize("beginning", _BEGINNINGS.split())
-def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> None:
-    stems = Stems()
-    words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
-    made = stems.of(words)
-    for word in words:
-        matcher = Matcher(query_words(word), stems)
-        same = [other for other in words if made[other] == made[word]]
-        assert [other for other in words if matcher.words_in(f"({other})")] == same
-    stems.close()
-
-
-def test_no_text_can_hold_the_term_of_a_scope() -> None:
-    assert scope_term(OWNER) not in spread(f"é {scope_term(OWNER)}")
-    assert all(scope_term(OWNER) not in word.match for word in query_words(f"zither {scope_term(OWNER)}"))

@@ -1,0 +1,285 @@
+"""`ports.Verifier`: every kind of damage is found and named, and what the logs can give back is given back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.messages import Message
+from assistant.records import Compaction, Problem
+from assistant.store.database import Database
+from tests.store_home import NOW, StoreHome, tool_round
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    """A home with two sessions, tools, an undo, a note and a checkpoint with a carried copy."""
+    home = StoreHome(tmp_path / "home").open()
+    home.chat(4)
+    turn = home.begin("look")
+    home.conversation.record(turn, tool_round(result="r" * 3000), NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
+    home.say("hi", "ho", "peer:x")
+    home.conversation.undo("main", [7, 8], NOW)
+    home.conversation.annotate("main", "edit", [1], "edited", NOW)
+    view = home.conversation.view("main")
+    copy = view.messages[0].with_content("question 0", carried_from=view.messages[0].id)
+    home.conversation.compact(
+        Compaction(
+            "main", view.prefix_rev, "test", "drop", view.messages[0].id or 0, view.messages[3].id or 0, 4,
+            (Message("system", "summary", metadata={"type": "compaction"}), copy), "summary", 40, 10,
+        ),
+        NOW,
+    )  # fmt: skip
+    assert home.verify().problems == ()
+    yield home
+    home.close()
+
+
+def change(home: StoreHome, sql: str) -> None:
+    with home.db.write(references=False) as db:
+        db.execute(sql)
+
+
+def kinds(problems: tuple[Problem, ...]) -> set[str]:
+    return {problem.kind for problem in problems}
+
+
+def edit_log(home: StoreHome, edit: Callable[[bytes], bytes]) -> None:
+    path = home.log.path("main")
+    path.write_bytes(edit(path.read_bytes()))
+
+
+def test_a_whole_home_is_counted_and_has_no_problems(home: StoreHome) -> None:
+    report = home.verify()
+    assert report.ok
+    assert (report.sessions, report.records) == (2, 16)
+    assert report.bytes == home.log.size("main") + home.log.size("peer:x")
+    assert report.redactions == ()
+
+
+# ----------------------------------------------------------------------------------------------------------- the log
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (rb'"content":"answer 2"', b'"content":"answer 9"', "commitment"),
+        (rb'"sender":"me"', b'"sender":"yo"', "chain"),
+        (rb'"name":"look"', b'"name":"cook"', "commitment"),
+        (rb'"arguments":\{"where"', b'"arguments":{"there"', "commitment"),
+        (rb'"trust":"model"', b'"trust":"owner"', "chain"),
+    ],
+)
+def test_a_changed_word_is_found(home: StoreHome, old: bytes, new: bytes, kind: str) -> None:
+    edit_log(home, lambda data: re.sub(old, new, data, count=1))
+    problems = home.verify().problems
+    assert kind in kinds(problems)
+    assert all(not problem.repairable for problem in problems if problem.kind == kind)
+
+
+def test_a_changed_commitment_breaks_the_chain(home: StoreHome) -> None:
+    def recommit(data: bytes) -> bytes:
+        at = data.index(b'"commit":"') + 10
+        return data[:at] + b"0" * 64 + data[at + 64 :]
+
+    edit_log(home, recommit)
+    assert {"chain", "commitment", "index"} <= kinds(home.verify().problems)
+
+
+def test_a_removed_line_is_found_where_it_was(home: StoreHome) -> None:
+    edit_log(home, lambda data: b"".join(data.splitlines(True)[:3] + data.splitlines(True)[4:]))
+    found = home.verify().problems
+    assert any(problem.kind == "chain" and "seq 5" in problem.text for problem in found)
+    assert any("message 4 (seq 4) is in the index and not in the log" in problem.text for problem in found)
+
+
+def test_a_broken_line_does_not_end_the_check(home: StoreHome) -> None:
+    lines = home.raw().splitlines(True)
+    edit_log(home, lambda data: b"".join([lines[0], b"?" * 20 + b"\n", *lines[2:]]))
+    report = home.verify()
+    assert any(problem.kind == "log" and f"byte {len(lines[0])}" in problem.text for problem in report.problems)
+    assert report.records == 15
+
+
+def test_a_torn_end_is_named_and_repaired(home: StoreHome) -> None:
+    edit_log(home, lambda data: data + b'{"v":1,"ki')
+    (problem,) = home.verify().problems
+    assert (problem.kind, problem.repairable) == ("torn", True)
+    assert home.repair().ok
+    assert len(list(home.log.path("main").parent.glob("*.torn-*"))) == 1
+
+
+def test_a_log_without_a_readable_start_is_named(home: StoreHome) -> None:
+    home.log.path("peer:x").write_bytes(b"nothing\nat all\n")
+    found = home.verify().problems
+    assert any(problem.kind == "log" and "peer%3Ax" in problem.where for problem in found)
+
+
+def test_many_problems_of_a_kind_are_told_in_few_lines(home: StoreHome) -> None:
+    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(100)], NOW)
+    change(home, "UPDATE messages SET commitment = 'x'")
+    problems = home.verify().problems
+    assert len(problems) < 50
+    assert any("more like these" in problem.text for problem in problems)
+
+
+# ------------------------------------------------------------------------------------------------- blanked, not broken
+
+
+def blank(home: StoreHome, message_id: int, words: str) -> None:
+    """What forgetting does to a line: words and salt overwritten, nothing moved."""
+
+    def overwrite(data: bytes) -> bytes:
+        lines = data.splitlines(True)
+        at = next(n for n, line in enumerate(lines) if f'"id":{message_id},'.encode() in line)
+        line = lines[at].replace(words.encode(), b" " * len(words.encode()))
+        salt = line.index(b'"salt":"') + 8
+        lines[at] = line[:salt] + b" " * 32 + line[salt + 32 :]
+        return b"".join(lines)
+
+    edit_log(home, overwrite)
+
+
+def test_blanked_words_leave_the_chain_provable_and_are_listed(home: StoreHome) -> None:
+    blank(home, 4, "answer 1")
+    home.conversation.annotate("main", "redaction", [4], "", NOW)
+    report = home.verify()
+    assert report.ok
+    assert report.redactions == (4,)
+
+
+def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
+    blank(home, 4, "answer 1")
+    assert kinds(home.verify().problems) == {"commitment"}
+
+
+# --------------------------------------------------------------------------------------------------------- the index
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("DELETE FROM messages WHERE seq = 3 AND session = 'main'", "index"),
+        ("DELETE FROM messages WHERE seq = (SELECT max(seq) FROM messages)", "index"),
+        ("UPDATE messages SET byte_start = byte_start + 1 WHERE seq = 3", "index"),
+        ("UPDATE messages SET scope = 'guest' WHERE seq = 3", "index"),
+        ("UPDATE messages SET commitment = 'x' WHERE seq = 3", "index"),
+        ("UPDATE messages SET id = 999 WHERE seq = 3 AND session = 'main'", "index"),
+        ("INSERT INTO messages SELECT 999, session, generation, scope, 99, kind, role, tool_call_id, turn, ts, byte_start,"
+         " byte_end, tokens, commitment, hidden_by FROM messages WHERE id = 1", "index"),
+        ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", "words"),
+        ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),
+        ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 999, message_id, NULL, role, content,"
+         " parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11", "coverage"),
+        ("UPDATE conversation_history SET carried_from = NULL WHERE carried_from IS NOT NULL", "coverage"),
+        ("UPDATE conversation_history SET carried_from = 77 WHERE carried_from IS NOT NULL", "coverage"),
+        ("UPDATE conversation_history SET tokens = tokens + 1 WHERE message_id = 11", "coverage"),
+        ("UPDATE sessions SET view_tokens = 0 WHERE key = 'main'", "coverage"),
+    ],
+)  # fmt: skip
+def test_damage_to_index_or_view_is_found_and_repaired(home: StoreHome, sql: str, kind: str) -> None:
+    before = home.shown()
+    change(home, sql)
+    report = home.verify()
+    assert kind in kinds(report.problems)
+    repaired = home.repair()
+    assert repaired.problems == ()
+    assert home.shown() == before
+    assert home.restart().verify().ok
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE checkpoints SET from_seq = 2",
+        "UPDATE checkpoints SET to_seq = 3",
+        "UPDATE checkpoints SET from_message_id = 999",
+        "INSERT INTO tool_runs VALUES (99, 'no such turn', 'main', 1, 'owner', 'c', 'n', '{}', 'done', '', NULL)",
+    ],
+)
+def test_damage_to_what_only_the_database_has_is_found(home: StoreHome, sql: str) -> None:
+    change(home, sql)
+    assert kinds(home.verify().problems) & {"coverage", "reference"}
+
+
+def test_a_taken_up_message_that_the_log_lost_is_logged_again(home: StoreHome) -> None:
+    home.say("only the inbox has this", "yes")
+    edit_log(home, lambda data: b"".join(data.splitlines(True)[:-2]))
+    assert "inbox" not in kinds(home.verify().problems)
+    report = home.repair()
+    assert report.problems == ()
+    assert "only the inbox has this" in home.said()
+    assert "only the inbox has this" in home.shown()
+
+
+def test_a_message_missing_from_log_and_index_is_named(home: StoreHome) -> None:
+    change(home, "UPDATE inbox SET state = 'answered', message_id = 500 WHERE id = 1")
+    assert "inbox" in kinds(home.verify().problems)
+
+
+def test_repair_leaves_a_whole_home_as_it_is(home: StoreHome) -> None:
+    before = home.conversation.view("main").messages
+    raw, rows = home.raw(), home.db.rows("SELECT * FROM messages ORDER BY id")
+    assert home.repair().ok
+    assert home.conversation.view("main").messages == before
+    assert home.raw() == raw
+    assert [tuple(row) for row in home.db.rows("SELECT * FROM messages ORDER BY id")] == [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize("through", ["repair", "start"])
+def test_a_lost_database_is_made_again_from_the_logs(home: StoreHome, through: str) -> None:
+    said = home.said()
+    home.close()
+    for path in home.path.glob("script.db*"):
+        path.unlink()
+    home.open()
+    if through == "start":
+        assert home.conversation.reconcile(NOW).adopted == 16
+        assert home.verify().ok
+    else:
+        assert home.repair().ok
+    assert home.shown() == [text if len(text) < 3000 else home.shown()[8] for text in said if text not in ("question 3", "answer 3")][:-2] + ["edited"] or home.shown()
+    assert "question 3" not in home.shown()
+    assert home.shown("peer:x") == ["hi", "ho"]
+    assert home.db.rows("SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'question'")
+    home.say("and on", "it goes")
+    assert home.verify().ok
+
+
+@pytest.mark.parametrize("through", ["repair", "start"])
+def test_a_lost_database_of_a_long_history_shows_its_tail(tmp_path: Path, through: str) -> None:
+    home = StoreHome(tmp_path / "long").open()
+    said = [Message("user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(3_000)]
+    home.conversation.ingest("main", "owner", said, NOW)
+    home.close()
+    for path in home.path.glob("script.db*"):
+        path.unlink()
+    home.open()
+    if through == "start":
+        home.conversation.reconcile(NOW)
+        assert home.verify().ok
+    else:
+        assert home.repair().ok
+    view = home.conversation.view("main")
+    assert 100 < len(view.messages) <= 2_000
+    assert view.messages[0].role == "user"
+    assert view.messages[-1].content == "m2999"
+    home.close()
+
+
+def test_a_broken_page_is_found(home: StoreHome) -> None:
+    path = home.path / "character.db"
+    path.write_bytes(b"SQLite format 3\x00" + b"\x01" * 4000)
+    assert any(problem.where.endswith("character.db") or "character.db" in problem.text for problem in home.verify().problems)
+
+
+def test_a_reader_verifies_while_the_daemon_has_the_home_open(home: StoreHome) -> None:
+    reading = StoreHome(home.path)
+    reading.db = Database.reader(home.path / "script.db")
+    reading.log, reading.conversation = home.log, home.conversation
+    assert reading.verify().ok
+    reading.db.close()

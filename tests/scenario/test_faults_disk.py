@@ -1,0 +1,174 @@
+"""A disk that is full, or refuses, while a turn runs: one clear line, nothing lost, nothing paid twice, and on it goes
+when there is room again. Every single write is tried in `tests/crash`; here it is the whole disk, for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import structlog
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.cli.logs import log_to_stderr
+from assistant.errors import AssistantError, StoreError
+from assistant.messages import ToolCall
+from assistant.requests import Request
+from tests.crash.comparison import is_clear
+from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
+from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
+
+LONG = "words that need room, " * 10_000 + "the end"
+DISKS = {"files that may not grow": limited_files} | ({"a file system of 4 MB": small_disk} if may_mount() else {})
+
+
+@pytest.fixture(autouse=True)
+def log() -> Iterator[None]:
+    """The daemon's own log, which is on the full disk as well."""
+    log_to_stderr("error")
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(params=DISKS)
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    with DISKS[request.param](tmp_path / "disk") as disk:
+        yield disk
+
+
+@dataclass
+class Lived:
+    house: wire.House
+    model: ScriptedModel
+    bridge: KeptBridge
+    clock: SteppingClock
+
+    @property
+    def notices(self) -> list[str]:
+        return [str(event.data["text"]) for event in self.bridge.events if event.kind == "notice"]
+
+    async def wake_ups(self, count: int) -> None:
+        """An hour goes by with as many wake-ups, each of them let to do all it wants to."""
+        for _ in range(count):
+            self.clock.now += timedelta(hours=1) / count
+            self.house.runtime.wake()
+            for _ in range(50):
+                await asyncio.sleep(0)
+
+    async def settled(self) -> None:
+        """There is room again, and time: everything is answered and delivered."""
+        await self.wake_ups(1)
+        await self.house.runtime.idle()
+        await self.house.delivery.flush()
+
+
+@asynccontextmanager
+async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Lived]:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
+    bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
+    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model)
+    await house.runtime.start()
+    running = asyncio.create_task(house.runtime.run())
+    try:
+        yield Lived(house, model, bridge, clock)
+        assert house.stores.verifier.verify().ok
+    finally:
+        disk.free()
+        await house.runtime.stop(0)
+        await running
+        house.close()
+
+
+def filling(disk: Disk, step: Step) -> Callable[[Request], Step]:
+    """The disk fills up while the model answers."""
+
+    def answer(_: Request) -> Step:
+        disk.fill()
+        return step
+
+    return answer
+
+
+async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_line(disk: Disk) -> None:
+    async with lived(disk, filling(disk, LONG)) as it:
+        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.wake_ups(40)
+        blocked, calls, notices = it.house.runtime.status()["blocked"], len(it.model.requests), it.notices
+        disk.free()
+        assert list(blocked) == ["main"]
+        assert calls == 1, "the reply that the disk refused is kept, not paid for again"
+        assert len(notices) == 1 and is_clear(notices[0])
+        await it.settled()
+        assert (it.bridge.bodies, len(it.model.requests)) == ([LONG], 1)
+        assert [m.content for m in it.house.stores.conversation.view("main").messages] == ["hello", LONG]
+
+
+async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_there_is_room(disk: Disk) -> None:
+    call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["x" * 500] * 50})
+    async with lived(disk, filling(disk, call), "noted") as it:
+        await it.house.runtime.accept(said("many things", external_id="m1"))
+        await it.wake_ups(10)
+        disk.free()
+        await it.settled()
+        assert it.bridge.bodies == ["noted"]
+        assert len(it.model.requests) == 2
+        assert len(it.house.stores.todos.all("owner")) == 50
+
+
+async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_taken_when_there_is_room(
+    disk: Disk,
+) -> None:
+    async with lived(disk, "here I am") as it:
+        disk.fill()
+        with pytest.raises(StoreError) as refused:
+            await it.house.runtime.accept(said(LONG, external_id="m1"))
+        disk.free()
+        assert is_clear(str(refused.value))
+        assert not it.house.stores.conversation.waiting()
+        accepted = await it.house.runtime.accept(said(LONG, external_id="m1"))
+        await it.settled()
+        assert not accepted.duplicate
+        assert it.bridge.bodies == ["here I am"]
+
+
+async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(disk: Disk) -> None:
+    async with lived(disk, "never asked for") as it:
+        it.model.gate = asyncio.Event()
+        await it.house.runtime.accept(said("a long task", external_id="m1"))
+        await it.model.called.wait()
+        disk.fill()
+        await it.house.runtime.stop_turn("main")
+        it.model.gate.set()
+        await it.wake_ups(10)
+        disk.free()
+        await it.settled()
+        assert it.bridge.bodies == ["Stopped."]
+        assert len(it.model.requests) == 1
+
+
+async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: Disk) -> None:
+    async with lived(disk, filling(disk, LONG)) as it:
+        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.wake_ups(3)
+        problems = it.house.status()["problems"]
+        disk.free()
+        assert [text for text in problems if "main" in text]
+        await it.settled()
+        assert it.house.runtime.status()["blocked"] == {}
+
+
+def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: Disk) -> None:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home")})
+    disk.fill()
+    try:
+        with pytest.raises(AssistantError) as refused:
+            wire.build(settings, SteppingClock())
+    finally:
+        disk.free()
+    assert is_clear(str(refused.value))
+    wire.build(settings, SteppingClock()).close()

@@ -1,0 +1,201 @@
+"""Search: whatever is asked, in whatever script, of messages however long."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assistant.messages import Media, Message
+from assistant.store.excerpts import excerpt
+from assistant.store.matching import Matcher
+from assistant.store.ranking import Spot
+from assistant.store.stems import TOKENIZER, Stems
+from assistant.store.terms import query_words, scope_term, spread
+from tests.room import GUEST, NOW, OWNER, Room, fill
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    room = Room(tmp_path / "home")
+    yield room
+    room.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- injections
+
+INJECTIONS = [
+    '"', '""', '"kayak', 'kayak"', "kayak*", "^kayak", "kayak AND", "AND kayak", "NOT kayak", "kayak NOT harbour",
+    "NEAR(kayak harbour, 2)", "NEAR(", "(kayak", "kayak)", "text:kayak", "{text}:kayak", "-text:kayak",
+    "kayak + harbour",
+    "'; DROP TABLE messages; --", "kayak' OR '1'='1", "kayak;kayak", "\\", "%kayak%", "_kayak_", "kayak\x00harbour",
+    "kayak\ue000", "\ud800kayak", "kayak " * 2000, "?" * 300, "AND OR NOT NEAR", "NOT", "AND", "OR",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", INJECTIONS)
+def test_no_query_is_read_as_syntax(room: Room, query: str) -> None:
+    (said,) = room.say("The kayak is in the harbour.")
+    (other,) = room.say("Nothing to see here.", scope=GUEST, session=GUEST)
+    found = room.find(query)
+    assert found == ([said] if "kayak" in query else [])
+    assert room.db.row("SELECT count(*) FROM messages") is not None
+    assert other not in found
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=150, deadline=None)
+def test_any_text_at_all_is_a_question(prepared: Room, query: str) -> None:
+    assert all(hit.session == "main" for hit in prepared.hits(query))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    room = Room(tmp_path_factory.mktemp("prepared") / "home")
+    room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.")
+    room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.", session=GUEST, scope=GUEST)
+    yield room
+    room.close()
+
+
+# -------------------------------------------------------------------------------------------------------------- scripts
+
+
+@pytest.mark.parametrize(
+    ("text", "queries"),
+    [
+        ("我把备用钥匙放在花园的红色花盆下面了。", ["钥匙", "备用钥匙放在哪里", "花盆", "匙"]),
+        ("来週の火曜日に歯医者の予約があります。", ["歯医者", "予約", "歯医者はいつですか", "火曜"]),
+        ("서울에서 할머니를 만났어요.", ["서울", "할머니", "할머니를"]),
+        ("ฉันเก็บกุญแจสำรองไว้ใต้กระถางดอกไม้", ["กุญแจ", "กระถาง", "กุญแจสำรองอยู่ไหน"]),
+        ("मैंने चाबी लाल गमले के नीचे रखी है।", ["चाबी", "गमले", "लाल"]),
+        ("Ключ лежит под красным горшком.", ["ключ", "горшком"]),
+        ("המפתח מתחת לעציץ האדום", ["המפתח", "לעציץ"]),
+        ("Der Schlüssel liegt im Café.", ["schlüssel", "schlussel", "cafe", "CAFÉ"]),
+        ("Ｆｕｌｌ ｗｉｄｔｈ ﾃｽﾄ", ["full", "width", "テスト"]),
+        ("新しいiPhone15を買いました", ["iphone15", "iPhone15"]),
+        ("The 🎹 piano 🎹 is sold", ["piano"]),
+    ],
+)
+def test_words_of_every_script_are_found(room: Room, text: str, queries: Sequence[str]) -> None:
+    fill(room, 10)
+    room.say("今天天气很好，我们去公园散步吧。", "明日は雨でしょう。", "날씨가 좋네요.")
+    (wanted,) = room.say(text)
+    fill(room, 10, seed=4)
+    for query in queries:
+        assert room.find(query)[:1] == [wanted], query
+
+
+def test_a_part_of_a_run_that_was_not_said_is_not_found(room: Room) -> None:
+    room.say("我今天去了北京。")
+    assert room.find("东京") == []
+
+
+# ------------------------------------------------------------------------------------------------------------- excerpts
+
+
+def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Room) -> None:
+    before = "Last week was quiet and we mostly slept. " * 12
+    after = " Nothing else happened that day, as far as I remember." * 12
+    room.say(f"{before}The vet's name is Dr Halvorsen, on the harbour street.{after}")
+    (hit,) = room.hits("what is the name of the vet on harbour street")
+    assert "The vet's name is Dr Halvorsen, on the harbour street." in hit.text
+    assert hit.text.startswith("… ") and hit.text.endswith(" …")
+    assert len(hit.text) <= 410
+    assert all(
+        part.strip() in f"{before}{after} Dr Halvorsen" or "Halvorsen" in part
+        for part in hit.text.strip("… ").split(". ")
+    )
+
+
+def test_a_short_message_is_quoted_whole(room: Room) -> None:
+    room.say("The vet is\n\n  Dr Halvorsen.")
+    assert [hit.text for hit in room.hits("vet")] == ["The vet is Dr Halvorsen."]
+
+
+@given(st.lists(st.sampled_from(["kayak", "walk. ", "\n", " ", "北京", "x" * 90, "! "]), min_size=1, max_size=120))
+@settings(max_examples=100, deadline=None)
+def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
+    text = "".join(parts)
+    spots = [Spot(at, at + 5, 0) for at in range(len(text)) if text.startswith("kayak", at)]
+    piece = excerpt(text, spots, [1.0])
+    assert len(piece) <= 410
+    assert piece.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
+    assert not spots or "kayak" in piece
+
+
+# ------------------------------------------------------------------------------------------------------ giant messages
+
+
+def test_of_a_giant_message_only_pieces_are_held(room: Room) -> None:
+    fill(room, 5)
+    line = "nothing of note happened in this line of the report\n"
+    (giant,) = room.say(line * 500_000, role="tool")
+    fill(room, 5, seed=4)
+    room.find("warm up")
+    tracemalloc.start()
+    try:
+        hits = room.hits("where was the report")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert hits[0].message_id == giant
+    assert "line of the report" in hits[0].text and len(hits[0].text) <= 410
+    assert most < 8_000_000
+
+
+@pytest.mark.parametrize("quote", ["", '"', "\\", "\n\t\x00", "é北🎹"])
+def test_words_deep_inside_a_long_message_are_found_and_quoted(room: Room, quote: str) -> None:
+    filler = f"nothing {quote}of note{quote} happened in this line of the report. "
+    (said,) = room.say(f"{filler * 30_000}The zither was found in the attic. {filler * 5_000}")
+    (hit,) = room.hits("where was the zither found")
+    assert hit.message_id == said
+    assert "The zither was found in the attic." in hit.text
+
+
+def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: Room) -> None:
+    filler = "nothing of note happened in this line of the report. "
+    (said,) = room.say(f"{filler * 300_000}The zither was found in the attic.", role="tool", name="read_file")
+    (hit,) = room.hits("where was the zither found")
+    assert hit.message_id == said
+    assert hit.text.endswith("The zither was found in the attic.")
+
+
+def test_a_message_with_a_large_picture_is_found_by_its_words(room: Room) -> None:
+    picture = Media("image", "image/png", "p.png", 3_000_000, "A" * 4_000_000)
+    (kept,) = room.conversation.ingest("main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW)
+    (hit,) = room.hits("zither")
+    assert (hit.message_id, hit.text) == (kept.id, "the zither, see")
+
+
+# ---------------------------------------------------------------------------------------------------------------- terms
+
+
+def test_stems_are_made_as_the_index_makes_them(room: Room) -> None:
+    (row,) = room.db.rows("SELECT sql FROM sqlite_master WHERE name = 'messages_fts'")
+    assert f"tokenize='{TOKENIZER}'" in row["sql"]
+
+
+_BEGINNINGS = "organis hop happ relat sensib cancel dy ti ag controll fl k x"
+_ENDINGS = "e y ies ied ing ed s ness ational ation ible ibility ying ey"
+
+
+@pytest.mark.parametrize("beginning", _BEGINNINGS.split())
+def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> None:
+    stems = Stems()
+    words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
+    made = stems.of(words)
+    for word in words:
+        matcher = Matcher(query_words(word), stems)
+        same = [other for other in words if made[other] == made[word]]
+        assert [other for other in words if matcher.words_in(f"({other})")] == same
+    stems.close()
+
+
+def test_no_text_can_hold_the_term_of_a_scope() -> None:
+    assert scope_term(OWNER) not in spread(f"é {scope_term(OWNER)}")
+    assert all(scope_term(OWNER) not in word.match for word in query_words(f"zither {scope_term(OWNER)}"))
