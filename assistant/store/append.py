@@ -86,6 +86,10 @@ class Appender:
         self._last_id += 1
         return self._last_id
 
+    def saw(self, records: Sequence[Record]) -> None:
+        """Records that are there already: their ids are taken."""
+        self._last_id = max(self._last_id, *(record.id for record in records))
+
     def draft(self, session: Session, message: Message, origin: Origin, now: datetime) -> Draft:
         """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
         message = clean_message(message)
@@ -182,7 +186,7 @@ class Appender:
             session = session_rows.require(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
                 checkpoints.cover(self._db, self._views, session, MANY, SHOWN_OF_MANY, "adopted", now)
-        self._last_id = max(self._last_id, *(record.id for record in records))
+        self.saw(records)
         return len(records)
 
     def tidy(self) -> None:

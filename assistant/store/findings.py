@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from assistant.errors import StoreError
 from assistant.records import Problem
 
 _TOLD_OF_A_KIND = 20
@@ -18,6 +21,14 @@ class Findings:
         self._found[kind, where, repairable] += 1
         if self._found[kind, where, repairable] <= _TOLD_OF_A_KIND:
             self._told.append(Problem(kind, where, text, repairable))
+
+    @contextmanager
+    def broken(self, where: str) -> Iterator[None]:
+        """A part of the check that the damage itself ends is a finding, and the other parts go on."""
+        try:
+            yield
+        except StoreError as error:
+            self.add("database", where, str(error))
 
     def problems(self) -> tuple[Problem, ...]:
         rest = [

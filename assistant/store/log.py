@@ -64,7 +64,8 @@ class MasterLog(LogFiles):
         return placed
 
     def head(self, session: str, now: datetime) -> Head:
-        """The head of a session's log. Opens it, so that a torn last line is set aside."""
+        """The head of a session's log, read anew from its end; a torn last line is set aside."""
+        self._forget(session)
         return self._opened(session, now).head if self.size(session) else Head()
 
     def settle(self, session: str, indexed: Head, now: datetime) -> Path | None:

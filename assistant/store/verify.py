@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
-from assistant.errors import CorruptStore
 from assistant.records import Report
 from assistant.store import coverage
 from assistant.store.chain import sessions_of, walk_log
@@ -31,14 +31,17 @@ class Verifier:
 
     def verify(self) -> Report:
         begun = time.monotonic()
-        findings = Findings()
-        sessions = {*sessions_of(self._log, findings), *self._indexed_sessions()}
-        walks = [walk_log(self._db, self._log, session, findings) for session in sorted(sessions)]
-        self._check_inbox(findings)
-        self._check_words(findings)
-        coverage.check(self._db, findings)
-        _check_structure(self._db, findings)
-        self._check_character(findings)
+        findings, walks, name = Findings(), [], self._db.path.name
+        with findings.broken(name):
+            sessions = {*sessions_of(self._log, findings), *self._indexed_sessions()}
+            walks = [walk_log(self._db, self._log, session, findings) for session in sorted(sessions)]
+        for check in (self._check_inbox, self._check_words, partial(coverage.check, self._db)):
+            with findings.broken(name):
+                check(findings)
+        with findings.broken(name):
+            _check_structure(self._db, findings)
+        with findings.broken("character.db"):
+            self._check_character(findings)
         return Report(
             sessions=len(walks),
             records=sum(walk.records for walk in walks),
@@ -90,14 +93,8 @@ class Verifier:
 def _check_structure(db: Database, findings: Findings) -> None:
     """References, and the pages of the file themselves."""
     name = db.path.name
-    try:
-        for row in db.rows("PRAGMA foreign_key_check"):
-            findings.add(
-                "reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}"
-            )
-        found = [row[0] for row in db.rows("PRAGMA quick_check(20)")]
-    except CorruptStore as error:
-        found = [str(error)]
-    for text in found:
-        if text != "ok":
-            findings.add("database", name, text)
+    for row in db.rows("PRAGMA foreign_key_check"):
+        findings.add("reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}")
+    for row in db.rows("PRAGMA quick_check(20)"):
+        if row[0] != "ok":
+            findings.add("database", name, row[0])

@@ -50,7 +50,12 @@ def test_an_accepted_message_comes_back_as_it_came(home: StoreHome) -> None:
     home.restart()
     item = home.conversation.inbox_item(accepted.inbox_id)
     assert item is not None
-    assert (item.incoming, item.message_id, item.state, item.received_at) == (whole, accepted.message_id, "accepted", NOW)
+    assert (item.incoming, item.message_id, item.state, item.received_at) == (
+        whole,
+        accepted.message_id,
+        "accepted",
+        NOW,
+    )
     assert home.conversation.inbox_item(999) is None
 
 
@@ -315,7 +320,11 @@ def test_an_edit_on_a_bridge_is_a_note_and_changes_nothing_else(home: StoreHome)
     record = home.conversation.annotate("main", "edit", [1], "edited to: question zero", NOW)
     assert (record.kind, record.refs) == ("edit", (1,))
     note = home.conversation.view("main").messages[-1]
-    assert (note.role, note.content, note.metadata) == ("system", "edited to: question zero", {"type": "edit", "refs": [1]})
+    assert (note.role, note.content, note.metadata) == (
+        "system",
+        "edited to: question zero",
+        {"type": "edit", "refs": [1]},
+    )
     assert home.shown()[0] == "question 0"
 
 

@@ -174,7 +174,9 @@ class Life:
         assert self.home.verify().problems == ()
         logged = [record.id for session in SESSIONS for record in self.home.log.scan(session)]
         assert len(logged) == len(set(logged))
-        waiting = {item.message_id for session in SESSIONS for item in self.home.conversation.inbox(session, limit=1000)}
+        waiting = {
+            item.message_id for session in SESSIONS for item in self.home.conversation.inbox(session, limit=1000)
+        }
         assert self.accepted <= waiting | set(logged)
         for session in SESSIONS:
             view = self.home.conversation.view(session)

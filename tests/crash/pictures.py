@@ -71,6 +71,7 @@ def stored(home: Path) -> dict[str, Any]:
         "index": rows(
             script, "SELECT session, seq, kind, role, hidden_by IS NOT NULL FROM messages ORDER BY session, seq"
         ),
+        "coverage": _uncovered(script),
         "running totals": _wrong_totals(script),
         "spending": rows(script, "SELECT purpose, model, state, count(*) FROM usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
         "spending totals": _wrong_spending(script),

@@ -13,11 +13,11 @@ from tests.crash.turn_scenarios import (
     TURN,
     TURN_SENT_ONCE,
 )
+from tests.crash.upkeep_scenarios import REPAIR, UNDO
 
-SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario
-    for scenario in (TURN, TURN_SENT_ONCE, FIRST_START, FAILED_TURN, STOPPED_TURN, SIDE_BY_SIDE, FLOOR)
-}
+_ALL = (TURN, TURN_SENT_ONCE, FIRST_START, FAILED_TURN, STOPPED_TURN, SIDE_BY_SIDE, FLOOR, UNDO, REPAIR)
+
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}
 
 
 def find(name: str) -> Scenario:

@@ -53,16 +53,16 @@ def _scenario(
     return Scenario(name, about, prepare, lambda home: live(home, world), look, differ)
 
 
-_LIVED = World(_EARLIER, _plain)
+LIVED = World(_EARLIER, _plain)
 _TURN = World((*_EARLIER, _REQUEST), _two_rounds)
 
-TURN = _scenario("turn", "a message, two rounds of tools, an answer delivered", _TURN, _LIVED)
+TURN = _scenario("turn", "a message, two rounds of tools, an answer delivered", _TURN, LIVED)
 
 TURN_SENT_ONCE = _scenario(
     "turn-sent-once",
     "the same over a network that shows whatever it is sent: what may have arrived is not sent again",
     replace(_TURN, deduplicates=False),
-    replace(_LIVED, deduplicates=False),
+    replace(LIVED, deduplicates=False),
     SENT_ONCE,
 )
 
@@ -72,7 +72,7 @@ FAILED_TURN = _scenario(
     "turn-failed",
     "a turn that ends with a notice, its last call unanswered",
     replace(_TURN, settings={"ASSISTANT_TURN__MAX_STEPS": "1"}),
-    _LIVED,
+    LIVED,
 )
 
 
@@ -92,7 +92,7 @@ STOPPED_TURN = _scenario(
     "turn-stopped",
     "a turn that the person stops while the model is thinking",
     World((*_EARLIER, _REQUEST), _two_rounds, meanwhile=_stop_it, model_waits=True),
-    _LIVED,
+    LIVED,
 )
 
 SIDE_BY_SIDE = _scenario(
@@ -107,7 +107,7 @@ SIDE_BY_SIDE = _scenario(
         ),
         _two_rounds,
     ),
-    _LIVED,
+    LIVED,
 )
 
 
@@ -123,6 +123,6 @@ FLOOR = _scenario(
         _long,
         settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"},
     ),
-    _LIVED,
+    LIVED,
     CUT_ELSEWHERE,
 )

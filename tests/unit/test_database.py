@@ -211,7 +211,9 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
     wordless = {"usage", "usage_totals", "model_facts", "slots", "effects", "_sqlite_migrations"}
     for name, migrations in (("script", script), ("character", character)):
         db = Database.open(tmp_path / f"{name}.db", migrations, NOW)
-        for table in db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'"):
+        for table in db.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'"
+        ):
             columns = {row["name"] for row in db.rows(f"PRAGMA table_info({table['name']})")}
             if table["name"] not in wordless | {"messages_terms", "sqlite_sequence"}:
                 assert {"scope", "generation"} <= columns, table["name"]

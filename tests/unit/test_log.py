@@ -156,7 +156,7 @@ def test_a_log_that_holds_only_a_torn_line_starts_anew(log: MasterLog, tmp_path:
 
 
 def test_a_record_that_breaks_the_chain_is_set_aside_with_all_behind_it(log: MasterLog, tmp_path: Path) -> None:
-    one, two, three = log.append([record("one", 1), record("two", 2), record("three", 3)])
+    one, two, _ = log.append([record("one", 1), record("two", 2), record("three", 3)])
     data = bytearray(log.path("main").read_bytes())
     data[two.span.start + 40] ^= 1
     log.path("main").write_bytes(data)

@@ -1,0 +1,177 @@
+"""`ports.Ledger`: no call outside of the budget (I9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assistant.errors import BudgetExceeded
+from assistant.messages import Usage
+from assistant.requests import Call, Reservation
+from assistant.settings_sections import BudgetSettings
+from assistant.store.database import Database
+from assistant.store.ledger import Ledger
+from assistant.store.script_schema import script
+from tests.store_home import NOW, in_memory
+
+OSLO = ZoneInfo("Europe/Oslo")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    db = Database.open(tmp_path / "script.db", script, NOW)
+    yield db
+    db.close()
+
+
+def budget(daily: float = 0, monthly: float = 0, daily_tokens: int = 0, monthly_tokens: int = 0) -> BudgetSettings:
+    return BudgetSettings(
+        daily_usd=daily, monthly_usd=monthly, daily_tokens=daily_tokens, monthly_tokens=monthly_tokens
+    )  # fmt: skip
+
+
+def call(usd: float | None = 1.0, tokens: int = 100, **changes: object) -> Call:
+    return Call("chat", "anthropic", "m", tokens, 0, usd, **changes)  # type: ignore[arg-type]
+
+
+def test_a_reservation_counts_until_it_is_settled(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=2.5), OSLO)
+    first = ledger.reserve(call(), NOW)
+    ledger.reserve(call(), NOW)
+    with pytest.raises(BudgetExceeded, match=r"daily budget.*\$2\.00 of \$2\.50.*\$1\.00.*budget\.daily_usd.*next day"):
+        ledger.reserve(call(), NOW)
+    ledger.settle(first, Usage(10, 5, cost_usd=0.01), NOW)
+    ledger.reserve(call(), NOW)
+
+
+def test_a_refused_call_writes_nothing(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=0.5), OSLO)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(), NOW)
+    assert ledger.spent(NOW - timedelta(days=1), NOW + timedelta(days=1)).calls == 0
+    assert db.rows("SELECT * FROM usage_totals") == []
+
+
+def test_a_reservation_whose_end_a_crash_hid_counts_for_good(db: Database) -> None:
+    Ledger(db, budget(daily=1.5), OSLO).reserve(call(), NOW)
+    with pytest.raises(BudgetExceeded):
+        Ledger(db, budget(daily=1.5), OSLO).reserve(call(), NOW)
+
+
+def test_days_and_months_are_those_of_the_home(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=1, monthly=2), OSLO)
+    late = datetime(2026, 11, 20, 22, 59, tzinfo=UTC)
+    ledger.reserve(call(), late)
+    with pytest.raises(BudgetExceeded, match="daily"):
+        ledger.reserve(call(), late)
+    ledger.reserve(call(), late + timedelta(minutes=1))
+    with pytest.raises(BudgetExceeded, match=r"monthly.*next month"):
+        ledger.reserve(call(), late + timedelta(days=2))
+    ledger.reserve(call(), late + timedelta(days=12))
+
+
+def test_settling_after_midnight_settles_the_day_of_the_call(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=1), OSLO)
+    reservation = ledger.reserve(call(), datetime(2026, 11, 20, 22, 59, tzinfo=UTC))
+    ledger.settle(reservation, Usage(1, 1, cost_usd=0.25), datetime(2026, 11, 20, 23, 1, tzinfo=UTC))
+    totals = {row["period"]: row["usd"] for row in db.rows("SELECT period, usd FROM usage_totals")}
+    assert totals == {"2026-11-20": 0.25, "2026-11": 0.25}
+
+
+def test_settling_twice_settles_once(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=5), OSLO)
+    reservation = ledger.reserve(call(), NOW)
+    for cost in (0.5, 0.9):
+        ledger.settle(reservation, Usage(10, 10, cost_usd=cost), NOW)
+    assert ledger.spent(NOW, NOW + timedelta(seconds=1)).usd == 0.5
+
+
+def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=1, daily_tokens=100), OSLO)
+    for usd in (1.0, None):
+        ledger.settle(ledger.reserve(call(usd), NOW), Usage(), NOW)
+        ledger.settle(ledger.reserve(call(usd), NOW), Usage(), NOW)
+    spent = ledger.spent(NOW, NOW + timedelta(seconds=1))
+    assert (spent.calls, spent.usd, spent.tokens, spent.unpriced_tokens) == (4, 0, 0, 0)
+
+
+def test_where_no_price_is_known_tokens_are_capped(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=0.01, daily_tokens=250), OSLO)
+    ledger.reserve(call(None), NOW)
+    ledger.settle(ledger.reserve(call(None), NOW), Usage(60, 40), NOW)
+    with pytest.raises(BudgetExceeded, match=r"200 tokens of 250.*100 tokens.*budget\.daily_tokens"):
+        ledger.reserve(call(None), NOW)
+    ledger.reserve(call(0.001, tokens=10_000), NOW)
+
+
+def test_without_caps_nothing_is_refused(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO)
+    for usd in (1e6, None, 1e6):
+        ledger.reserve(call(usd, tokens=10**9), NOW)
+
+
+def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=1), OSLO)
+    ledger.settle(ledger.reserve(call(), NOW), Usage(1, 1, cost_usd=3.0), NOW)
+    ledger.reserve(call(0.0), NOW)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(0.01), NOW)
+
+
+def test_sums_by_day_model_kind_and_session(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO)
+    made = [
+        (Call("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
+        (Call("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),
+        (Call("chat", "openai", "local", 10, 0, None, "peer:x"), NOW + timedelta(hours=14)),
+    ]
+    costs = (0.5, 0.25, None)
+    for (one, at), cost in zip(made, costs, strict=True):
+        ledger.settle(ledger.reserve(one, at), Usage(7, 3, 20, 1, cost_usd=cost), at)
+    since = NOW - timedelta(days=1)
+    assert [(name, spent.calls, spent.usd) for name, spent in ledger.by("day", since)] == [
+        ("2026-11-20", 1, 0.5),
+        ("2026-11-21", 2, 0.25),
+    ]
+    assert [(name, spent.usd) for name, spent in ledger.by("kind", since)] == [("chat", 0.5), ("summary", 0.25)]
+    assert [name for name, _ in ledger.by("model", since)] == ["big", "local", "small"]
+    local = dict(ledger.by("model", since))["local"]
+    assert (local.unpriced_tokens, local.usage) == (31, Usage(7, 3, 20, 1))
+    mine = ledger.spent(since, NOW + timedelta(days=2), session="main")
+    assert (mine.calls, mine.usd, mine.tokens, mine.usage.cost_usd) == (2, 0.75, 62, 0.75)
+    assert ledger.spent(NOW + timedelta(seconds=1), NOW + timedelta(hours=13)).calls == 0
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    steps=st.lists(
+        st.tuples(st.booleans(), st.floats(0.01, 3), st.floats(0, 1), st.integers(0, 40)), min_size=1, max_size=30
+    )
+)
+def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, float, int]]) -> None:
+    with in_memory() as directory:
+        db = Database.open(directory / "script.db", script, NOW)
+        ledger = Ledger(db, budget(daily=5, monthly=12), OSLO)
+        open_ones: list[tuple[Reservation, datetime]] = []
+        for reserve, usd, share, hours in steps:
+            at = NOW + timedelta(hours=hours)
+            if reserve or not open_ones:
+                try:
+                    open_ones.append((ledger.reserve(call(usd), at), at))
+                except BudgetExceeded:
+                    pass
+            else:
+                reservation, made = open_ones.pop(0)
+                ledger.settle(reservation, Usage(1, 1, cost_usd=(reservation.usd or 0) * share), made)
+            for row in db.rows("SELECT period, usd FROM usage_totals"):
+                assert row["usd"] <= (5 if len(row["period"]) == 10 else 12) + 1e-9
+        summed = db.rows("SELECT sum(iif(state = 'reserved', reserved_usd, usd)) FROM usage")[0][0] or 0.0
+        months = db.rows("SELECT sum(usd) FROM usage_totals WHERE length(period) = 7")[0][0] or 0.0
+        assert abs(summed - months) < 1e-6
+        db.close()
