@@ -20,7 +20,7 @@ through; nothing else can add one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -55,7 +55,7 @@ _POSTINGS = (
 class Plan:
     """Bounds of the plan, in postings unless said otherwise. Larger finds more and costs more."""
 
-    sample: int = 2_000
+    sample: int = 4_000
     rare: int = 20_000
     together: int = 2_000
     intersected: int = 3_000_000
@@ -112,15 +112,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Message ids that a search looks at, and the full-text condition that narrows it to a small scope."""
+    """Message ids that a search looks at, about how many rows that is, and the full-text condition that narrows it to
+    a small scope ("" for none)."""
 
     first: int
     last: int
+    rows: int
     narrowed: str = ""
-
-    @property
-    def size(self) -> int:
-        return max(1, self.last - self.first + 1)
 
 
 class Candidates:
@@ -131,16 +129,15 @@ class Candidates:
         self._plan = plan or Plan()
 
     def find(self, words: Sequence[QueryWord], within: Within) -> Found:
+        """The messages most worth reading for a question of these words, at most `Plan.candidates`."""
         span = self._range(within)
-        common_in_range = [self._count(word.match, span) for word in words]
-        size = max([span.size if not span.narrowed else 1, *common_in_range])
-        if span.narrowed:
-            size = max(size, self._count(span.narrowed, _Range(span.first, span.last)))
-        idf = tuple(math.log(1 + (size - df + 0.5) / (df + 0.5)) if df else 0.0 for df in common_in_range)
+        counts = [self._count(word.match, span) for word in words]
+        rows = max(span.rows, *counts)
+        idf = tuple(math.log(1 + (rows - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts)
         worth = _Worth(idf)
-        masks = self._masks(words, common_in_range, worth, span)
-        rows = self._let_through(worth.best(masks, _BATCH * _MOST_BATCHES), within)
-        return Found(idf, [Candidate(row, worth.words(masks[row["id"]])) for row in rows])
+        masks = self._masks(words, counts, worth, span)
+        best = self._let_through(worth.best(masks, _BATCH * _MOST_BATCHES), within)
+        return Found(idf, [Candidate(row, worth.words(masks[row["id"]])) for row in best])
 
     # --------------------------------------------------------------------------------------------------- the range
 
@@ -151,10 +148,10 @@ class Candidates:
             first = self._first_at(within.after - _CLOCK_ERROR, last)
         if within.before is not None:
             last = self._first_at(within.before + _CLOCK_ERROR, last)
-        span = _Range(first, last)
+        whole = _Range(first, last, max(0, last - first + 1))
         own = f'"{scope_term(within.scope)}"'
-        in_scope = self._count(own, span)
-        return _Range(first, last, own) if 0 < in_scope < span.size / 2 else span
+        in_scope = self._count(own, whole)
+        return _Range(first, last, in_scope, own) if 0 < in_scope < whole.rows / 2 else whole
 
     def _first_at(self, moment: datetime, last: int) -> int:
         """About the first id said at `moment` or later: ids grow with time, so that halving finds it. A clock that
@@ -178,11 +175,12 @@ class Candidates:
         found: int = row["found"] if row else 0
         if row is None or found < self._plan.sample:
             return found
-        return max(found, int(found * span.size / (span.last - row["oldest"] + 1)))
+        return max(found, int(found * (span.last - span.first + 1) / (span.last - row["oldest"] + 1)))
 
-    def _postings(self, parts: Sequence[str], span: _Range, limit: int) -> Iterator[int]:
+    def _postings(self, parts: Sequence[str], span: _Range, limit: int) -> list[int]:
+        """The newest rows of the range that fit all the parts."""
         expression = together([part for part in (span.narrowed, *parts) if part])
-        return (row[0] for row in self._db.rows(_POSTINGS, (expression, span.first, span.last, limit)))
+        return [row[0] for row in self._db.rows(_POSTINGS, (expression, span.first, span.last, limit))]
 
     def _masks(self, words: Sequence[QueryWord], counts: Sequence[int], worth: _Worth, span: _Range) -> dict[int, int]:
         """Message id -> the bits of the words that it is known to have."""
@@ -196,8 +194,12 @@ class Candidates:
             room -= counts[i]
         common = by_rarity[len(rare) :]
         masks: dict[int, int] = {}
+        left = self._plan.rare
         for i in rare:
-            _mark(masks, self._postings([words[i].match], span, self._plan.rare), 1 << i)
+            # An estimate may have been too low; the budget holds all the same.
+            found = self._postings([words[i].match], span, max(left, self._plan.sample))
+            left -= len(found)
+            _mark(masks, found, 1 << i)
         if rare:
             any_rare = either([words[i] for i in rare])
             for i in common[: self._plan.common_words]:

@@ -113,6 +113,7 @@ class Conversation:
         return turns.tool_runs(self._db, turn.id)
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
+        # Left to itself, the planner reads all of the session for the order of seq.
         found = self._db.rows(
             "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
             " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",

@@ -44,6 +44,23 @@ class _Cost:
         return self.tokens if self.usd is None else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Cap:
+    """The caps of one period; 0 is none."""
+
+    name: str
+    unit: str
+    period: str
+    usd: float
+    tokens: int
+
+    def told(self, used: str, asked: str, key: str) -> str:
+        return (
+            f"The {self.name} budget is used up: {used}, and this call may cost {asked}. Your message is kept; "
+            f"raise `budget.{self.name}_{key}`, or wait for the next {self.unit}."
+        )
+
+
 class Ledger:
     """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
 
@@ -120,22 +137,19 @@ class Ledger:
 
     def _check(self, cost: _Cost, now: datetime) -> None:
         day, month = self._periods(now)
-        for period, name, unit in ((day, "daily", "day"), (month, "monthly", "month")):
-            row = self._db.row("SELECT usd, unpriced_tokens FROM usage_totals WHERE period = ?", (period,))
+        budget = self._budget
+        for cap in (
+            _Cap("daily", "day", day, budget.daily_usd, budget.daily_tokens),
+            _Cap("monthly", "month", month, budget.monthly_usd, budget.monthly_tokens),
+        ):
+            row = self._db.row("SELECT usd, unpriced_tokens FROM usage_totals WHERE period = ?", (cap.period,))
             usd, tokens = (0.0, 0) if row is None else (row["usd"], row["unpriced_tokens"])
-            usd_cap = getattr(self._budget, f"{name}_usd")
-            tokens_cap = getattr(self._budget, f"{name}_tokens")
-            if usd_cap and cost.usd and usd + cost.usd > usd_cap:
-                used, cap, key = f"${usd:.2f}", f"${usd_cap:.2f}", f"{name}_usd"
-            elif tokens_cap and cost.unpriced and tokens + cost.unpriced > tokens_cap:
-                used, cap, key = f"{tokens:,} tokens", f"{tokens_cap:,}", f"{name}_tokens"
-            else:
-                continue
-            asked = f"${cost.usd:.2f}" if cost.usd is not None else f"{cost.tokens:,} tokens"
-            raise BudgetExceeded(
-                f"The {name} budget is used up: {used} of {cap}, and this call may cost {asked}. Your message is kept; "
-                f"raise `budget.{key}`, or wait for the next {unit}."
-            )
+            if cap.usd and cost.usd and usd + cost.usd > cap.usd:
+                raise BudgetExceeded(cap.told(f"${usd:.2f} of ${cap.usd:.2f}", f"${cost.usd:.2f}", "usd"))
+            if cap.tokens and cost.unpriced and tokens + cost.unpriced > cap.tokens:
+                raise BudgetExceeded(
+                    cap.told(f"{tokens:,} tokens of {cap.tokens:,}", f"{cost.unpriced:,} tokens", "tokens")
+                )
 
     def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
         self._db.execute(

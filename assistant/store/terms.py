@@ -7,7 +7,7 @@ What always holds:
   read as syntax.
 - Scripts written without spaces (Chinese, Japanese, Thai, ...; Korean too, for its particles) are indexed as
   overlapping pairs of characters, so that any part of a run is found; `unicode61` alone would make one word of a whole
-  sentence. This costs index space for such text only: about three times that of as many letters of English.
+  sentence. It costs up to two bytes of index for each byte of such text; English takes half a byte.
 - Private-use characters are taken out of texts, so that the scope's own term can be met in no text.
 """
 

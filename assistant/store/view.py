@@ -27,11 +27,7 @@ _INSERT = (
     " parts, metadata, ts, tokens, bytes, images) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _OF_VIEW = " FROM conversation_history WHERE session = ? AND generation = ?"
-# Left to itself, the planner takes the index on session and position and reads the whole view.
-_OF_MESSAGE = (
-    " FROM conversation_history INDEXED BY history_message"
-    " WHERE message_id = ? AND session = ? AND generation = ? AND carried_from IS ?"
-)
+_OF_MESSAGE = " FROM conversation_history WHERE message_id = ? AND session = ? AND generation = ? AND carried_from IS ?"
 
 
 @dataclass(frozen=True, slots=True)

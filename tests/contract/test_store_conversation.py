@@ -12,7 +12,10 @@ import pytest
 from assistant.errors import StaleView, StoreError
 from assistant.messages import Media, Message, ToolCall
 from assistant.records import Accepted, Incoming, Outgoing, View
-from tests.store_home import NOW, StoreHome, count, reply_to, tool_round
+from assistant.store.conversation import Conversation
+from assistant.store.database import Database
+from assistant.store.log import MasterLog
+from tests.store_home import NOW, StoreHome, as_viewed, count, reply_to, tool_round
 
 
 @pytest.fixture
@@ -247,6 +250,38 @@ def test_a_call_that_is_repeated_after_a_full_disk_is_logged_once(home: StoreHom
     home.conversation.finish_turn(turn, "answered", long, [reply_to(turn, "z")], NOW + timedelta(seconds=5))
     assert home.said() == ["hi", long.content]
     assert home.shown() == ["hi", long.content]
+
+
+def test_another_call_after_a_full_disk_finds_what_the_log_has(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
+    with pytest.raises(StoreError, match="disk is full"):
+        home.conversation.record(turn, [Message("assistant", "z" * 200_000)], NOW)
+    home.db.rows("PRAGMA max_page_count = 1000000")
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "ho"), [], NOW)
+    assert home.said() == home.shown() == ["hi", "z" * 200_000, "ho"]
+
+
+def test_a_failed_call_that_start_has_settled_is_not_taken_for_unwritten(home: StoreHome) -> None:
+    turn = home.begin("hi")
+    long = Message("assistant", "z" * 200_000)
+    home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
+    with pytest.raises(StoreError, match="disk is full"):
+        home.conversation.record(turn, [long], NOW)
+    home.db.rows("PRAGMA max_page_count = 1000000")
+    home.conversation.reconcile(NOW)
+    home.conversation.record(turn, [long], NOW)
+    assert home.said() == home.shown() == ["hi", long.content, long.content]
+
+
+def test_a_reader_beside_the_writer_sees_what_is_added(home: StoreHome) -> None:
+    home.chat(1)
+    reader = Database.reader(home.path / "script.db")
+    beside = Conversation(reader, MasterLog(home.path), as_viewed=as_viewed, count=count)
+    assert len(beside.view("main").messages) == 2
+    home.chat(1)
+    assert beside.view("main") == home.conversation.view("main")
+    reader.close()
 
 
 def test_reported_usage_stands_in_the_view(home: StoreHome) -> None:

@@ -273,6 +273,17 @@ def test_start_tells_what_it_settled(home: StoreHome) -> None:
     assert home.conversation.reconcile(NOW).torn == ()
 
 
+def test_a_torn_first_line_of_an_unknown_session_is_set_aside(home: StoreHome) -> None:
+    home.accept("hi", "peer:x")
+    stump = home.log.path("peer:new")
+    stump.parent.mkdir(parents=True)
+    stump.write_bytes(b'{"v":1,"kind":"mess')
+    (torn,) = home.conversation.reconcile(NOW).torn
+    assert Path(torn).read_bytes() == b'{"v":1,"kind":"mess'
+    assert not stump.exists()
+    home.say("first words", "of a new session", "peer:new")
+
+
 def test_start_reads_only_what_is_not_indexed(home: StoreHome) -> None:
     home.chat(3)
     home.close()

@@ -133,7 +133,7 @@ def test_a_message_of_ten_megabytes_is_kept_whole(home: StoreHome) -> None:
 
 def test_a_tool_result_of_fifty_megabytes_is_whole_in_the_log_alone(home: StoreHome) -> None:
     turn = home.begin("look")
-    big = "first\n" + "x" * (50 << 20) + "\nlast"
+    big = "first " + "".join([f"{number:06x} " for number in range(50 * (1 << 20) // 7)]) + "last"
     call = Message("assistant", "", tool_calls=(ToolCall("c1", "look"),))
     shown = home.conversation.record(turn, [call, Message("tool", big, tool_call_id="c1", name="look")], NOW)
     assert len(shown[-1].content) < 2000

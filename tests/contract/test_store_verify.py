@@ -174,7 +174,8 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
         ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", "words"),
         ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),
         ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 999, message_id, NULL, role,"
-         " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11", "coverage"),
+         " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11",
+         "coverage"),
         ("UPDATE conversation_history SET carried_from = NULL WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET carried_from = 77 WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET tokens = tokens + 1 WHERE message_id = 11", "coverage"),
@@ -205,6 +206,18 @@ def test_damage_to_index_or_view_is_found_and_repaired(home: StoreHome, sql: str
 def test_damage_to_what_only_the_database_has_is_found(home: StoreHome, sql: str) -> None:
     change(home, sql)
     assert kinds(home.verify().problems) & {"coverage", "reference"}
+
+
+def test_a_checkpoint_that_is_gone_leaves_a_gap(home: StoreHome) -> None:
+    view = home.conversation.view("main")
+    ids = [message.id or 0 for message in view.messages[2:4]]
+    home.conversation.compact(
+        Compaction("main", view.prefix_rev, "test", "drop", ids[0], ids[1], 2, (), "summary", 40, 10), NOW
+    )
+    assert home.verify().ok
+    change(home, "DELETE FROM checkpoints WHERE checkpoint_num = 1")
+    (problem,) = home.verify().problems
+    assert "starts at seq 5 where 1 would follow" in problem.text
 
 
 def test_a_taken_up_message_that_the_log_lost_is_logged_again(home: StoreHome) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.crash.driver import Verdict, breaking
 from tests.crash.points import parse, sample
 from tests.crash.scenario import Scenario
 from tests.crash.scenarios import SCENARIOS, find
+from tests.crash.warm import WarmProcess, warm_processes
 
 _COLUMNS = "{:<22} {:>7} {:>7} {:>7} {:>8}   {}"
 
@@ -30,20 +30,15 @@ def main() -> int:
         print("strace is not installed: nothing was tried. Install it (apt install strace) and run this again.")
         return 1
     chosen = [find(options.scenario)] if options.scenario else list(SCENARIOS.values())
-    place = Path(tempfile.mkdtemp(prefix="crash-"))
     print(_COLUMNS.format("scenario", "points", "passed", "failed", "seconds", "by kind"))
-    failed = [verdict for scenario in chosen for verdict in _run(scenario, place, options)]
-    if failed:
-        print(f"\nThe homes of the {len(failed)} failed points are kept under {place}.")
-        return 1
-    if not options.keep:
-        shutil.rmtree(place)
-    return 0
+    with warm_processes(options.jobs) as warm:
+        failed = [verdict for scenario in chosen for verdict in _run(scenario, warm, options)]
+    return 1 if failed else 0
 
 
-def _run(scenario: Scenario, place: Path, options: argparse.Namespace) -> list[Verdict]:
+def _run(scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespace) -> list[Verdict]:
     begun = time.perf_counter()
-    with breaking(scenario, place, options.jobs) as driver:
+    with breaking(scenario, warm, options.keep) as driver:
         unbroken = driver.unbroken()
         points = [parse(options.point)] if options.point else unbroken.points
         if options.sample:
@@ -62,6 +57,7 @@ def _run(scenario: Scenario, place: Path, options: argparse.Namespace) -> list[V
         print(f"  {verdict.point}  (again: python -m tests.crash --scenario {scenario.name} --point {verdict.point})")
         for problem in verdict.problems:
             print("    " + problem.replace("\n", "\n    "))
+        print(f"    kept: {verdict.kept}")
     return failed
 
 
@@ -72,7 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="a seeded N of each scenario's points")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--keep", action="store_true", help="keep the homes of what passed, too")
+    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where the homes are to lie; they stay there")
     return parser.parse_args()
 
 

@@ -19,15 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import AssistantError
+from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 
 EXPECTED_FAILURE = 1
 BUG = 70
-
-
-def picture_of(home: Path) -> Path:
-    """Where the look at a home is written."""
-    return home.with_name(f"{home.name}.picture.json")
 
 
 def step(name: str, home: Path, what: str) -> int:

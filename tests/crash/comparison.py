@@ -80,7 +80,7 @@ def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """Calls counted: at most one more a fault, and at most as many unsettled as there were faults."""
     calls = {state: sum(row[3] for row in after if row[2] == state) for state in ("reserved", "settled")}
     made = sum(row[3] for row in before)
-    return calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all
+    return bool(calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all)
 
 
 def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,18 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
-from typing import Any
 
-from tests.crash import power, strace
-from tests.crash.child import BUG, picture_of
+from tests.crash import homes, power, strace
+from tests.crash.child import BUG, EXPECTED_FAILURE
+from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
 from tests.crash.points import Point, all_points
 from tests.crash.scenario import Faults, Picture, Scenario
 from tests.crash.strace import WRITES, Call, Injection
+from tests.crash.warm import WarmProcess
 from tests.crash.witness import witness_of
 
 _KILLED = -9
 _HUNG = -14
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Unbroken:
-    """The run nothing happened to: its calls (see `all_points`), the files they touch, what came of it."""
+    """The run nothing happened to: its calls (see `all_points`) and what came of it."""
 
     home: Path
     calls: tuple[Call, ...]
@@ -51,43 +49,14 @@ class Unbroken:
     def points(self) -> list[Point]:
         return all_points(self.calls, self.home_calls, self.home)
 
-
-class WarmProcess:
-    """A process of `child.py` that forks the processes to be killed."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.crash.child", "--warm"]
-        self._process = subprocess.Popen(
-            command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )  # fmt: skip
-
-    def fork(self, scenario: str, home: Path, step: str) -> int:
-        """A new process for this step, waiting at its gate."""
-        order = {"do": "fork", "scenario": scenario, "home": str(home), "step": step, "output": str(output_of(home))}
-        return int(self._ask(order)["process"])
-
-    def go(self, process: int) -> int:
-        """Let it run to its end; its exit code, negative for a signal."""
-        return int(self._ask({"do": "go", "process": process})["status"])
-
-    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the warm process ended with {self._process.wait()}")
-        return dict(json.loads(answer))
-
-    def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+    def paths(self, home: Path, *, with_witness: bool) -> list[Path]:
+        """The files this run touched, as they are called in another home."""
+        under = [self.home, witness_of(self.home)] if with_witness else [self.home]
+        return [moved(path, self.home, home) for path in strace.paths_of(self.calls, under)]
 
 
-def output_of(home: Path) -> Path:
-    """What the processes that served a home printed."""
-    return home.with_name(f"{home.name}.output")
+class StepFailed(Exception):
+    """A step that nothing was in the way of did not succeed."""
 
 
 class Driver:
@@ -101,21 +70,23 @@ class Driver:
             self._warm.put(process)
         self._jobs = len(warm)
         self._prepared = place / "prepared"
-        place.mkdir(parents=True, exist_ok=True)
+        self.failed = False
 
     def unbroken(self) -> Unbroken:
-        """Prepare the home and do the work with nothing in its way. Raises `RuntimeError` when that fails."""
+        """Prepare the home and do the work with nothing in its way. Raises `StepFailed`."""
         with self._process() as warm:
+            homes.remove(self._prepared)
+            self._prepared.parent.mkdir(parents=True, exist_ok=True)
             self._must(warm, self._prepared, "prepare")
             home = self._fresh("unbroken")
-            status, found = self._traced(warm, home, "work")
+            status, found = self._traced(warm, home)
             if status:
-                raise RuntimeError(f"the unbroken run ended with {status}: {output_of(home).read_text()}")
-            at_home = strace.calls(self._trace(home), [home])
+                raise StepFailed(f"the unbroken run ended with {status}: {last_lines(output_of(home))}")
+            at_home = strace.calls(trace_of(home), [home])
             return Unbroken(home, tuple(found), tuple(at_home), self._look(warm, home))
 
     def run(self, unbroken: Unbroken, points: Sequence[Point]) -> Iterator[Verdict]:
-        """A verdict for each point, in order, `jobs` at a time."""
+        """A verdict for each point, in order, as many at a time as there are processes."""
         with ThreadPoolExecutor(self._jobs) as pool:
             yield from pool.map(lambda point: self._verdict(unbroken, point), points)
 
@@ -124,101 +95,96 @@ class Driver:
     def _verdict(self, unbroken: Unbroken, point: Point) -> Verdict:
         begun = time.perf_counter()
         home = self._fresh(str(point).replace(":", "-"))
-        with self._process() as warm:
-            try:
+        try:
+            with self._process() as warm:
                 faults, problems = self._break(warm, home, unbroken, point)
                 if not problems:
                     problems = self._recovered(warm, home, unbroken, faults)
-            except _Failed as failed:
-                problems = [str(failed)]
+        except StepFailed as failed:
+            problems = [str(failed)]
         seconds = time.perf_counter() - begun
         if problems:
+            self.failed = True
             return Verdict(point, tuple(problems), seconds, home)
-        self._remove(home)
+        homes.remove(home)
+        home.parent.rmdir()
         return Verdict(point, (), seconds)
 
     def _break(self, warm: WarmProcess, home: Path, unbroken: Unbroken, point: Point) -> tuple[Faults, list[str]]:
-        """Do the work with the fault in it."""
+        """Do the work with the fault in it: what happened, and what is wrong already."""
         if point.how == "power":
             self._cut_power(home, unbroken, point)
             return Faults(kills=1), []
-        under = [home] if point.fails else [home, witness_of(home)]
+        paths = unbroken.paths(home, with_witness=not point.fails)
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
-        paths = self._moved(unbroken, under, home)
-        status, found = self._traced(warm, home, "work", paths, injection, with_data=point.how == "torn")
+        status, found = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
         if point.fails:
-            return self._judged_errors(home, status, found)
+            failed = sum(call.failed for call in found)
+            return Faults(errors=failed), _wrong_after_errors(home, status, failed)
         if status != _KILLED:
             return Faults(), [f"the process was not killed there: it ended with {status}"]
         if point.how == "torn":
             _tear(found)
-        if point.again is not None:
-            return Faults(kills=1 + self._kill_again(warm, home, point.again)), []
-        return Faults(kills=1), []
-
-    def _judged_errors(self, home: Path, status: int, found: Sequence[Call]) -> tuple[Faults, list[str]]:
-        failed = sum(call.failed for call in found)
-        if status in (BUG, _HUNG) or status < 0:
-            return Faults(errors=failed), [f"the process ended with {status}: {_last_lines(output_of(home))}"]
-        if not failed:
-            return Faults(), ["no call failed: the run did not get there"]
-        return Faults(errors=failed), []
+        again = self._kill_again(warm, home, point.again) if point.again is not None else 0
+        return Faults(kills=1 + again), []
 
     def _recovered(self, warm: WarmProcess, home: Path, unbroken: Unbroken, faults: Faults) -> list[str]:
         """Restart with nothing in the way, and compare."""
         self._must(warm, home, "work")
-        printed = output_of(home).read_text(encoding="utf-8")
         problems = self._scenario.problems(unbroken.picture, self._look(warm, home), faults)
-        if "Traceback (most recent call last)" in printed:
-            problems.append(f"a traceback was printed: {_last_lines(output_of(home))}")
+        if "Traceback (most recent call last)" in output_of(home).read_text(encoding="utf-8"):
+            problems.append(f"a traceback was printed: {last_lines(output_of(home))}")
         return problems
 
     def _kill_again(self, warm: WarmProcess, home: Path, seed: int) -> int:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
-        rehearsal = home.with_name(f"{home.name}-rehearsal")
-        self._copy(home, rehearsal)
-        _, found = self._traced(warm, rehearsal, "work", with_data=False)
+        rehearsal = home.with_name("rehearsal")
+        homes.copy(home, rehearsal)
+        _, found = self._traced(warm, rehearsal, with_data=False)
         changing = [call for call in found if call.changes]
-        self._remove(rehearsal)
+        homes.remove(rehearsal)
         if not changing:
             return 0
         chosen = Random(seed).choice(changing)
-        paths = [_moved(path, rehearsal, home) for path in strace.paths_of(found, [rehearsal, witness_of(rehearsal)])]
-        injection = Injection(chosen.name, chosen.number)
-        status, _ = self._traced(warm, home, "work", paths, injection, with_data=False)
+        under = [rehearsal, witness_of(rehearsal)]
+        paths = [moved(path, rehearsal, home) for path in strace.paths_of(found, under)]
+        status, _ = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
         return int(status == _KILLED)
 
     def _cut_power(self, home: Path, unbroken: Unbroken, point: Point) -> None:
+        """No process is needed: the disk is what the unbroken run's calls up to here make of it."""
         until = int(point.name)
-        calls = [_call_moved(call, unbroken.home, home) for call in unbroken.calls]
-        power.replay(home, calls, until, point.number)
+        calls = [
+            replace(call, paths=tuple(moved(path, unbroken.home, home) for path in call.paths))
+            for call in unbroken.calls[:until]
+        ]
+        power.replay(home, calls, point.number)
         witness = witness_of(home)
-        seen = [call.data for call in calls[:until] if call.name == "write" and call.paths[-1] == witness]
-        witness.write_bytes((witness.read_bytes() if witness.exists() else b"") + b"".join(seen))
+        seen = [call.data for call in calls if call.name == "write" and call.paths[-1] == witness]
+        witness.write_bytes(witness.read_bytes() + b"".join(seen))
 
-    # ----------------------------------------------------------------------------------------------------- processes
+    # ------------------------------------------------------------------------------------------------------ processes
 
     def _traced(
         self,
         warm: WarmProcess,
         home: Path,
-        step: str,
         paths: Sequence[Path] = (),
         injection: Injection | None = None,
         *,
         with_data: bool = True,
     ) -> tuple[int, list[Call]]:
-        """Run a step under strace; its exit code and its calls on the home and the witness."""
-        process = warm.fork(self._scenario.name, home, step)
-        tracer = strace.attach(process, self._trace(home), paths, injection, with_data=with_data)
+        """Do the work under strace; its exit code and its calls on the home and the witness."""
+        process = warm.fork(self._scenario.name, home, "work")
+        tracer = strace.attach(process, trace_of(home), paths, injection, with_data=with_data)
         status = warm.go(process)
         strace.end(tracer)
-        return status, strace.calls(self._trace(home), [home, witness_of(home)])
+        return status, strace.calls(trace_of(home), [home, witness_of(home)])
 
     def _must(self, warm: WarmProcess, home: Path, step: str) -> None:
-        status = warm.go(warm.fork(self._scenario.name, home, step))
+        status = warm.run(self._scenario.name, home, step)
         if status:
-            raise _Failed(f"{step} ended with {status}: {_last_lines(output_of(home))}")
+            raise StepFailed(f"{step} ended with {status}: {last_lines(output_of(home))}")
 
     def _look(self, warm: WarmProcess, home: Path) -> Picture:
         self._must(warm, home, "look")
@@ -232,53 +198,22 @@ class Driver:
         finally:
             self._warm.put(warm)
 
-    # --------------------------------------------------------------------------------------------------------- files
-
     def _fresh(self, name: str) -> Path:
+        """A copy of the prepared home."""
         home = self._place / name / "home"
-        if home.parent.exists():
-            shutil.rmtree(home.parent)
-        self._copy(self._prepared, home)
+        shutil.rmtree(home.parent, ignore_errors=True)
+        homes.copy(self._prepared, home)
         return home
 
-    @staticmethod
-    def _copy(home: Path, target: Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if home.exists():
-            shutil.copytree(home, target)
-        witness_of(target).touch(0o600)
-        if witness_of(home).exists():
-            shutil.copyfile(witness_of(home), witness_of(target))
 
-    @staticmethod
-    def _remove(home: Path) -> None:
-        shutil.rmtree(home, ignore_errors=True)
-        for beside in (witness_of(home), picture_of(home), output_of(home), home.with_name(f"{home.name}.trace")):
-            beside.unlink(missing_ok=True)
-
-    @staticmethod
-    def _trace(home: Path) -> Path:
-        return home.with_name(f"{home.name}.trace")
-
-    @staticmethod
-    def _moved(unbroken: Unbroken, under: Sequence[Path], home: Path) -> list[Path]:
-        """The files that the unbroken run touched, as they are called in this home."""
-        known = [unbroken.home, witness_of(unbroken.home)] if len(under) > 1 else [unbroken.home]
-        return [_moved(path, unbroken.home, home) for path in strace.paths_of(unbroken.calls, known)]
-
-
-class _Failed(Exception):
-    """A step that must succeed did not."""
-
-
-def _moved(path: Path, old: Path, new: Path) -> Path:
-    if path == witness_of(old):
-        return witness_of(new)
-    return new / path.relative_to(old) if path == old or old in path.parents else path
-
-
-def _call_moved(call: Call, old: Path, new: Path) -> Call:
-    return replace(call, paths=tuple(_moved(path, old, new) for path in call.paths))
+def _wrong_after_errors(home: Path, status: int, failed: int) -> list[str]:
+    """A process lives through failing calls; one that cannot even start says why in a line."""
+    said = last_lines(output_of(home))
+    if status in (BUG, _HUNG) or status < 0:
+        return [f"the process ended with {status}: {said}"]
+    if status == EXPECTED_FAILURE and not said.splitlines()[-1].startswith("Error: "):
+        return [f"the process failed without an error in one line: {said}"]
+    return [] if failed else ["no call failed: the run did not get there"]
 
 
 def _tear(found: Sequence[Call]) -> None:
@@ -290,16 +225,14 @@ def _tear(found: Sequence[Call]) -> None:
         file.write(half)
 
 
-def _last_lines(path: Path, most: int = 6) -> str:
-    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-most:])
-
-
 @contextmanager
-def breaking(scenario: Scenario, place: Path, jobs: int = 1) -> Iterator[Driver]:
-    """A driver with its processes. `place` is a directory for its homes."""
-    warm = [WarmProcess() for _ in range(jobs)]
+def breaking(scenario: Scenario, warm: Sequence[WarmProcess], place: Path | None = None) -> Iterator[Driver]:
+    """A driver over these processes. Its homes lie in `place` and stay there; without it, in a directory of their own,
+    which is removed in the end unless one of them failed."""
+    own = homes.scratch() if place is None else place.resolve()
+    driver = Driver(scenario, own / scenario.name, warm)
     try:
-        yield Driver(scenario, place.resolve() / scenario.name, warm)
+        yield driver
     finally:
-        for process in warm:
-            process.close()
+        if place is None and not driver.failed:
+            shutil.rmtree(own)

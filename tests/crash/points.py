@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.strace import NAMES, OPEN, SIZES, SYNCS, WRITES, Call
+from tests.crash.strace import NAMES, SIZES, SYNCS, WRITES, Call
 
 FULL_DISK = ("ENOSPC", "EIO")
 LONG_TROUBLE = 12
+# A disk that stays full is tried from every so many-th write on: what follows is much the same.
+_LONG_EVERY = 5
 _FAILING = frozenset((*WRITES, *SYNCS, *SIZES, *NAMES, "mkdir", "mkdirat"))
 _POINT = re.compile(r"^(\w+):(\w+)(?::(\d+))?(?:x(\d+))?(?:\+(\d+))?$")
 
@@ -65,12 +67,10 @@ def all_points(calls: Sequence[Call], home_calls: Sequence[Call], home: Path) ->
     torn = [call for call in changing if call.name in WRITES and call.data and home in call.paths[-1].parents]
     points += [Point("torn", call.name, call.number) for call in torn]
     points += _power_points(calls)
-    for call in home_calls:
-        if call.changes and (call.name in _FAILING or (call.name == OPEN and call.creates)):
-            for error in FULL_DISK:
-                points.append(Point(error, call.name, call.number))
-                if call.name in WRITES or call.name in SYNCS:
-                    points.append(Point(error, call.name, call.number, LONG_TROUBLE))
+    failing = [call for call in home_calls if call.changes and (call.name in _FAILING or call.creates)]
+    points += [Point(error, call.name, call.number) for call in failing for error in FULL_DISK]
+    lasting = [call for call in failing if call.name in (*WRITES, *SYNCS)][::_LONG_EVERY]
+    points += [Point(error, call.name, call.number, LONG_TROUBLE) for call in lasting for error in FULL_DISK]
     return points
 
 

@@ -190,9 +190,9 @@ def _left(file: _File, chance: random.Random | None) -> bytes:
     return bytes(content)
 
 
-def replay(home: Path, calls: Sequence[Call], until: int, seed: int) -> None:
-    """Turn `home`, as it was before `calls`, into what a power cut before call number `until` leaves of it."""
+def replay(home: Path, calls: Sequence[Call], seed: int) -> None:
+    """Turn `home`, as it was before `calls`, into what a power cut after them leaves of it."""
     disk = Disk(home)
-    for call in calls[:until]:
+    for call in calls:
         disk.see(call)
     disk.cut(seed)

@@ -28,7 +28,7 @@ _HEX = r"(?:\\x[0-9a-f]{2})*"
 _LINE = re.compile(r"^(?P<thread>\d+) +(?P<name>\w+)\((?P<rest>.*)$", re.DOTALL)
 _DESCRIPTOR = re.compile(rf"(\d+)<({_HEX})>")
 _STRING = re.compile(rf'"({_HEX})"')
-_RESULT = re.compile(r"\) += (-?\d+|\?)")
+_RESULT = " = "
 _LONGEST_WRITE = 1 << 20
 
 
@@ -130,27 +130,34 @@ def _parsed(line: str) -> Call | None:
     match = _LINE.match(line)
     if match is None or match["name"] not in TRACED:
         return None
-    name, rest = match["name"], match["rest"]
-    result = _RESULT.search(rest)
-    arguments = rest[: result.start()] if result else rest
-    descriptors = [(int(number), Path(_text(path))) for number, path in _DESCRIPTOR.findall(arguments)]
-    strings = [_bytes(text) for text in _STRING.findall(arguments)]
-    writes = name in WRITES
+    name = match["name"]
+    arguments, equals, result = match["rest"].rpartition(_RESULT)
+    if not equals:
+        arguments, result = match["rest"], "?"
+    arguments = arguments.rstrip().removesuffix(")")
+    returned = None if result.lstrip().startswith("?") else int(result.split()[0].partition("<")[0])
+    if name in WRITES:
+        # What was written may be long, and is looked at by nobody but `bytes.fromhex`.
+        arguments, data, last = _quoted(arguments)
+        arguments += last
+        strings = []
+    else:
+        data, strings = b"", [_bytes(text).decode() for text in _STRING.findall(arguments)]
+    descriptors = [(int(number), Path(_bytes(path).decode())) for number, path in _DESCRIPTOR.findall(arguments)]
     directory = descriptors[0][1] if descriptors else Path()
-    named = () if writes else tuple(directory / text.decode() for text in strings)
-    returned = None if result is None or result[1] == "?" else int(result[1])
     descriptor = descriptors[0][0] if descriptors else None
-    if name == OPEN:
-        descriptor = returned
     return Call(
-        int(match["thread"]), name, 0, (*(path for _, path in descriptors), *named), arguments, returned,
-        b"".join(strings) if writes else b"", descriptor, line.endswith("(INJECTED)"),
+        int(match["thread"]), name, 0, (*(path for _, path in descriptors), *(directory / text for text in strings)),
+        arguments, returned, data, returned if name == OPEN else descriptor, result.endswith("(INJECTED)"),
     )  # fmt: skip
+
+
+def _quoted(arguments: str) -> tuple[str, bytes, str]:
+    """What stands before, in and after the quotes."""
+    before, _, rest = arguments.partition('"')
+    quoted, _, after = rest.rpartition('"')
+    return before, _bytes(quoted), after
 
 
 def _bytes(text: str) -> bytes:
     return bytes.fromhex(text.replace("\\x", ""))
-
-
-def _text(text: str) -> str:
-    return _bytes(text).decode()

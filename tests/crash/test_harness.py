@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.crash.available import needs_strace
 from tests.crash.driver import Verdict, breaking
 from tests.crash.points import parse, sample
-from tests.crash.test_sample import needs_strace
 from tests.crash.toy import TOYS
+from tests.crash.warm import WarmProcess, warm_processes
 
 pytestmark = needs_strace
 
 
-def broken(name: str, place: Path) -> list[Verdict]:
-    with breaking(TOYS[name], place) as driver:
+@pytest.fixture(scope="module")
+def warm() -> Iterator[list[WarmProcess]]:
+    with warm_processes(1) as processes:
+        yield processes
+
+
+def broken(name: str, warm: list[WarmProcess], place: Path) -> list[Verdict]:
+    with breaking(TOYS[name], warm, place) as driver:
         unbroken = driver.unbroken()
         return list(driver.run(unbroken, unbroken.points))
 
@@ -25,40 +33,40 @@ def failed(verdicts: list[Verdict]) -> Counter[str]:
     return Counter(verdict.point.how for verdict in verdicts if verdict.problems)
 
 
-def test_a_program_that_stores_before_it_tells_passes_every_point(tmp_path: Path) -> None:
-    verdicts = broken("toy", tmp_path)
+def test_a_program_that_stores_before_it_tells_passes_every_point(warm: list[WarmProcess], tmp_path: Path) -> None:
+    verdicts = broken("toy", warm, tmp_path)
     assert {verdict.point.how for verdict in verdicts} == {"kill", "torn", "power", "ENOSPC", "EIO"}
     assert failed(verdicts) == Counter()
 
 
-def test_overwriting_the_only_copy_is_found(tmp_path: Path) -> None:
-    assert {"kill", "torn", "power", "ENOSPC", "EIO"} == set(failed(broken("toy-in-place", tmp_path)))
+def test_overwriting_the_only_copy_is_found(warm: list[WarmProcess], tmp_path: Path) -> None:
+    assert {"kill", "torn", "power", "ENOSPC", "EIO"} == set(failed(broken("toy-in-place", warm, tmp_path)))
 
 
-def test_telling_what_was_not_synced_is_found_by_power_cuts_alone(tmp_path: Path) -> None:
-    assert set(failed(broken("toy-unsynced", tmp_path))) == {"power"}
+def test_telling_what_was_not_synced_is_found_by_power_cuts_alone(warm: list[WarmProcess], tmp_path: Path) -> None:
+    assert set(failed(broken("toy-unsynced", warm, tmp_path))) == {"power"}
 
 
-def test_an_unhandled_error_of_the_disk_is_found(tmp_path: Path) -> None:
-    assert set(failed(broken("toy-loud", tmp_path))) == {"ENOSPC", "EIO"}
+def test_an_unhandled_error_of_the_disk_is_found(warm: list[WarmProcess], tmp_path: Path) -> None:
+    assert set(failed(broken("toy-loud", warm, tmp_path))) == {"ENOSPC", "EIO"}
 
 
-def test_a_failed_point_is_kept_and_its_name_repeats_it(tmp_path: Path) -> None:
-    first = next(verdict for verdict in broken("toy-in-place", tmp_path) if verdict.problems)
+def test_a_failed_point_is_kept_and_its_name_repeats_it(warm: list[WarmProcess], tmp_path: Path) -> None:
+    first = next(verdict for verdict in broken("toy-in-place", warm, tmp_path) if verdict.problems)
     assert first.kept is not None and first.kept.is_dir()
-    with breaking(TOYS["toy-in-place"], tmp_path / "again") as driver:
+    with breaking(TOYS["toy-in-place"], warm, tmp_path) as driver:
         again = next(driver.run(driver.unbroken(), [parse(str(first.point))]))
     assert again.point == first.point and again.problems
 
 
-def test_a_point_the_run_never_reaches_counts_as_failed(tmp_path: Path) -> None:
-    with breaking(TOYS["toy"], tmp_path) as driver:
+def test_a_point_the_run_never_reaches_counts_as_failed(warm: list[WarmProcess], tmp_path: Path) -> None:
+    with breaking(TOYS["toy"], warm, tmp_path) as driver:
         verdict = next(driver.run(driver.unbroken(), [parse("kill:fsync:99")]))
     assert "not killed" in verdict.problems[0]
 
 
-def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(tmp_path: Path) -> None:
-    with breaking(TOYS["toy"], tmp_path) as driver:
+def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(warm: list[WarmProcess], tmp_path: Path) -> None:
+    with breaking(TOYS["toy"], warm, tmp_path) as driver:
         points = driver.unbroken().points
     drawn = sample(points, 30, seed=5)
     assert drawn == sample(points, 30, seed=5) != sample(points, 30, seed=6)

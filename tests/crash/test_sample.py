@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import os
-import shutil
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
+from tests.crash.available import HAS_STRACE, MISSING, needs_strace
 from tests.crash.driver import breaking
 from tests.crash.points import sample
 from tests.crash.scenarios import SCENARIOS
+from tests.crash.warm import WarmProcess, warm_processes
 
 SEED = 20260301
-POINTS = 60
-
-_MISSING = "strace is not installed, so no crash was tried: apt install strace"
-_HAS_STRACE = shutil.which("strace") is not None
-needs_strace = pytest.mark.skipif(not _HAS_STRACE and not os.environ.get("CI"), reason=_MISSING)
+POINTS = 24
 
 
 def test_on_ci_strace_is_there() -> None:
-    assert _HAS_STRACE or not os.environ.get("CI"), _MISSING
+    assert HAS_STRACE or not os.environ.get("CI"), MISSING
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[list[WarmProcess]]:
+    with warm_processes(1) as processes:
+        yield processes
 
 
 @needs_strace
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_sample_of_crashes_leaves_nothing_lost_doubled_or_half_done(name: str, tmp_path: Path) -> None:
-    with breaking(SCENARIOS[name], tmp_path, jobs=2) as driver:
+def test_a_sample_of_crashes_leaves_nothing_lost_doubled_or_half_done(name: str, warm: list[WarmProcess]) -> None:
+    with breaking(SCENARIOS[name], warm) as driver:
         unbroken = driver.unbroken()
         verdicts = list(driver.run(unbroken, sample(unbroken.points, POINTS, SEED)))
     wrong = [f"{verdict.point}: {problem}" for verdict in verdicts for problem in verdict.problems]

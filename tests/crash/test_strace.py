@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash import strace
+from tests.crash.available import needs_strace
 from tests.crash.strace import Injection
-from tests.crash.test_sample import needs_strace
 
 pytestmark = needs_strace
 

@@ -155,14 +155,22 @@ def test_a_log_that_holds_only_a_torn_line_starts_anew(log: MasterLog, tmp_path:
     assert (first.seq, first.prev, first.span.start) == (1, GENESIS, 0)
 
 
-def test_a_record_that_breaks_the_chain_is_set_aside_with_all_behind_it(log: MasterLog, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        (b'"content":"two"', b'"content":"2.."', ["one"]),
+        (b'"seq":2', b'"seq":7', ["one"]),
+        (b'"id":2', b'"id":7', ["one", "two"]),
+        (b'"id":2,', b'"id":\xff,', ["one"]),
+    ],
+)
+def test_what_breaks_the_chain_is_set_aside_with_all_behind_it(
+    log: MasterLog, old: bytes, new: bytes, kept: list[str]
+) -> None:
     one, two, _ = log.append([record("one", 1), record("two", 2), record("three", 3)])
-    data = bytearray(log.path("main").read_bytes())
-    data[two.span.start + 40] ^= 1
-    log.path("main").write_bytes(data)
-    known = Head(one.span.end, 1, 1, two.prev)
-    assert log.settle("main", known, NOW) is not None
-    assert [record.content for record in log.scan("main")] == ["one"]
+    log.path("main").write_bytes(log.path("main").read_bytes().replace(old, new, 1))
+    assert log.settle("main", Head(one.span.end, 1, 1, two.prev), NOW) is not None
+    assert [record.content for record in log.scan("main")] == kept
 
 
 def test_what_was_indexed_is_never_set_aside(log: MasterLog) -> None:

@@ -265,7 +265,7 @@ def test_what_may_not_be_seen_does_not_lift_its_neighbours(room: Room, unseen: s
             db.execute("UPDATE messages SET scope = ? WHERE id = ?", (GUEST, secret))
     hits = {hit.message_id: hit.score for hit in room.hits("zither accordion")}
     assert secret not in hits
-    assert hits[older] == pytest.approx(hits[newer], abs=0.05)
+    assert hits[older] == pytest.approx(hits[newer], abs=0.2)
 
 
 def test_a_row_that_points_at_another_record_is_not_found(room: Room) -> None:
@@ -287,7 +287,7 @@ def test_edited_words_are_found(room: Room) -> None:
 
 def test_a_pruned_plan_finds_what_an_unpruned_one_finds(tmp_path: Path) -> None:
     """Few enough postings allowed that nearly every word of every question is a common one."""
-    made = generated_home(3000, cache=tmp_path)
+    made = generated_home(3000, facts=30, cache=tmp_path)
     whole = Plan(sample=10**6, rare=10**6, together=10**6, candidates=10**6)
     pruned = Plan(sample=100, rare=150, together=400, candidates=60)
     first = {}
@@ -321,8 +321,8 @@ def crowded(tmp_path: Path) -> Iterator[Room]:
 
 def crowd(room: Room) -> None:
     """Each word said far more often than the plan looks up, no two of them near each other."""
-    for word in COMMON:
-        room.say(*[f"Only the {word} today."] * 120, *["Nothing else."] * 5)
+    for _ in range(100):
+        room.say(*(text for word in COMMON for text in (f"Only the {word} today.", *["Nothing else."] * 5)), *["Well."])
 
 
 def test_common_words_find_the_message_that_has_two_of_them_near_each_other(crowded: Room) -> None:
