@@ -7,8 +7,9 @@ gigabyte takes seconds. Where a line is broken the check goes on behind it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from sqlite3 import Row
 from typing import Any
 
@@ -19,12 +20,27 @@ from assistant.store.findings import Findings
 from assistant.store.line import GENESIS, commitment, header_hash, split
 from assistant.store.log_files import LogFiles
 
-_COMPARED = ("id", "generation", "scope", "kind", "role", "tool_call_id", "turn", "ts")
+_COMPARED = ("id", "session", "generation", "scope", "kind", "role", "tool_call_id", "turn", "ts")
+_ROWS = (
+    f"SELECT seq, {', '.join(_COMPARED)}, commitment, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq"
+)
+_LOOKED_AT_AGAIN = 1000
+
+_fields = itemgetter(*_COMPARED, "commit")
+_parse = json.JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a line says of itself: `fields` as an index row would have them."""
+
+    seq: int
+    fields: tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Walk:
-    """What was read of one log so far."""
+    """What was read of one log so far. `late` are records without a row: (id, seq, offset)."""
 
     session: str
     where: str
@@ -34,27 +50,30 @@ class Walk:
     bytes: int = 0
     blanked: set[int] = field(default_factory=set)
     redacted: set[int] = field(default_factory=set)
-    late: list[Mapping[str, Any]] = field(default_factory=list)
+    late: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def walk_log(db: Database, log: LogFiles, session: str, findings: Findings) -> Walk:
     """Check chain, commitments and index of a session's log."""
     walk = Walk(session, log.place(session, Span(0, 0)).path)
-    rows = db.each("SELECT * FROM messages WHERE session = ? ORDER BY seq", (session,))
+    rows = db.each(_ROWS, (session,))
     row = next(rows, None)
     for offset, line in log.lines(session):
         walk.bytes += len(line)
-        header = _record(walk, offset, line, findings)
-        if header is None:
+        seen = _record(walk, offset, line, findings)
+        if seen is None:
             continue
-        while row is not None and row["seq"] < header["seq"]:
+        while row is not None and row["seq"] < seen.seq:
             _without_record(walk, row, findings)
             row = next(rows, None)
-        if row is not None and row["seq"] == header["seq"]:
-            _compare(walk, row, header, offset, len(line), findings)
+        if row is not None and row["seq"] == seen.seq:
+            if tuple(row) != (seen.seq, *seen.fields, offset, offset + len(line)):
+                _differs(walk, row, seen, findings)
             row = next(rows, None)
+        elif len(walk.late) < _LOOKED_AT_AGAIN:
+            walk.late.append((seen.fields[0], seen.seq, offset))
         else:
-            walk.late.append({"id": header["id"], "seq": header["seq"], "offset": offset})
+            _without_row(walk, seen.fields[0], seen.seq, findings)
     while row is not None:
         _without_record(walk, row, findings)
         row = next(rows, None)
@@ -63,12 +82,12 @@ def walk_log(db: Database, log: LogFiles, session: str, findings: Findings) -> W
     return walk
 
 
-def _record(walk: Walk, offset: int, line: bytes, findings: Findings) -> Mapping[str, Any] | None:
-    """The header of a line, after chain and commitment were checked; None where the line is no record."""
+def _record(walk: Walk, offset: int, line: bytes, findings: Findings) -> _Seen | None:
+    """A line, after chain and commitment were checked; None where it is no record."""
     try:
         opened, salt, body = split(line)
-        header: dict[str, Any] = json.loads(opened + b"}")
-        seq, prev, commit = header["seq"], header["prev"], header["commit"]
+        header: dict[str, Any] = _parse(opened.decode() + "}")[0]
+        seen, prev, refs = _Seen(int(header["seq"]), _fields(header)), header["prev"], header["refs"]
     except (ValueError, KeyError, TypeError):
         torn = not line.endswith(b"\n")
         kind, text = ("torn", "a torn last record") if torn else ("log", "no record")
@@ -76,16 +95,17 @@ def _record(walk: Walk, offset: int, line: bytes, findings: Findings) -> Mapping
         walk.hash = None
         return None
     walk.records += 1
-    if walk.hash is not None and (prev != walk.hash or seq != walk.seq + 1):
-        findings.add("chain", walk.where, f"the record at byte {offset} (seq {seq}) does not continue the one before")
+    if walk.hash is not None and (prev != walk.hash or seen.seq != walk.seq + 1):
+        text = f"the record at byte {offset} (seq {seen.seq}) does not continue the one before"
+        findings.add("chain", walk.where, text)
     if header["kind"] == "redaction":
-        walk.redacted.update(header["refs"])
+        walk.redacted.update(refs)
     if not salt.strip():
         walk.blanked.add(header["id"])
-    elif not _kept(commit, salt, body):
+    elif not _kept(header["commit"], salt, body):
         findings.add("commitment", walk.where, f"the words of record {header['id']} (byte {offset}) were changed")
-    walk.seq, walk.hash = seq, header_hash(opened)
-    return header
+    walk.seq, walk.hash = seen.seq, header_hash(opened)
+    return seen
 
 
 def _kept(commit: str, salt: str, body: bytes) -> bool:
@@ -95,15 +115,11 @@ def _kept(commit: str, salt: str, body: bytes) -> bool:
         return False
 
 
-def _compare(walk: Walk, row: Row, header: Mapping[str, Any], offset: int, length: int, findings: Findings) -> None:
-    wrong = [name for name in _COMPARED if row[name] != header[name]]
-    if row["commitment"] != header["commit"]:
-        wrong.append("commitment")
-    if (row["byte_start"], row["byte_end"]) != (offset, offset + length):
-        wrong.append("bytes")
-    if wrong:
-        text = f"the index row of record {header['id']} (seq {header['seq']}) differs in {', '.join(wrong)}"
-        findings.add("index", walk.where, text, repairable=True)
+def _differs(walk: Walk, row: Row, seen: _Seen, findings: Findings) -> None:
+    columns = (*_COMPARED, "commitment")
+    wrong = [name for name, value in zip(columns, seen.fields, strict=True) if row[name] != value] or ["bytes"]
+    text = f"the index row of record {seen.fields[0]} (seq {seen.seq}) differs in {', '.join(wrong)}"
+    findings.add("index", walk.where, text, repairable=True)
 
 
 def _without_record(walk: Walk, row: Row, findings: Findings) -> None:
@@ -111,13 +127,17 @@ def _without_record(walk: Walk, row: Row, findings: Findings) -> None:
     findings.add("index", walk.where, text, repairable=True)
 
 
+def _without_row(walk: Walk, message_id: int, seq: int, findings: Findings) -> None:
+    text = f"record {message_id} (seq {seq}) is in the log and not in the index"
+    findings.add("index", walk.where, text, repairable=True)
+
+
 def _look_again(db: Database, walk: Walk, findings: Findings) -> None:
     """A running daemon logs before it indexes: a record without a row may have got one since."""
-    for header in walk.late:
-        row = index.find(db, header["id"])
-        if row is None or row["byte_start"] != header["offset"]:
-            text = f"record {header['id']} (seq {header['seq']}) is in the log and not in the index"
-            findings.add("index", walk.where, text, repairable=True)
+    for message_id, seq, offset in walk.late:
+        row = index.find(db, message_id)
+        if row is None or row["byte_start"] != offset:
+            _without_row(walk, message_id, seq, findings)
 
 
 def _blanks(walk: Walk, findings: Findings) -> None:

@@ -46,7 +46,9 @@ def encode(record: Record, prev: str, salt: str) -> tuple[Record, bytes, str]:
 
 def commitment(salt: str, body: bytes) -> str:
     """SHA-256 over the salt (16 bytes, given in hex) and the body object."""
-    return hashlib.sha256(bytes.fromhex(salt) + body).hexdigest()
+    digest = hashlib.sha256(bytes.fromhex(salt))
+    digest.update(body)
+    return digest.hexdigest()
 
 
 def header_hash(opened: bytes) -> str:

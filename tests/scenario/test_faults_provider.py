@@ -1,0 +1,146 @@
+"""A provider that fails, seen from the house: real SDK, strict server over HTTP. What was said is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant import wire
+from tests.scripted import KeptBridge, SteppingClock, said
+from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Stall, Status, ToolUse
+from tests.strict.server import StrictServer
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StrictServer]:
+    with StrictServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: StrictServer) -> StrictServer:
+    return shared.play()
+
+
+@asynccontextmanager
+async def house(
+    home: Path, server: StrictServer, provider: str, clock: SteppingClock, **more: str
+) -> AsyncIterator[tuple[wire.House, KeptBridge]]:
+    address = {
+        "anthropic": {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url},
+        "openai": {
+            "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"{server.url}/v1", "ASSISTANT_MODEL__NAME": "local-1",
+        },
+    }[provider]  # fmt: skip
+    environ = {
+        "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": provider, "ASSISTANT_MODEL__RETRIES": "0",
+        "ASSISTANT_MODEL__STALL_SECONDS": "1.0", **address, **more,
+    }  # fmt: skip
+    bridge = KeptBridge()
+    built = wire.build(settings_module.load(None, environ), clock, bridges={"kept": bridge})
+    try:
+        await built.runtime.start()
+        yield built, bridge
+        assert built.stores.verifier.verify().ok
+    finally:
+        await built.runtime.stop(5)
+        await built.close_model()
+        built.close()
+
+
+async def say(built: wire.House, text: str, number: int) -> int:
+    accepted = await built.runtime.accept(said(text, external_id=f"m{number}"))
+    await built.runtime.idle()
+    await built.delivery.flush()
+    return accepted.inbox_id
+
+
+FAULTS = [
+    Stall("half an ans"),
+    Garbage(b"data: {this is no JSON\n\n"),
+    Status(429, "rate_limit_error", "slow down"),
+    Status(529, "overloaded_error", "too much"),
+    Status(500, "api_error", "oops"),
+    Status(400, "invalid_request_error", "no such thing"),
+    Status(401, "authentication_error", "who are you"),
+    Cut("half an ans"),
+]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{type(fault).__name__}{getattr(fault, 'status', '')}")
+async def test_a_note_is_taken_by_the_offline_model_when_the_provider_fails(
+    tmp_path: Path, server: StrictServer, provider: str, fault: Behaviour
+) -> None:
+    server.play(fault)
+    async with house(tmp_path, server, provider, SteppingClock()) as (built, bridge):
+        inbox_id = await say(built, "remember that the cabin key is under the blue pot", 1)
+        item = built.stores.conversation.inbox_item(inbox_id)
+        assert item is not None and item.state == "answered"
+        assert len(bridge.bodies) == 1 and "Noted" in bridge.bodies[0]
+        notices = [event.data["text"] for event in bridge.events if event.kind == "notice"]
+        assert notices and all("\n" not in text for text in notices)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{type(fault).__name__}{getattr(fault, 'status', '')}")
+async def test_without_a_fallback_one_line_tells_what_happened_and_the_message_is_kept(
+    tmp_path: Path, server: StrictServer, provider: str, fault: Behaviour
+) -> None:
+    server.play(fault, Answer("here I am"))
+    async with house(tmp_path, server, provider, SteppingClock(), ASSISTANT_MODEL__FALLBACK="[]") as (built, bridge):
+        inbox_id = await say(built, "are you there?", 1)
+        item = built.stores.conversation.inbox_item(inbox_id)
+        assert item is not None
+        result = built.runtime.result(item)
+        assert (result["state"], result["exit_code"]) == ("failed", 3)
+        assert "kept" in result["error"] and "\n" not in result["error"]
+        await say(built, "and now?", 2)
+        assert bridge.bodies == [result["error"], "here I am"]
+        contents = [m.content for m in built.stores.conversation.view("main").messages]
+        assert contents[0] == "are you there?"
+
+
+async def test_an_error_in_mid_stream_is_taken_by_its_type_though_it_came_with_code_200(
+    tmp_path: Path, server: StrictServer
+) -> None:
+    server.play(ErrorEvent("overloaded_error", "too much", text="half"), Answer("whole"))
+    clock = SteppingClock()
+    async with house(tmp_path, server, "anthropic", clock, ASSISTANT_MODEL__FALLBACK='["anthropic:other"]') as (
+        built,
+        bridge,
+    ):
+        await say(built, "hello", 1)
+        assert bridge.bodies == ["whole"]
+        assert "discard" in [event.kind for event in bridge.events]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+async def test_turns_with_tools_are_well_formed_for_a_strict_service(
+    tmp_path: Path, server: StrictServer, provider: str
+) -> None:
+    add = ToolUse("manage_todo_list", {"action": "add", "items": ["milk"]})
+    server.play(Answer("Let me see.", calls=(add,)), Answer("It is on your list."), Answer("You are welcome."))
+    async with house(tmp_path, server, provider, SteppingClock()) as (built, bridge):
+        await say(built, "milk, please", 1)
+        await say(built, "thanks", 2)
+        assert bridge.bodies == ["It is on your list.", "You are welcome."]
+        assert server.complaints == []
+        assert [todo.text for todo in built.stores.todos.all("owner")] == ["milk"]
+
+
+async def test_a_clock_that_is_set_back_loses_and_reorders_nothing(tmp_path: Path, server: StrictServer) -> None:
+    server.play(*(Answer(f"answer {n}") for n in range(4)))
+    clock = SteppingClock()
+    async with house(tmp_path, server, "anthropic", clock) as (built, bridge):
+        for number in range(4):
+            await say(built, f"question {number}", number)
+            clock.now -= timedelta(days=400 if number == 1 else 0)
+        assert bridge.bodies == [f"answer {n}" for n in range(4)]
+        said_in_order = [record.content for record in built.stores.history.recent("owner")]
+        assert said_in_order == [text for n in range(4) for text in (f"question {n}", f"answer {n}")]
