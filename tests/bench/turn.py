@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,42 +17,17 @@ from assistant.messages import Message
 from assistant.records import Incoming, Outgoing
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.outbox import Outbox
-from tests.bench.figures import Row, percentile, spread
-from tests.bench.homes import Opened, home, opened
-from tests.bench.process import measured, resident_mb
+from tests.bench.figures import Row
+from tests.bench.homes import Opened, opened
+from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
+from tests.bench.rounds import turn_costs
 
-TARGET_P50_MS, TARGET_P99_MS, TARGET_RATIO = 10, 40, 1.2
-_ROUNDS, _TURNS, _WARM_UP = 3, 100, 10
+_TURNS, _WARM_UP = 100, 10
 
 
 def measure(sizes: Sequence[int]) -> Iterator[Row]:
-    copies = {size: home(size).copied("turn") for size in sizes}
-    seconds: dict[int, list[float]] = {size: [] for size in sizes}
-    used: dict[int, list[float]] = {size: [] for size in sizes}
-    memory: dict[int, float] = {}
-    try:
-        for number in range(_ROUNDS):
-            for size in sizes:
-                found = measured("tests.bench.turn", copies[size], number)
-                seconds[size] += found["seconds"]
-                used[size] += found["processor_seconds"]
-                memory[size] = found["resident_mb"]
-    finally:
-        for path in copies.values():
-            shutil.rmtree(path)
-    smallest = 1000 * percentile(seconds[min(sizes)], 0.5)
-    for size in sizes:
-        p50, p99 = (1000 * percentile(seconds[size], share) for share in (0.50, 0.99))
-        target = f"p50 <= {TARGET_P50_MS}, p99 <= {TARGET_P99_MS} ms"
-        good = p50 <= TARGET_P50_MS and p99 <= TARGET_P99_MS
-        yield Row("turn", size, "stores alone, p50 / p95 / p99", spread(seconds[size]), target, good)
-        if size != min(sizes):
-            ratio = p50 / smallest
-            what, target = f"median against {min(sizes):,} messages", f"<= {TARGET_RATIO}x"
-            yield Row("turn", size, what, f"{ratio:.2f}x", target, ratio <= TARGET_RATIO)
-        yield Row("turn", size, "of it processor time", spread(used[size]))
-        yield Row("turn", size, "resident memory after it", f"{memory[size]:.0f} MB")
+    yield from turn_costs("turn", "tests.bench.turn", "stores alone", sizes)
 
 
 def _child(path: Path, number: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,41 +23,17 @@ from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered
 from assistant.requests import Reply, Request
-from tests.bench.figures import Row, percentile, spread
-from tests.bench.homes import home
-from tests.bench.process import measured, resident_mb
+from tests.bench.figures import Row
+from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
+from tests.bench.rounds import turn_costs
 from tests.scripted import KeptBridge, ScriptedModel, said
 
-TARGET_P50_MS, TARGET_P99_MS, TARGET_RATIO = 10, 40, 1.2
-_ROUNDS, _TURNS, _WARM_UP = 3, 150, 10
+_TURNS, _WARM_UP = 150, 10
 
 
 def measure(sizes: Sequence[int]) -> Iterator[Row]:
-    """Rounds of each size in turn, so that what else the machine does meets them alike."""
-    copies = {size: home(size).copied("whole-turn") for size in sizes}
-    seconds: dict[int, list[float]] = {size: [] for size in sizes}
-    memory: dict[int, float] = {}
-    try:
-        for number in range(_ROUNDS):
-            for size in sizes:
-                found = measured("tests.bench.whole_turn", copies[size], number)
-                seconds[size] += found["seconds"]
-                memory[size] = found["resident_mb"]
-    finally:
-        for path in copies.values():
-            shutil.rmtree(path)
-    smallest = 1000 * percentile(seconds[min(sizes)], 0.5)
-    for size in sizes:
-        p50, p99 = (1000 * percentile(seconds[size], share) for share in (0.50, 0.99))
-        target = f"p50 <= {TARGET_P50_MS}, p99 <= {TARGET_P99_MS} ms"
-        good = p50 <= TARGET_P50_MS and p99 <= TARGET_P99_MS
-        yield Row("whole-turn", size, "accept to delivery, p50 / p95 / p99", spread(seconds[size]), target, good)
-        if size != min(sizes):
-            ratio = p50 / smallest
-            what, target = f"median against {min(sizes):,} messages", f"<= {TARGET_RATIO}x"
-            yield Row("whole-turn", size, what, f"{ratio:.2f}x", target, ratio <= TARGET_RATIO)
-        yield Row("whole-turn", size, "resident memory after it", f"{memory[size]:.0f} MB")
+    yield from turn_costs("whole-turn", "tests.bench.whole_turn", "accept to delivery", sizes)
 
 
 def _reply(request: Request, text: str) -> Reply:
