@@ -101,9 +101,11 @@ class Conversation:
     def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
         session = _session(turn)
         turns.require_running(self._db, turn)
-        drafts = [self.appender.draft(session, message, _origin(turn, message), now) for message in messages]
+        new = [message for message in messages if message.id is None]
+        drafts = [self.appender.draft(session, message, _origin(turn, message), now) for message in new]
         with self.appender.appending(session, drafts, now) as shown:
-            return shown
+            fresh = iter(shown)
+            return tuple(next(fresh) if message.id is None else message for message in messages)
 
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
         with self._db.write() as db:

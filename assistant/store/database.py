@@ -113,6 +113,16 @@ class Database:
         with _translated(self.path):
             yield from self._connection.execute(sql, values)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Queries inside see one state of the database, whatever is committed meanwhile."""
+        with _translated(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
     # ---------------------------------------------------------------------------------------------------- writing
 
     @contextmanager
@@ -184,7 +194,7 @@ class Database:
                 self._connection.execute("ROLLBACK")
 
     def _must_write(self) -> None:
-        if not self._connection.in_transaction:
+        if not self._writing.locked():
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
     def checkpoint(self) -> None:
@@ -215,7 +225,7 @@ class Database:
         """A consistent copy in `<home>/backups`, durable on return. Raises `StoreError`."""
         folder = self.path.parent / "backups"
         target = folder / f"{self.path.stem}-{now:%Y%m%dT%H%M%SZ}-{reason}.db"
-        partial = target.with_suffix(".partial")
+        partial = folder / f"{self.path.stem}.partial"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             partial.unlink(missing_ok=True)

@@ -157,8 +157,12 @@ class MasterLog(LogFiles):
             return os.open(path, flags)
         make_directory(path.parent)
         descriptor = os.open(path, flags | os.O_CREAT, 0o600)
-        sync(descriptor)
-        sync_directory(path.parent)
+        try:
+            sync(descriptor)
+            sync_directory(path.parent)
+        except BaseException:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def _forget(self, session: str) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from assistant.records import Report
@@ -35,7 +34,7 @@ class Verifier:
         with findings.broken(name):
             sessions = {*sessions_of(self._log, findings), *self._indexed_sessions()}
             walks = [walk_log(self._db, self._log, session, findings) for session in sorted(sessions)]
-        for check in (self._check_inbox, self._check_words, partial(coverage.check, self._db)):
+        for check in (self._check_inbox, self._check_words, self._check_coverage):
             with findings.broken(name):
                 check(findings)
         with findings.broken(name):
@@ -79,6 +78,10 @@ class Verifier:
             "SELECT id FROM messages_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.id)"
         ):
             findings.add("words", "full text", f"the full text has an unknown message {row['id']}", repairable=True)
+
+    def _check_coverage(self, findings: Findings) -> None:
+        with self._db.snapshot():
+            coverage.check(self._db, findings)
 
     def _check_character(self, findings: Findings) -> None:
         path = self._home / "character.db"

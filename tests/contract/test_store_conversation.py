@@ -182,6 +182,15 @@ def test_a_long_tool_result_is_whole_in_the_log_and_cut_in_the_view(home: StoreH
     assert home.restart().conversation.view("main").messages[-1] == replace(shown[-1])
 
 
+def test_what_has_an_id_is_not_logged_again(home: StoreHome) -> None:
+    turn = home.begin("look")
+    call, result = tool_round()
+    shown = home.conversation.record(turn, [call], NOW)
+    again = home.conversation.record(turn, [*shown, result], NOW)
+    assert again[0] == shown[0]
+    assert home.said() == ["look", "", "done"]
+
+
 def test_metadata_is_of_the_view_and_not_of_the_log(home: StoreHome) -> None:
     turn = home.begin("hi")
     home.conversation.record(turn, [Message("system", "note", metadata={"internal": True})], NOW)

@@ -143,6 +143,27 @@ def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHom
     assert many[0] <= few[0] * 1.2
 
 
+def test_full_text_segments_are_merged_along_the_way(home: StoreHome) -> None:
+    """A search looks into every segment; one is added with each commit."""
+    home.chat(100)
+    assert _segments(home) < 30
+    home.conversation.upkeep()
+    assert home.verify().ok
+
+
+def _segments(home: StoreHome) -> int:
+    return int(home.db.rows("SELECT count(DISTINCT segid) FROM messages_fts_idx")[0][0])
+
+
+def test_idle_work_empties_the_write_ahead_log(home: StoreHome) -> None:
+    home.chat(5)
+    home.conversation.upkeep()
+    busy, in_log, moved = home.db.rows("PRAGMA wal_checkpoint(PASSIVE)")[0]
+    assert (busy, in_log) == (0, moved)
+    size = home.db.path.stat().st_size
+    assert size == home.db.rows("PRAGMA page_count")[0][0] * home.db.rows("PRAGMA page_size")[0][0]
+
+
 def test_the_waiting_are_found_without_reading_those_that_wait(home: StoreHome) -> None:
     for number in range(300):
         home.accept("hi", f"peer:{number % 3}")

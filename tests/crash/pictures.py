@@ -100,7 +100,7 @@ def _uncovered(script: Path) -> list[list[Any]]:
         script,
         """SELECT m.session, m.seq, (SELECT count(*) FROM checkpoints c WHERE c.session_id = m.session
             AND c.state = 'live' AND m.seq BETWEEN c.from_seq AND c.to_seq) AS covered, (SELECT count(*)
-            FROM conversation_history h WHERE h.message_id = m.id AND h.metadata NOT LIKE '%"carried_from"%') AS shown
+            FROM conversation_history h WHERE h.message_id = m.id AND h.carried_from IS NULL) AS shown
         FROM messages m WHERE m.hidden_by IS NULL AND m.kind <> 'undo' AND covered + shown <> 1""",
     )
 

@@ -138,6 +138,21 @@ def test_a_reader_sees_commits_and_cannot_write(db: Database) -> None:
     reader.close()
 
 
+def test_a_snapshot_shows_one_state_throughout(db: Database) -> None:
+    reader = Database.reader(db.path)
+    with reader.snapshot():
+        assert texts(reader) == []
+        add(db, "meanwhile")
+        assert texts(reader) == []
+    assert texts(reader) == ["meanwhile"]
+    reader.close()
+
+
+def test_a_snapshot_is_no_way_to_write(db: Database) -> None:
+    with pytest.raises(RuntimeError, match="outside"), db.snapshot():
+        db.execute("INSERT INTO notes (text) VALUES ('x')")
+
+
 def test_a_reader_of_a_missing_home_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
         Database.reader(tmp_path / "none" / "script.db")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import CorruptStore
-from assistant.store.search import MOST_RECORDS
+from assistant.store.search import MOST_BYTES, MOST_RECORDS
 from tests.room import OWNER, Room
 
 
@@ -56,6 +56,13 @@ def test_a_read_is_bounded_and_the_last_span_tells_where_to_go_on(room: Room) ->
     assert len(records) == MOST_RECORDS
     rest = room.history.read_span("main", records[-1].span.end, 1 << 40, OWNER)
     assert [record.id for record in (*records, *rest)] == ids
+
+
+def test_a_read_takes_few_giant_records_at_once_but_always_one(room: Room) -> None:
+    giant = room.say("a" * (MOST_BYTES + 1), role="tool")
+    small = room.say("first", "second")
+    assert [record.id for record in room.history.read_span("main", 0, 1 << 40, OWNER)] == giant
+    assert [record.id for record in room.history.recent(OWNER)] == small
 
 
 def test_a_damaged_record_is_left_out_of_results_and_named_when_it_is_read(room: Room) -> None:

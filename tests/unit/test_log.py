@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import resource
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -227,6 +231,39 @@ def test_a_batch_that_does_not_fit_leaves_nothing(log: MasterLog, room: int) -> 
     assert log.path("main").read_bytes() == before
     log.append([record("after", 4)])
     assert [(one.seq, one.content) for one in log.scan("main")] == [(1, "kept"), (2, "after")]
+
+
+_CHILD = """
+import sys
+from pathlib import Path
+from assistant.errors import StoreError
+from assistant.store.log import MasterLog
+from tests.unit.test_log import no_file_over, record
+log = MasterLog(Path(sys.argv[1]))
+log.append([record("kept", 1)])
+try:
+    with no_file_over(log.size("main") + 50):
+        log.append([record("half", 2)])
+except StoreError:
+    print("refused", log.size("main"))
+log.append([record("after", 3)])
+print([one.content for one in log.scan("main")])
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the truncation fail; CI has it")
+def test_what_could_not_be_taken_back_is_set_aside_before_the_next_append(tmp_path: Path) -> None:
+    log = tmp_path / "log" / "main" / "conversation.jsonl"
+    watched = ("-P", str(log), "-e", "inject=ftruncate:error=EIO:when=1")
+    run = subprocess.run(
+        ["strace", "-f", "-qq", "-o", "/dev/null", *watched, sys.executable, "-c", _CHILD, str(tmp_path)],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=True,
+    )  # fmt: skip
+    (aside,) = log.parent.glob("*.torn-*")
+    assert len(aside.read_bytes()) == 50
+    assert run.stdout.splitlines()[-1] == "['kept', 'after']"
+    assert run.stdout.startswith("refused")
+    assert log.read_bytes().count(b"\n") == 2
 
 
 def test_a_torn_end_that_cannot_be_copied_stays(log: MasterLog, tmp_path: Path) -> None:

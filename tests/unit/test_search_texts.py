@@ -90,6 +90,13 @@ def test_words_of_every_script_are_found(room: Room, text: str, queries: Sequenc
         assert room.find(query)[:1] == [wanted], query
 
 
+def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
+    stems = Stems()
+    matcher = Matcher(query_words("phones"), stems)
+    assert [(spot.start, spot.end) for spot in matcher.spots("新しいphoneを、smartphone phone買")] == [(3, 8), (21, 26)]
+    stems.close()
+
+
 def test_a_part_of_a_run_that_was_not_said_is_not_found(room: Room) -> None:
     room.say("我今天去了北京。")
     assert room.find("东京") == []
