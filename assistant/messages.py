@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Trust = Literal["owner", "guest", "model", "tool", "system"]
-RecordKind = Literal["message", "edit", "delete", "undo", "redaction"]
+RecordKind = Literal["message", "edit", "delete", "undo", "redaction", "branch"]
 
 ABORTED_MARKER = "<turn-aborted>"
 SUMMARY_MARKER = "[CONTEXT SUMMARY]"
@@ -78,7 +78,8 @@ class Message:
     """One message. `id` is unique in the home and grows with time; None until the log has it.
 
     `metadata` belongs to the working context, not to the log: `type` ("compaction" for a summary), `carried_from`
-    (message id a copy was made of), `truncated`, `interrupted`, `internal` (never sent), `turn`.
+    (message id a copy was made of), `inherited` (a branch's copy of what its parent said), `archived` (a masked tool
+    result), `truncated`, `interrupted`, `internal` (never sent), `turn`.
     `thinking` holds the provider's own blocks, verbatim: they are signed and only that provider can read them.
     """
 

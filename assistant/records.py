@@ -179,8 +179,9 @@ class ToolRun:
 class View:
     """The working context of a session as stored: what the model sees, oldest first.
 
-    Running totals are kept, never recounted. `reported` is (prefix_rev, prompt tokens, last message id that the
-    prompt held) of the last model call, for pressure (F04)."""
+    Running totals are kept, never recounted; `sizes` are (tokens, bytes, images) of each message, in their order, as
+    counted when they were shown (empty where the view was not read from a store). `reported` is (prefix_rev, prompt
+    tokens, last message id that the prompt held) of the last model call, for pressure (F04)."""
 
     session: str
     generation: int
@@ -191,54 +192,14 @@ class View:
     bytes: int
     images: int
     reported: tuple[int, int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """A new prefix for a view, ready to commit: `prefix` replaces every row up to and including `to_message_id`.
-
-    `prefix_rev` is the revision the plan was made on; the commit compares and swaps. Tokens are those of the replaced
-    rows and of `prefix`."""
-
-    session: str
-    prefix_rev: int
-    trigger: str
-    tier: str
-    from_message_id: int
-    to_message_id: int
-    messages_compressed: int
-    prefix: tuple[Message, ...]
-    summary: str
-    original_tokens: int
-    compressed_tokens: int
-    key_facts: Mapping[str, Any] = field(default_factory=dict)
-    cost_usd: float | None = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """One committed compaction (ADR-008's columns)."""
-
-    id: int
-    session: str
-    num: int
-    generation: int
-    from_message_id: int
-    to_message_id: int
-    messages_compressed: int
-    summary: str
-    key_facts: Mapping[str, Any]
-    original_tokens: int
-    compressed_tokens: int
-    cost_usd: float | None
-    created_at: datetime
-    trigger: str
-    tier: str
-    state: str
+    sizes: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
+    """`unextracted` counts the messages that a compaction took out of view and that still wait to be read for the
+    journal; `parent` is the session a branch was made from."""
+
     key: str
     generation: int
     scope: str
@@ -249,6 +210,8 @@ class SessionInfo:
     view_tokens: int
     prefix_rev: int
     checkpoints: int
+    unextracted: int = 0
+    parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ No defaults stand here: they stand in `config/default.toml`, next to the words t
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_origin
 from zoneinfo import ZoneInfo
 
@@ -39,6 +40,26 @@ def _chain(value: Any) -> Any:
         if provider not in PROVIDERS or (colon and not name):
             raise ValueError("unknown provider")
     return tuple(value)
+
+
+def _names(value: Any) -> Any:
+    """TOML's list of names as a tuple."""
+    if isinstance(value, list) and not all(isinstance(name, str) and name for name in value):
+        raise ValueError("not a name")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _model_choice(value: str) -> str:
+    provider, _, name = value.partition(":")
+    if value and (provider not in PROVIDERS or not name):
+        raise ValueError("unknown provider")
+    return value
+
+
+def _time_of_day(value: str) -> str:
+    if value:
+        datetime.strptime(value, "%H:%M")
+    return value
 
 
 def _zero_or_useful(value: int) -> int:
@@ -91,6 +112,42 @@ class ContextSettings(Section):
     max_images: Annotated[int, Field(ge=0)]
 
 
+class CompactionSettings(Section):
+    auto: bool
+    strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
+    sleep_threshold: Annotated[float, Field(ge=0.50, le=0.70)]
+    max_messages: Annotated[int, Field(ge=0, le=1_000_000)]
+    user_messages_max_tokens: Annotated[int, Field(ge=0, le=200_000)]
+    protected_tools: Annotated[
+        tuple[str, ...], BeforeValidator(_names), Field(description='a list of tool names, as in ["manage_todo_list"]')
+    ]
+    pins_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    summary_model: Annotated[
+        str,
+        AfterValidator(_model_choice),
+        Field(description='"", or a provider with a model as in "anthropic:claude-haiku-4-5"'),
+    ]
+    summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
+    summary_seconds: Annotated[float, Field(ge=1, le=3600)]
+    restored_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    max_checkpoints: Annotated[int, Field(ge=2, le=20)]
+    undo_kept: Annotated[int, Field(ge=1, le=1000)]
+    breaker_failures: Annotated[int, Field(ge=1, le=100)]
+    breaker_minutes: Annotated[float, Field(ge=0, le=10_080)]
+    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
+class SleepSettings(Section):
+    at: Annotated[str, AfterValidator(_time_of_day), Field(description='a time of day as in "03:30", or ""')]
+    nap_minutes: Annotated[float, Field(ge=0, le=1440)]
+
+
+class DelegationSettings(Section):
+    max_helpers: Annotated[int, Field(ge=1, le=16)]
+    max_steps: Annotated[int, Field(ge=1, le=100)]
+    max_tokens: Annotated[int, Field(ge=1000, le=2_000_000)]
+
+
 class ToolSettings(Section):
     output_policy: Literal["tokens", "bytes", "none"]
     output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
@@ -129,7 +186,10 @@ class Values(Section):
     home: HomeSettings
     model: ModelSettings
     context: ContextSettings
+    compaction: CompactionSettings
+    sleep: SleepSettings
     tools: ToolSettings
+    delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
     daemon: DaemonSettings
@@ -160,6 +220,8 @@ def allowed(field: FieldInfo) -> str:
     if get_origin(field.annotation) is Literal:
         *first, last = (f'"{choice}"' for choice in get_args(field.annotation))
         return f"{', '.join(first)} or {last}"
+    if field.annotation is bool:
+        return "true or false"
     if field.annotation not in (int, float):
         return "text in quotes"
     kind = "a whole number" if field.annotation is int else "a number"

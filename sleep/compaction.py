@@ -6,8 +6,8 @@ from datetime import datetime
 
 import structlog
 
+from assistant.compactions import Checkpoint
 from assistant.ports import Conversation
-from assistant.records import Checkpoint
 from sleep.plan import Plan
 
 log = structlog.get_logger()

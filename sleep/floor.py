@@ -19,9 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from assistant.compactions import Compaction
 from assistant.context.pressure import Pressure, Size, size_of
 from assistant.context.truncate import by_reference, without_pictures
-from assistant.records import Compaction, LogPlace, View
+from assistant.records import LogPlace, View
 from sleep.plan import Plan, Terms
 from sleep.record import RECORD_TOKENS, TIER, Gone, carried, is_record, summaries_of
 from sleep.sheet import KEPT_OF_OUTPUT, KEPT_OF_SPEECH, LEAST_OF_REQUEST, Sheet, is_prefix, total

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from assistant.compactions import Compaction
 from assistant.context.pressure import NOTHING, Budgets, Counter, Pressure, Size
 from assistant.messages import Message
-from assistant.records import Compaction
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a plan is made under. `fixed` is what surrounds the history (rules, persona, tools), `adding` what the next
-    request adds to it; above `threshold` something has to be done, down to `target` if that can be reached. Results
-    of `protected` tools are never lost: the last one of each stays in view."""
+    """What a plan is made under. `fixed` is what surrounds the history (rules, persona, pins, tools), `adding` what the
+    next request adds to it; above `threshold` something has to be done, down to `target` if that can be reached.
+    Results of `protected` tools are never lost: the last one of each stays in view."""
 
     budgets: Budgets
     counter: Counter

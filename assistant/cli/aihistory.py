@@ -13,9 +13,9 @@ from assistant.cli.lazy import start
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
+from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
 from assistant.ports import Conversation
-from assistant.records import Checkpoint
 from assistant.settings import Settings
 
 

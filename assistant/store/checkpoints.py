@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.compactions import Checkpoint, Compaction
 from assistant.errors import CorruptStore
 from assistant.messages import Message
-from assistant.records import Checkpoint, Compaction
 from assistant.store import index, session_rows
 from assistant.store.database import Database
 from assistant.store.rows import checkpoint

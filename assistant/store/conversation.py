@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from assistant.compactions import Checkpoint, Compaction
 from assistant.errors import CorruptStore, StaleView, StoreError
 from assistant.messages import Message, RecordKind, Role, Span, ToolCall, Trust
 from assistant.records import (
     Accepted,
-    Checkpoint,
-    Compaction,
     InboxItem,
     Incoming,
     LogPlace,

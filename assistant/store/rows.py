@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlite3 import Row
 from typing import Any
 
+from assistant.compactions import Checkpoint
 from assistant.messages import (
     Message,
     ToolCall,
@@ -15,7 +16,7 @@ from assistant.messages import (
     media_from_json,
     media_to_json,
 )
-from assistant.records import Checkpoint, InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
+from assistant.records import InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
 from assistant.store.text import dumps, moment
 
 

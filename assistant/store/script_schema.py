@@ -249,3 +249,102 @@ _INITIAL = (
         UNIQUE (job_id, local_key)
     ) STRICT""",
 )
+
+
+@script(name="0002_compaction")
+def compaction(db: Database) -> None:
+    """What compactions replaced, requests, delegations, breakers; how far the journal has read."""
+    for statement in _COMPACTION:
+        db.execute(statement)
+
+
+_COMPACTION = (
+    # extracted_seq follows the journal's own cursor (character.db), never runs ahead of it. parent: of a branch.
+    "ALTER TABLE sessions ADD COLUMN extracted_seq INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE sessions ADD COLUMN parent_session TEXT",
+    "ALTER TABLE sessions ADD COLUMN parent_message_id INTEGER REFERENCES messages(id)",
+    "ALTER TABLE checkpoints ADD COLUMN depth INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE checkpoints ADD COLUMN model TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE checkpoints ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE checkpoints ADD COLUMN note TEXT NOT NULL DEFAULT ''",
+    # Ids of the checkpoints it took over, as JSON; whether the journal has its entry.
+    "ALTER TABLE checkpoints ADD COLUMN absorbs TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE checkpoints ADD COLUMN journaled INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX checkpoints_started ON checkpoints (id) WHERE state = 'started'",
+    "CREATE INDEX checkpoints_unjournaled ON checkpoints (id) WHERE journaled = 0 AND state IN ('live', 'absorbed')",
+    # The rows a compaction replaced ('removed') or shortened ('rewritten'), as they were: what an undo puts back.
+    """CREATE TABLE earlier_rows (
+        checkpoint_id INTEGER NOT NULL REFERENCES checkpoints(id),
+        fate TEXT NOT NULL,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        message_id INTEGER,
+        carried_from INTEGER,
+        role TEXT NOT NULL,
+        content TEXT NOT NULL,
+        parts TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        ts TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        images INTEGER NOT NULL,
+        PRIMARY KEY (checkpoint_id, position)
+    ) STRICT""",
+    "CREATE INDEX earlier_message ON earlier_rows (message_id)",
+    # Ranges that left a view before the journal had read them, to be read from the log (F28).
+    """CREATE TABLE extraction_queue (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        from_seq INTEGER NOT NULL,
+        to_seq INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        state TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        done_at TEXT
+    ) STRICT""",
+    "CREATE INDEX extraction_waiting ON extraction_queue (session, generation, to_seq) WHERE state = 'waiting'",
+    # A request is a user's message; its words stand in the log. cites: JSON of message ids.
+    """CREATE TABLE requests (
+        message_id INTEGER PRIMARY KEY REFERENCES messages(id),
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        task INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        answered_by INTEGER,
+        closed_by TEXT NOT NULL DEFAULT '',
+        cites TEXT NOT NULL DEFAULT '[]',
+        opened_at TEXT NOT NULL,
+        closed_at TEXT
+    ) STRICT""",
+    "CREATE INDEX requests_open ON requests (session, message_id) WHERE state = 'open'",
+    "CREATE INDEX requests_scope ON requests (scope, message_id)",
+    "CREATE INDEX requests_turn ON requests (turn)",
+    """CREATE TABLE breakers (
+        name TEXT PRIMARY KEY,
+        failures INTEGER NOT NULL,
+        opened_at TEXT,
+        last_error TEXT NOT NULL
+    ) STRICT""",
+    """CREATE TABLE delegations (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        task TEXT NOT NULL,
+        state TEXT NOT NULL,
+        result TEXT NOT NULL DEFAULT '',
+        cost_usd REAL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT
+    ) STRICT""",
+    "CREATE INDEX delegations_running ON delegations (session) WHERE state = 'running'",
+    "CREATE INDEX delegations_session ON delegations (session, id)",
+)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from assistant.compactions import Compaction
 from assistant.errors import AssistantError, CorruptStore, StaleView
 from assistant.messages import Message
-from assistant.records import Compaction
 from tests.store_home import NOW, StoreHome, count
 
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assistant.compactions import Compaction
 from assistant.errors import CorruptStore
 from assistant.messages import Message
-from assistant.records import Compaction, Turn
+from assistant.records import Turn
 from tests.store_home import NOW, StoreHome, count, in_memory, reply_to, tool_round
 
 SESSIONS = ("main", "peer:x")

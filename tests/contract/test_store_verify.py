@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from assistant.compactions import Compaction
 from assistant.messages import Message
-from assistant.records import Compaction, Problem
+from assistant.records import Problem
 from assistant.store.database import Database
 from tests.store_home import NOW, StoreHome, tool_round
 
