@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from assistant.compactions import Checkpoint, Compaction, Restorable
 from assistant.messages import Message, RecordKind, Role, ToolCall, Usage
 from assistant.records import (
     Accepted,
@@ -40,6 +39,7 @@ from assistant.records import (
     View,
 )
 from assistant.requests import Call, Limits, ModelEvent, Purpose, Request, Reservation, Spent, ToolSpec
+from assistant.sleep_ports import Compactions
 
 # --------------------------------------------------------------------------------------------------------------- models
 
@@ -175,7 +175,7 @@ class Bridge(Protocol):
 # --------------------------------------------------------------------------------------------------------------- stores
 
 
-class Conversation(Protocol):
+class Conversation(Compactions, Protocol):
     """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
 
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
@@ -250,57 +250,6 @@ class Conversation(Protocol):
         ...
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
-
-    def begin_compaction(
-        self,
-        session: str,
-        prefix_rev: int,
-        trigger: str,
-        ids: tuple[int, int],
-        holder: str,
-        until: datetime,
-        now: datetime,
-    ) -> int | None:
-        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
-        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
-        unique to a process: leases of an earlier process are void after `reconcile`. Raises `StaleView`."""
-        ...
-
-    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
-        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
-        ...
-
-    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
-        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
-        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
-
-        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
-        ...
-
-    def restorable(self, session: str, checkpoint_id: int | None = None) -> Restorable:
-        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
-        Raises `UsageError` where there is none, or where its rows are no longer kept."""
-        ...
-
-    def uncompact(self, restorable: Restorable, session: str, now: datetime) -> View:
-        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
-        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
-        ...
-
-    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
-        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
-        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
-        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
-        ...
-
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        """All of a session in every state, oldest first."""
-        ...
-
-    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
-        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
-        ...
 
     def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> Record:
         """Hide messages from the view and say so in the log (kind undo). Bumps prefix_rev."""

@@ -5,6 +5,7 @@ All times are aware and in UTC.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -225,9 +226,20 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """How an excerpt fits its question, comparable between searches. `words` is how many of the question's telling
+    words it has: those that at most one message in twenty has. `chance` is how many passages of this length would have
+    all of these by coincidence; `share` how much of the question the excerpt's words are, 0 to 1, rare ones most."""
+
+    words: int = 0
+    chance: float = math.inf
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A message found. `text` is an excerpt around the best words of the original, at most some hundred characters;
-    `score` is larger for better, comparable within one search only."""
+    `score` is larger for better, comparable within one search only; `fit` tells whether it is any good."""
 
     message_id: int
     session: str
@@ -238,6 +250,7 @@ class Hit:
     text: str
     score: float
     place: LogPlace
+    fit: Fit = Fit()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Who is who: session keys, the scope of what they may see, the role they act in. Pure.
 
-`main` is the owner's conversation over all bridges; `peer:<bridge>:<id>` is another person, `room:<bridge>:<id>` a
-room with several. A scope is the column that every query of words names (I10): the owner's sessions share the scope
-"owner", every other session is its own scope.
+`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it;
+`peer:<bridge>:<id>` is another person, `room:<bridge>:<id>` a room with several. A scope is the column that every query
+of words names (I10): the owner's sessions share the scope "owner", every other session is its own scope.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Literal
 SessionRole = Literal["owner", "guest", "room"]
 
 MAIN = "main"
+BRANCH = "branch:"
 OWNER_SCOPE = "owner"
 
 
@@ -20,8 +21,9 @@ def peer_key(bridge: str, person: str) -> str:
 
 
 def role_of(session: str) -> SessionRole:
-    """The role of everybody who speaks in this session; anything unknown is a guest, never the owner."""
-    if session == MAIN:
+    """The role of everybody who speaks in this session; anything unknown is a guest, never the owner. Branches are made
+    by the stores alone, and of the owner's conversations only."""
+    if session == MAIN or session.startswith(BRANCH):
         return "owner"
     return "room" if session.startswith("room:") else "guest"
 

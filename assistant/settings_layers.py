@@ -90,7 +90,7 @@ def _unknown(origin: str, name: str) -> str:
     place = origin if from_environment else f"{origin}: `{name}`"
     nearest = _nearest(name, from_environment)
     if nearest:
-        meant = variable(nearest) if from_environment else f"`{nearest}`"
+        meant = " or ".join(variable(key) if from_environment else f"`{key}`" for key in nearest)
         return f"{place} is not a setting; did you mean {meant}?"
     section = name.partition(".")[0]
     known = ", ".join(key.partition(".")[2] for key in FIELDS if key.startswith(f"{section}."))
@@ -99,17 +99,14 @@ def _unknown(origin: str, name: str) -> str:
     )
 
 
-def _nearest(name: str, from_environment: bool) -> str | None:
-    """The known key that was most likely meant: the same word in another section, or a near spelling."""
+def _nearest(name: str, from_environment: bool) -> list[str]:
+    """The known keys that were most likely meant: the same word in other sections, else a near spelling."""
     if from_environment:
         spellings = {key.replace(".", "_"): key for key in FIELDS}
         near = difflib.get_close_matches(name.replace(".", "_"), spellings, n=1, cutoff=0.75)
-        return spellings[near[0]] if near else None
+        return [spellings[spelling] for spelling in near]
     elsewhere = [key for key in FIELDS if key.partition(".")[2] == name.rpartition(".")[2]]
-    if len(elsewhere) == 1:
-        return elsewhere[0]
-    near = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.75)
-    return near[0] if near else None
+    return elsewhere or difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.75)
 
 
 def _from_text(key: str, text: str) -> Any:

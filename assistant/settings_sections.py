@@ -6,7 +6,7 @@ No defaults stand here: they stand in `config/default.toml`, next to the words t
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
 from typing import Annotated, Any, Literal, get_args, get_origin
 from zoneinfo import ZoneInfo
 
@@ -58,7 +58,7 @@ def _model_choice(value: str) -> str:
 
 def _time_of_day(value: str) -> str:
     if value:
-        datetime.strptime(value, "%H:%M")
+        time.strptime(value, "%H:%M")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The seams that sleep and compaction work through, under the rules of `assistant.ports`."""
+"""The seams that sleep and compaction work through, under the rules that `assistant.ports` states for all."""
 
 from __future__ import annotations
 
@@ -6,9 +6,74 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from assistant.compactions import Breaker, Delegation, DelegationState, Pin, RequestState, UserRequest
-from assistant.records import Record
+from assistant.compactions import (
+    Breaker,
+    Checkpoint,
+    Compaction,
+    Delegation,
+    DelegationState,
+    Pin,
+    RequestState,
+    Restorable,
+    UserRequest,
+)
+from assistant.records import Record, SessionInfo, View
 from assistant.remembered import CycleReport, JournalEntry, Reading
+
+
+class Compactions(Protocol):
+    """The part of `assistant.ports.Conversation` by which views become smaller, come back, and fork (script.db)."""
+
+    def begin_compaction(
+        self,
+        session: str,
+        prefix_rev: int,
+        trigger: str,
+        ids: tuple[int, int],
+        holder: str,
+        until: datetime,
+        now: datetime,
+    ) -> int | None:
+        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
+        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
+        unique to a process: leases of an earlier process are void after `reconcile`. Raises `StaleView`."""
+        ...
+
+    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
+        ...
+
+    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
+        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
+        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
+        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
+
+        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
+        ...
+
+    def restorable(self, session: str, checkpoint_id: int | None = None) -> Restorable:
+        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
+        Raises `UsageError` where there is none, or where its rows are no longer kept."""
+        ...
+
+    def uncompact(self, restorable: Restorable, session: str, now: datetime) -> View:
+        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
+        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
+        ...
+
+    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
+        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
+        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
+        ...
+
+    def checkpoints(self, session: str) -> list[Checkpoint]:
+        """All of a session in every state, oldest first."""
+        ...
+
+    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
+        ...
 
 
 class Journal(Protocol):
@@ -70,7 +135,8 @@ class Pins(Protocol):
 
 
 class Requests(Protocol):
-    """What people asked for and what became of it (script.db). `Conversation` opens them and closes answered questions."""
+    """What people asked for and what became of it (script.db). `Conversation` opens requests and closes those that
+    were answered."""
 
     def open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         """The open ones, newest first."""

@@ -4,7 +4,7 @@ composition root injects."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
 from assistant.store.outbox import Outbox
+from assistant.store.requests import never
 from assistant.store.script_schema import script
 from assistant.store.verify import Verifier
 
@@ -50,11 +51,15 @@ class StoreHome:
 
     path: Path
     externals: itertools.count[int] = field(default_factory=itertools.count)
+    is_task: Callable[[str], bool] = never
+    undo_kept: int = 10
 
     def open(self) -> StoreHome:
         self.db = Database.open(self.path / "script.db", script, NOW)
         self.log = MasterLog(self.path)
-        self.conversation = Conversation(self.db, self.log, as_viewed=as_viewed, count=count)
+        self.conversation = Conversation(
+            self.db, self.log, as_viewed=as_viewed, count=count, is_task=self.is_task, undo_kept=self.undo_kept
+        )
         self.outbox = Outbox(self.db)
         return self
 
@@ -113,6 +118,16 @@ class StoreHome:
 
 def reply_to(turn: Turn, body: str) -> Outgoing:
     return Outgoing(f"reply:{turn.id}", turn.session, turn.scope, "terminal", "tty", body, inbox_id=turn.items[0].id)
+
+
+def blank(home: StoreHome, message_id: int, words: str) -> None:
+    """What forgetting does to a line: words and salt overwritten, nothing moved."""
+    lines = home.raw().splitlines(True)
+    at = next(n for n, line in enumerate(lines) if f'"id":{message_id},'.encode() in line)
+    line = lines[at].replace(words.encode(), b" " * len(words.encode()))
+    salt = line.index(b'"salt":"') + 8
+    lines[at] = line[:salt] + b" " * 32 + line[salt + 32 :]
+    home.log.path("main").write_bytes(b"".join(lines))
 
 
 def tool_round(call: str = "c1", result: str = "done") -> Sequence[Message]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.ports import History, Todos
+from assistant.ports import History, Todos, Tool
+from assistant.sleep_ports import Requests
+from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool
+from tools.delegate import Helpers, delegate_tool
 from tools.list_files import list_files_tool
 from tools.manage_todo_list import manage_todo_list_tool
 from tools.read_file import read_file_tool
@@ -23,19 +26,24 @@ def build_toolbox(
     *,
     workspace: Path,
     zone: ZoneInfo,
+    requests: Requests | None = None,
+    helpers: Helpers | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = RESULT_BYTES,
 ) -> Registry:
-    """`result_bytes` is what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens`
-    times four, so that a page is never cut when it is written to the working context."""
-    return Registry(
-        (
-            search_history_tool(history, zone, result_bytes),
-            read_history_tool(history, zone, result_bytes),
-            manage_todo_list_tool(todos),
-            current_time_tool(zone),
-            list_files_tool(workspace, zone, result_bytes),
-            read_file_tool(workspace, result_bytes),
-        ),
-        timeout_seconds=timeout_seconds,
-    )
+    """Without `requests` or `helpers` there are no tools over them. `result_bytes` is what a page of quoted words may
+    take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page is never cut when it is
+    written to the working context."""
+    tools: list[Tool] = [
+        search_history_tool(history, zone, result_bytes),
+        read_history_tool(history, zone, result_bytes),
+        manage_todo_list_tool(todos),
+    ]
+    tools += [close_requests_tool(requests, zone)] if requests else []
+    tools += [
+        current_time_tool(zone),
+        list_files_tool(workspace, zone, result_bytes),
+        read_file_tool(workspace, result_bytes),
+    ]
+    tools += [delegate_tool(helpers)] if helpers else []
+    return Registry(tools, timeout_seconds=timeout_seconds)

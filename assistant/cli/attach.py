@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
@@ -21,16 +21,19 @@ from assistant.settings import Home, Settings
 from assistant.unix_socket import answers
 
 T = TypeVar("T")
+# A link that needs no daemon; it raises `HomeLocked` when another process has the home.
+Inside = Callable[[Settings], AbstractAsyncContextManager[Link]]
 
 _STARTS_WITHIN = 15.0
 _LOOK_EVERY = 0.05
 
 
 @asynccontextmanager
-async def home_link(settings: Settings) -> AsyncIterator[Link]:
-    """The daemon's link when one runs, else `in_process`. Raises `HomeError`, `StoreError`, `SettingsError`."""
+async def home_link(settings: Settings, inside: Inside | None = None) -> AsyncIterator[Link]:
+    """The daemon's link when one runs, else `inside` this process: `in_process`, unless told otherwise. Raises
+    `HomeError`, `StoreError`, `SettingsError`."""
     async with contextlib.AsyncExitStack() as stack:
-        yield await _reached(stack, settings)
+        yield await _reached(stack, settings, inside or in_process)
 
 
 def daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
@@ -40,11 +43,11 @@ def daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
     return link
 
 
-async def _reached(stack: contextlib.AsyncExitStack, settings: Settings) -> Link:
+async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: Inside) -> Link:
     home = settings.home
     while not answers(home.socket):
         try:
-            return await stack.enter_async_context(in_process(settings))
+            return await stack.enter_async_context(inside(settings))
         except HomeLocked:
             if not await daemon_appears(home) and is_served(home):
                 raise

@@ -17,6 +17,8 @@ from assistant.unix_socket import short_address
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
+# A compaction may take `compaction.summary_seconds`, which is an hour at most.
+_COMPACTS_WITHIN = 3700.0
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
@@ -62,7 +64,9 @@ class SocketLink:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
     async def command(self, text: str, session: str) -> str:
-        return str((await self._ask("POST", "/commands", {"text": text, "session": session}))["text"])
+        slow = text.startswith("/compact")
+        body = {"text": text, "session": session}
+        return str((await self._ask("POST", "/commands", body, _COMPACTS_WITHIN if slow else _ANSWERS_WITHIN))["text"])
 
     async def stop(self, session: str) -> bool:
         return bool((await self._ask("POST", "/stop", {"session": session}))["stopped"])
@@ -73,9 +77,13 @@ class SocketLink:
     async def status(self) -> Mapping[str, Any]:
         return await self._ask("GET", "/status")
 
-    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    async def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float = _ANSWERS_WITHIN
+    ) -> Mapping[str, Any]:
         try:
-            response = await self._client.request(method, path, json=body)
+            response = await self._client.request(
+                method, path, json=body, timeout=httpx2.Timeout(_ANSWERS_WITHIN, read=within)
+            )
             await _checked(response)
         except httpx2.TransportError as error:
             raise LinkLost() from error

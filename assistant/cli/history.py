@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import click
 
 from assistant import settings as settings_module
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
-from assistant.cli.text import one_line, typed
+from assistant.cli.text import typed
+from assistant.cli.transcript import backwards, print_record, record_json
 from assistant.ports import History
 from assistant.records import Record, SessionInfo
 from assistant.sessions import OWNER_SCOPE
 from assistant.settings import Settings
 
-_PAGE = 200
 _LOOK_EVERY = 0.5
-_CONTINUED = "\n    "
 
 
 @click.command()
@@ -74,60 +71,34 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
     wanted = typed(grep, "TEXT").casefold() if grep else ""
     with opened(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
-        matching = (r for r in _backwards(stores.history, scope, session) if wanted in r.content.casefold())
+        matching = (r for r in backwards(stores.history, scope, session) if wanted in r.content.casefold())
         last = 0
         for record in reversed(list(islice(matching, limit))):
-            _print(record, settings, json_out)
+            _show(record, settings, json_out)
             last = max(last, record.id)
         while follow:
             time.sleep(_LOOK_EVERY)
             for record in _since(stores.history, scope, session, last):
                 last = record.id
                 if wanted in record.content.casefold():
-                    _print(record, settings, json_out)
-
-
-def _backwards(history: History, scope: str, session: str | None) -> Iterator[Record]:
-    """Every record in scope, newest first, a page at a time."""
-    before: int | None = None
-    while page := sorted(
-        history.recent(scope, session=session, limit=_PAGE, before_id=before), key=lambda r: r.id, reverse=True
-    ):
-        yield from page
-        before = page[-1].id
+                    _show(record, settings, json_out)
 
 
 def _since(history: History, scope: str, session: str | None, last: int) -> list[Record]:
     """The records after message `last`, oldest first."""
     fresh: list[Record] = []
-    for record in _backwards(history, scope, session):
+    for record in backwards(history, scope, session):
         if record.id <= last:
             break
         fresh.append(record)
     return fresh[::-1]
 
 
-def _print(record: Record, settings: Settings, json_out: bool) -> None:
+def _show(record: Record, settings: Settings, json_out: bool) -> None:
     if json_out:
-        as_json(_record_json(record), indent=None)
-        return
-    who = record.name if record.role == "tool" else record.role
-    kind = "" if record.kind == "message" else f" [{record.kind} of {', '.join(map(str, record.refs))}]"
-    calls = "".join(f"{_CONTINUED}→ {c.name} {one_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls)
-    where = "" if record.session == "main" else f" {record.session}"
-    words = _CONTINUED.join(record.content.splitlines())
-    say(f"{local(record.ts, settings.zone)} #{record.id}{where} {who}{kind}: {words}{calls}")
-
-
-def _record_json(record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id, "at": record.ts.isoformat(), "session": record.session, "generation": record.generation,
-        "kind": record.kind, "role": record.role, "name": record.name, "content": record.content,
-        "tool_calls": [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in record.tool_calls],
-        "tool_call_id": record.tool_call_id, "bridge": record.bridge, "sender": record.sender, "model": record.model,
-        "turn": record.turn, "refs": list(record.refs),
-        "bytes": [record.span.start, record.span.end],
-    }  # fmt: skip
+        as_json(record_json(record), indent=None)
+    else:
+        print_record(record, settings.zone)
 
 
 def _session_json(info: SessionInfo) -> dict[str, Any]:

@@ -18,14 +18,19 @@ def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire.Stores]
     """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
 
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
-    if not (settings.home.path / "script.db").exists():
-        raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
+    require_home(settings)
     log_to_stderr("warning")
     stores = wire.open_stores(settings, utc_now(), reading=reading)
     try:
         yield stores
     finally:
         stores.close()
+
+
+def require_home(settings: Settings) -> None:
+    """Raises `HomeError` where nothing was ever said, so that a command which changes a home makes none."""
+    if not (settings.home.path / "script.db").exists():
+        raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
 
 
 def scope_of_session(conversation: Conversation, session: str) -> str:

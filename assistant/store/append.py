@@ -17,7 +17,7 @@ from typing import Any
 
 from assistant.messages import Message, RecordKind, Span, Trust
 from assistant.records import InboxItem, LogPlace, Record
-from assistant.store import checkpoints, index, session_rows
+from assistant.store import branch, bulk, index, requests, session_rows
 from assistant.store.database import Database
 from assistant.store.line import header_hash
 from assistant.store.log import Head, MasterLog
@@ -185,7 +185,7 @@ class Appender:
                 self._show(Session(first.session, generation, first.scope), of_it, {})
             session = session_rows.require(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
-                checkpoints.cover(self._db, self._views, session, MANY, SHOWN_OF_MANY, "adopted", now)
+                bulk.cover(self._db, self._views, session, MANY, SHOWN_OF_MANY, "adopted", now)
         self.saw(records)
         return len(records)
 
@@ -207,6 +207,9 @@ class Appender:
         self._unmerged += len(records)
         if index.merge(self._db, self._unmerged):
             self._unmerged = 0
+        for record in records:
+            if record.kind == "branch":
+                branch.inherit(self._db, self._views, record)
         self._views.append(session, [row for row in rows if row is not None])
         for record in records:
             if record.kind == "undo":
@@ -216,8 +219,9 @@ class Appender:
         return tuple(message for message in viewed if message is not None)
 
     def _hide(self, session: Session, undo: Record) -> None:
-        """What an undo names leaves the view; it stays in log and index."""
+        """What an undo names leaves the view; it stays in log and index, and what it asked for is withdrawn."""
         index.hide(self._db, undo)
+        requests.withdraw(self._db, undo)
         session_rows.revise(self._db, session, Size() - self._views.remove(session, undo.refs))
 
     def _end_tool(self, result: Record, metadata: Mapping[str, Any]) -> None:

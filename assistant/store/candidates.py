@@ -104,10 +104,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`idf` of each of the question's words (0 for one that nobody said), the candidates best first."""
+    """`idf` of each of the question's words (0 for one that nobody said), the candidates best first; `rows` is about
+    how many messages were looked at."""
 
     idf: tuple[float, ...]
     candidates: list[Candidate]
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Candidates:
         worth = _Worth(idf)
         masks = self._masks(words, counts, worth, span)
         best = self._let_through(worth.best(masks, _BATCH * _MOST_BATCHES), within)
-        return Found(idf, [Candidate(row, worth.words(masks[row["id"]])) for row in best])
+        return Found(idf, [Candidate(row, worth.words(masks[row["id"]])) for row in best], rows)
 
     # --------------------------------------------------------------------------------------------------- the range
 

@@ -7,12 +7,12 @@ full disk, leaves between log and database is settled by `reconcile`, or before 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.compactions import Checkpoint, Compaction
-from assistant.errors import CorruptStore, StaleView, StoreError
+from assistant.compactions import Checkpoint, Compaction, Restorable
+from assistant.errors import CorruptStore, StoreError
 from assistant.messages import Message, RecordKind, Role, Span, ToolCall, Trust
 from assistant.records import (
     Accepted,
@@ -28,14 +28,31 @@ from assistant.records import (
     TurnState,
     View,
 )
-from assistant.store import checkpoints, index, outbox, rows, session_rows, turns
+from assistant.sessions import BRANCH
+from assistant.store import (
+    branch,
+    bulk,
+    checkpoints,
+    commit,
+    earlier,
+    extraction,
+    index,
+    lease,
+    outbox,
+    requests,
+    restore,
+    rows,
+    session_rows,
+    turns,
+)
 from assistant.store.append import Appender, AsViewed, Count, Draft, Origin, origin_of
 from assistant.store.database import Database
 from assistant.store.inbox import Inbox, message_of
 from assistant.store.log import MasterLog
-from assistant.store.session_rows import Session, Size
+from assistant.store.requests import IsTask, never
+from assistant.store.session_rows import Session
 from assistant.store.text import clean, clean_message
-from assistant.store.view import Views
+from assistant.store.view import Counted, Views
 
 _TRUST: Mapping[Role, Trust] = {"assistant": "model", "tool": "tool", "system": "system", "user": "owner"}
 
@@ -44,11 +61,26 @@ class Conversation:
     """Implements `ports.Conversation`.
 
     `as_viewed(message, place)` says what a message becomes in the working context (long tool output is cut there,
-    with the reference); `count(message)` is its size in tokens. Both are pure."""
+    with the reference); `count(message)` is its size in tokens; `is_task(text)` whether what a person asks for stays
+    open after its answer. All are pure. Of the newest `undo_kept` compactions of a session, what they replaced is kept.
+    """
 
-    def __init__(self, db: Database, log: MasterLog, *, as_viewed: AsViewed, count: Count) -> None:
+    def __init__(
+        self,
+        db: Database,
+        log: MasterLog,
+        *,
+        as_viewed: AsViewed,
+        count: Count,
+        is_task: IsTask = never,
+        undo_kept: int = 10,
+    ) -> None:
         self._db = db
         self._log = log
+        self._is_task = is_task
+        self._undo_kept = undo_kept
+        self._begun: set[int] = set()
+        self._to_take_out: set[str] = set()
         self.views = Views(db)
         self.appender = Appender(db, log, self.views, as_viewed=as_viewed, count=count)
         self._inbox = Inbox(db, self.appender.next_id)
@@ -57,8 +89,10 @@ class Conversation:
         known = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         settled = [
             self.appender.settle(session, now, again=True)
-            for session in sorted({*known, *self._log.sessions()})
+            for session in parents_first({*known, *self._log.sessions()})
         ]  # fmt: skip
+        with self._db.write() as db:
+            lease.settle(db, self._begun)
         running = [rows.turn(row, self._inbox.of_turn(row["id"])) for row in turns.running(self._db)]
         torn = [one.torn for one in settled if one.torn is not None] + self._log.set_aside_stumps(now)
         return Reconciled(sum(one.adopted for one in settled), tuple(map(str, torn)), tuple(running))
@@ -88,6 +122,7 @@ class Conversation:
         with self.appender.appending(session, self._unlogged(session, [item], turn, now), now):
             turns.begin(self._db, turn, session, volatile, now)
             items = self._inbox.take([item], turn)
+            requests.begin(self._db, session, item, turn, self._is_task, now)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
 
     def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
@@ -95,6 +130,7 @@ class Conversation:
         turns.require_running(self._db, turn)
         with self.appender.appending(session, self._unlogged(session, [item], turn.id, now), now):
             items = self._inbox.take([item], turn.id)
+            requests.begin(self._db, session, item, turn.id, self._is_task, now)
         return replace(turn, items=(*turn.items, *items))
 
     def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
@@ -150,6 +186,8 @@ class Conversation:
             ended = [row["id"] for row in self._db.rows("SELECT id FROM inbox WHERE turn = ?", (turn.id,))]
             self._inbox.end(ended, "answered" if state == "answered" else "failed", now)
             turns.end(self._db, turn, state, error, now)
+            if state == "answered" and said is not None and said.id is not None:
+                requests.answer(self._db, turn.id, said.id, now)
         return said
 
     def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[Outgoing], now: datetime) -> None:
@@ -179,23 +217,57 @@ class Conversation:
                 db, session_rows.require(db, session), prefix_rev, prompt_tokens, last_message_id
             )  # fmt: skip
 
-    def shorten(self, session: str, prefix_rev: int, messages: Sequence[Message], now: datetime) -> View:
+    # -------------------------------------------------------------------------------------------------- compactions
+
+    def begin_compaction(
+        self,
+        session: str,
+        prefix_rev: int,
+        trigger: str,
+        ids: tuple[int, int],
+        holder: str,
+        until: datetime,
+        now: datetime,
+    ) -> int | None:
         with self._db.write() as db:
             of = session_rows.compare(db, session, prefix_rev)
-            change = Size()
-            for message in messages:
-                by = self.views.rewrite(of, self.appender.counted(clean_message(message)))
-                if by is None:
-                    raise StaleView
-                change += by
-            session_rows.revise(db, of, change)
-        return self.view(session)
+            begun = lease.begin(db, of, trigger, ids, holder, until, now)
+        if begun is not None:
+            self._begun.add(begun)
+        return begun
+
+    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+        with self._db.write() as db:
+            lease.abandon(db, checkpoint_id, note)
+        self._begun.discard(checkpoint_id)
 
     def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        prefix = [self.appender.counted(clean_message(message)) for message in compaction.prefix]
+        if not compaction.prefix and not compaction.shorten:
+            raise CorruptStore(f"A compaction of {compaction.session!r} was refused: it is empty. Nothing was changed.")
+        prefix, shorten = self._counted(compaction.prefix), self._counted(compaction.shorten)
         with self._db.write() as db:
-            session = session_rows.compare(db, compaction.session, compaction.prefix_rev)
-            return checkpoints.commit(db, self.views, session, compaction, prefix, now)
+            done = commit.commit(db, self.views, compaction, prefix, shorten, now, undo_kept=self._undo_kept)
+        self._begun.discard(done.id)
+        self._to_take_out.add(done.session)
+        return done
+
+    def restorable(self, session: str, checkpoint_id: int | None = None) -> Restorable:
+        return restore.restorable(self._db, session, checkpoint_id)
+
+    def uncompact(self, restorable: Restorable, session: str, now: datetime) -> View:
+        with self._db.write() as db:
+            of = session_rows.compare(db, session, restorable.prefix_rev)
+            restore.uncompact(db, self._log, self.views, of, restorable, self.appender.counted)
+        return self.view(session)
+
+    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+        of, words = branch.plan(self._db, self.views, session, message_id)
+        self._note(of, Message("system", words), Origin("branch", None, None, "system", None, (message_id,)), now)
+        return session_rows.info(self._db, of.key)
+
+    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+        with self._db.write() as db:
+            extraction.read_up_to(db, session, generation, seq, now)
 
     def checkpoints(self, session: str) -> list[Checkpoint]:
         return checkpoints.listed(self._db, session)
@@ -229,13 +301,24 @@ class Conversation:
         ]  # fmt: skip
         with self.appender.appending(of, drafts, now) as shown:
             if keep is not None:
-                checkpoints.cover(self._db, self.views, of, 2 * keep, keep, "import", now)
+                bulk.cover(self._db, self.views, of, 2 * keep, keep, "import", now)
             return shown
 
     def upkeep(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
         self.appender.tidy()
+        self._take_out()
         self._db.checkpoint()
+
+    def _take_out(self) -> None:
+        """Some more of what compactions replaced and is kept no longer."""
+        for key in tuple(self._to_take_out):
+            with self._db.write() as db:
+                if not earlier.take_out(db, self.views, session_rows.require(db, key)):
+                    self._to_take_out.discard(key)
+
+    def _counted(self, messages: Sequence[Message]) -> list[Counted]:
+        return [self.appender.counted(clean_message(message)) for message in messages]
 
     def _note(self, session: Session, message: Message, origin: Origin, now: datetime) -> Record:
         draft = self.appender.draft(session, message, origin, now)
@@ -253,6 +336,11 @@ class Conversation:
             for item in items
             if not index.has(self._db, item.message_id)
         ]
+
+
+def parents_first(sessions: Collection[str]) -> list[str]:
+    """Sessions in an order in which every branch comes after what it branched from."""
+    return sorted(sessions, key=lambda key: (key.startswith(BRANCH), len(key) if key.startswith(BRANCH) else 0, key))
 
 
 def _session(turn: Turn) -> Session:

@@ -31,7 +31,7 @@ from assistant.store.text import dumps, moment, stamp
 
 GENESIS = hashlib.sha256(b"").hexdigest()
 SALT = b',"salt":"'
-_SALT_LENGTH = 32
+SALT_LENGTH = 32
 
 
 def encode(record: Record, prev: str, salt: str) -> tuple[Record, bytes, str]:
@@ -62,7 +62,7 @@ def split(line: bytes) -> tuple[bytes, str, bytes]:
     The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can hold it."""
     at = line.index(SALT)
     begin = at + len(SALT)
-    after = begin + _SALT_LENGTH
+    after = begin + SALT_LENGTH
     if line[after : after + 2] != b'",' or not line.endswith(b"}\n"):
         raise ValueError("not a record")
     return line[:at], line[begin:after].decode("ascii"), b"{" + line[after + 2 : -1]

@@ -18,11 +18,13 @@ from urllib.parse import quote
 from assistant.errors import CorruptStore, StoreError
 from assistant.messages import Span
 from assistant.records import LogPlace, Record
-from assistant.store.line import SALT, decode
+from assistant.store.line import SALT, SALT_LENGTH, decode
 
 LOG_NAME = "conversation.jsonl"
 _LONGEST_NAME = 200
 _BLOCK = 1 << 16
+# About twice what a header takes.
+_HEADER = 1 << 10
 _BUFFER = 1 << 20
 
 
@@ -100,7 +102,7 @@ class LogFiles:
         data = b""
         with _reading(path):
             while (end := data.find(SALT)) < 0 and len(data) < span.end - span.start:
-                more = os.pread(self._descriptor(session), _BLOCK, span.start + len(data))
+                more = os.pread(self._descriptor(session), _BLOCK if data else _HEADER, span.start + len(data))
                 if not more:
                     break
                 data += more
@@ -109,6 +111,12 @@ class LogFiles:
                 f"{path} has no record at byte {span.start}. Nothing was changed; run `assistant verify`."
             )
         return data[:end]
+
+    def is_blank(self, session: str, span: Span) -> bool:
+        """Whether the words of the record at `span` were forgotten; of a long record only its beginning is read."""
+        salt = span.start + len(self.header(session, span)) + len(SALT)
+        with _reading(self.path(session)):
+            return not os.pread(self._descriptor(session), SALT_LENGTH, salt).strip()
 
     def lines(self, session: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """(offset, line) from byte `start` on; the last one may lack its newline."""

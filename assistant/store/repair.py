@@ -2,7 +2,8 @@
 
 What always holds: the logs are not changed, but for a torn end that is set aside and for accepted messages that a log
 has lost, which are logged again. All of the index changes in one transaction, or nothing of it. Checkpoints, turns,
-inbox and outbox stay.
+requests, inbox and outbox stay. What a compaction replaced and is not as it was can no longer be put back; what no one
+would read for the journal is queued again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from datetime import datetime
 
 from assistant.messages import Span
 from assistant.records import Record
-from assistant.store import checkpoints, coverage, index, session_rows
+from assistant.store import (
+    branch,
+    bulk,
+    checkpoints,
+    compacted,
+    coverage,
+    earlier,
+    extraction,
+    index,
+    lease,
+    session_rows,
+)
 from assistant.store.append import MANY, SHOWN_OF_MANY, batches, origin_of
 from assistant.store.checkpoints import BELONGS_IN_VIEW
-from assistant.store.conversation import Conversation
+from assistant.store.conversation import Conversation, parents_first
 from assistant.store.database import Database
 from assistant.store.inbox import message_of
 from assistant.store.line import decode
@@ -42,12 +54,35 @@ class Repair:
                 for batch in batches(self._records(session)):
                     self._index(batch)
             self._views.remove_unknown()
-            for row in db.rows("SELECT * FROM sessions WHERE ended_at IS NULL ORDER BY key"):
-                current = Session(row["key"], row["generation"], row["scope"])
-                if any(coverage.uncovered(db, current)):
-                    self._show_again(current, now)
-                session_rows.recount(db, current)
+            for key in parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
+                self._mend(session_rows.require(db, key), now)
         self._log_again(now)
+        with self._db.write() as db:
+            db.execute("DELETE FROM requests WHERE message_id NOT IN (SELECT id FROM messages)")
+
+    def _mend(self, session: Session, now: datetime) -> None:
+        """What the database has of a session, as the index has it now."""
+        self._inherit(session)
+        if any(coverage.uncovered(self._db, session)):
+            self._show_again(session, now)
+        session_rows.recount(self._db, session)
+        for num in compacted.broken(self._db, session)[:1]:
+            earlier.give_up(self._db, session, num)
+        if compacted.stray_lease(self._db, session):
+            lease.release(self._db, session)
+        extraction.queue_again(self._db, session, now)
+
+    def _inherit(self, session: Session) -> None:
+        """A branch that lost its row has its copies again, where its parent still shows the messages."""
+        row = self._db.row(
+            "SELECT m.byte_start, m.byte_end FROM messages m"
+            " JOIN sessions s ON s.key = m.session AND s.generation = m.generation"
+            " WHERE m.session = ? AND m.kind = 'branch' AND s.parent_session IS NULL",
+            (session.key,),
+        )
+        if row is not None:
+            record = self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+            branch.inherit(self._db, self._views, record)
 
     def _records(self, session: str) -> Iterator[Record]:
         """The records of a log that can be read; `verify` names the others."""
@@ -75,9 +110,9 @@ class Repair:
         """Make the rows after the last checkpoint anew; a long tail goes under a checkpoint but for its end."""
         self._views.remove_live(session)
         start = checkpoints.first_uncovered(self._db, session)
-        cut = checkpoints.tail_start(self._db, session, start, MANY, SHOWN_OF_MANY)
+        cut = bulk.tail_start(self._db, session, start, MANY, SHOWN_OF_MANY)
         if cut is not None:
-            checkpoints.refer(self._db, session, start, cut - 1, "repair", now)
+            bulk.refer(self._db, session, start, cut - 1, "repair", now)
         rows = self._db.rows(
             "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
             f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",

@@ -93,6 +93,11 @@ def checkpoint(row: Row) -> Checkpoint:
         trigger=row["trigger"],
         tier=row["tier"],
         state=row["state"],
+        scope=row["scope"],
+        depth=row["depth"],
+        model=row["model"],
+        attempts=row["attempts"],
+        note=row["note"],
     )
 
 

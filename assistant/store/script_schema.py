@@ -270,27 +270,31 @@ _COMPACTION = (
     # Ids of the checkpoints it took over, as JSON; whether the journal has its entry.
     "ALTER TABLE checkpoints ADD COLUMN absorbs TEXT NOT NULL DEFAULT '[]'",
     "ALTER TABLE checkpoints ADD COLUMN journaled INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX checkpoints_live ON checkpoints (session_id, generation, from_seq) WHERE state = 'live'",
     "CREATE INDEX checkpoints_started ON checkpoints (id) WHERE state = 'started'",
     "CREATE INDEX checkpoints_unjournaled ON checkpoints (id) WHERE journaled = 0 AND state IN ('live', 'absorbed')",
-    # The rows a compaction replaced ('removed') or shortened ('rewritten'), as they were: what an undo puts back.
+    # What a compaction replaces stays where it is, and the view begins above it: positions up to view_floor are out of
+    # view. kept_from is the floor as it was before, while that can be put back. Positions are spaced out, so that a
+    # prefix of any length fits between two rows.
+    "UPDATE conversation_history SET position = (position + 1048576) * 4294967296",
+    "ALTER TABLE sessions ADD COLUMN view_floor INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE checkpoints ADD COLUMN kept_from INTEGER",
+    "CREATE INDEX checkpoints_kept ON checkpoints (session_id, checkpoint_num) WHERE kept_from IS NOT NULL",
+    # Rows that a compaction shortened, as they were.
     """CREATE TABLE earlier_rows (
         checkpoint_id INTEGER NOT NULL REFERENCES checkpoints(id),
-        fate TEXT NOT NULL,
         session TEXT NOT NULL,
         generation INTEGER NOT NULL,
         scope TEXT NOT NULL,
-        position INTEGER NOT NULL,
-        message_id INTEGER,
-        carried_from INTEGER,
+        message_id INTEGER NOT NULL,
         role TEXT NOT NULL,
         content TEXT NOT NULL,
         parts TEXT NOT NULL,
         metadata TEXT NOT NULL,
-        ts TEXT NOT NULL,
         tokens INTEGER NOT NULL,
         bytes INTEGER NOT NULL,
         images INTEGER NOT NULL,
-        PRIMARY KEY (checkpoint_id, position)
+        PRIMARY KEY (checkpoint_id, message_id)
     ) STRICT""",
     "CREATE INDEX earlier_message ON earlier_rows (message_id)",
     # Ranges that left a view before the journal had read them, to be read from the log (F28).
@@ -347,4 +351,5 @@ _COMPACTION = (
     ) STRICT""",
     "CREATE INDEX delegations_running ON delegations (session) WHERE state = 'running'",
     "CREATE INDEX delegations_session ON delegations (session, id)",
+    "CREATE INDEX delegations_key ON delegations (key)",
 )

@@ -21,6 +21,7 @@ from threading import Lock
 from assistant.messages import Role, Span
 from assistant.records import Hit, Record
 from assistant.store.candidates import COLUMNS, Candidate, Candidates, Plan, Within
+from assistant.store.coincidence import Coincidence, passages_in
 from assistant.store.database import Database
 from assistant.store.excerpts import EXCERPT, excerpt
 from assistant.store.log_files import LogFiles
@@ -92,7 +93,8 @@ class StoredHistory:
             known = {candidate.row["id"]: candidate.words for candidate in found.candidates}
             table = _conversations(rows, texts, known, matcher)
             best = scores(Question(query[:_MOST_QUERY], found.idf), table)[:limit]
-            return [self._hit(rows[said.id], said, score, matcher, found.idf) for score, said in best]
+            chance = Coincidence(words, found.idf, found.rows, passages_in(table))
+            return [self._hit(rows[said.id], said, score, matcher, chance) for score, said in best]
 
     def _with_neighbours(self, candidates: Sequence[Candidate], within: Within) -> dict[int, Row]:
         """Index rows of the candidates and of what stands around the best of them, by id. `shown` tells which of them
@@ -108,7 +110,8 @@ class StoredHistory:
                 found.setdefault(row["id"], row)
         return found
 
-    def _hit(self, row: Row, said: Said, score: float, matcher: Matcher, idf: Sequence[float]) -> Hit:
+    def _hit(self, row: Row, said: Said, score: float, matcher: Matcher, chance: Coincidence) -> Hit:
+        text = self._excerpt(row, said, matcher, chance.idf)
         return Hit(
             message_id=row["id"],
             session=row["session"],
@@ -116,9 +119,10 @@ class StoredHistory:
             role=row["role"],
             name=said.name,
             ts=moment(row["ts"]),
-            text=self._excerpt(row, said, matcher, idf),
+            text=text,
             score=score,
             place=self._files.place(row["session"], Span(row["byte_start"], row["byte_end"])),
+            fit=chance.fit(matcher.words_in(text) | said.named),
         )
 
     def _excerpt(self, row: Row, said: Said, matcher: Matcher, idf: Sequence[float]) -> str:

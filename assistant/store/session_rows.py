@@ -7,6 +7,7 @@ committed by compare-and-swap.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
@@ -47,6 +48,10 @@ class Size:
         return self + Size(-other.messages, -other.tokens, -other.bytes, -other.images)
 
 
+def total(sizes: Iterable[Size]) -> Size:
+    return sum(sizes, Size())
+
+
 def current_row(db: Database, key: str) -> Row | None:
     return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
 
@@ -60,8 +65,12 @@ def require(db: Database, key: str) -> Session:
     """Raises `StoreError` where there is no such session."""
     session = current(db, key)
     if session is None:
-        raise StoreError(f"There is no session {key!r}. Nothing was changed; `assistant sessions` lists them.")
+        raise _unknown(key)
     return session
+
+
+def _unknown(key: str) -> StoreError:
+    return StoreError(f"There is no session {key!r}. Nothing was changed; `assistant sessions` lists them.")
 
 
 def ensure(db: Database, key: str, scope: str, now: datetime) -> Session:
@@ -103,13 +112,26 @@ def revise(db: Database, session: Session, by: Size) -> None:
 
 
 def recount(db: Database, session: Session) -> None:
-    """Make the totals anew from the rows, as a repair does; `prefix_rev` goes up by one."""
+    """Make the totals anew from the rows, as an undo or a repair does; `prefix_rev` goes up by one."""
     db.execute(
         "UPDATE sessions SET (view_messages, view_tokens, view_bytes, view_images) = (SELECT count(*),"
         " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"
-        " WHERE h.session = sessions.key AND h.generation = sessions.generation), prefix_rev = prefix_rev + 1"
-        " WHERE key = ? AND generation = ?",
+        " WHERE h.session = sessions.key AND h.generation = sessions.generation AND h.position > sessions.view_floor),"
+        " prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
         (session.key, session.generation),
+    )
+
+
+def floor(db: Database, session: Session) -> int:
+    """The position above which the view begins."""
+    row = db.row("SELECT view_floor FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation))
+    return 0 if row is None else int(row["view_floor"])
+
+
+def set_floor(db: Database, session: Session, position: int) -> None:
+    db.execute(
+        "UPDATE sessions SET view_floor = ? WHERE key = ? AND generation = ?",
+        (position, session.key, session.generation),
     )
 
 
@@ -129,28 +151,68 @@ def report(db: Database, session: Session, prefix_rev: int, tokens: int, message
     )
 
 
-def infos(db: Database) -> list[SessionInfo]:
-    """The current generation of every session, the latest spoken in first. `messages` counts log records."""
-    rows = db.rows(
-        "SELECT s.*, m.ts AS last_at, coalesce(m.seq, 0) AS seq,"
-        " (SELECT count(*) FROM checkpoints c WHERE c.session_id = s.key) AS checkpoints"
-        " FROM sessions s LEFT JOIN messages m ON m.session = s.key"
-        " AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)"
-        " WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
-        " ORDER BY m.ts DESC, s.key"
+def set_parent(db: Database, session: Session, parent: str, message_id: int) -> None:
+    """Note where a branch was made."""
+    db.execute(
+        "UPDATE sessions SET parent_session = ?, parent_message_id = ? WHERE key = ? AND generation = ?",
+        (parent, message_id, session.key, session.generation),
     )
-    return [
-        SessionInfo(
-            key=row["key"],
-            generation=row["generation"],
-            scope=row["scope"],
-            started_at=moment(row["started_at"]),
-            last_at=moment(row["last_at"]) if row["last_at"] else None,
-            messages=row["seq"],
-            view_messages=row["view_messages"],
-            view_tokens=row["view_tokens"],
-            prefix_rev=row["prefix_rev"],
-            checkpoints=row["checkpoints"],
-        )
-        for row in rows
-    ]
+
+
+def line(db: Database, key: str) -> list[str]:
+    """A session and those that it branched from."""
+    rows = db.rows(
+        "WITH RECURSIVE line (key) AS (SELECT ? UNION SELECT s.parent_session FROM line"
+        " JOIN sessions s ON s.key = line.key WHERE s.parent_session IS NOT NULL) SELECT key FROM line",
+        (key,),
+    )
+    return [row["key"] for row in rows]
+
+
+# What compactions took out of view and the journal has not read. Waiting ranges follow one another from the first
+# message that was not read on, so that the last one's end tells all.
+_UNEXTRACTED = """
+    (SELECT count(*) FROM messages u WHERE u.session = s.key AND u.generation = s.generation
+     AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > s.extracted_seq
+     AND u.seq <= (SELECT max(q.to_seq) FROM extraction_queue q WHERE q.session = s.key
+                   AND q.generation = s.generation AND q.state = 'waiting'))
+"""
+_INFOS = f"""
+    SELECT s.*, m.ts AS last_at, coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
+     (SELECT count(*) FROM checkpoints c WHERE c.session_id = s.key AND c.state IN ('live', 'masked', 'absorbed'))
+     AS checkpoints
+    FROM sessions s LEFT JOIN messages m ON m.session = s.key
+     AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)
+    WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)
+"""
+
+
+def infos(db: Database) -> list[SessionInfo]:
+    """The current generation of every session, the latest spoken in first."""
+    return [_info(row) for row in db.rows(f"{_INFOS} ORDER BY m.ts DESC, s.key")]
+
+
+def info(db: Database, key: str) -> SessionInfo:
+    """Raises `StoreError` where there is no such session."""
+    row = db.row(f"{_INFOS} AND s.key = ?", (key,))
+    if row is None:
+        raise _unknown(key)
+    return _info(row)
+
+
+def _info(row: Row) -> SessionInfo:
+    """`messages` counts log records; `checkpoints` the compactions that were not undone."""
+    return SessionInfo(
+        key=row["key"],
+        generation=row["generation"],
+        scope=row["scope"],
+        started_at=moment(row["started_at"]),
+        last_at=moment(row["last_at"]) if row["last_at"] else None,
+        messages=row["seq"],
+        view_messages=row["view_messages"],
+        view_tokens=row["view_tokens"],
+        prefix_rev=row["prefix_rev"],
+        checkpoints=row["checkpoints"],
+        unextracted=row["unextracted"],
+        parent=row["parent_session"],
+    )

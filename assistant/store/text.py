@@ -15,6 +15,9 @@ from typing import Any
 
 from assistant.messages import Message, call_from_json, call_to_json, media_from_json, media_to_json
 
+FORGOTTEN = "[forgotten]"
+"""What is shown where somebody had words forgotten."""
+
 
 def stamp(moment: datetime) -> str:
     """A time as stored: `2026-11-20T10:00:00.000000Z`, always this wide, so that times sort as text."""

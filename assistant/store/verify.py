@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant.records import Report
-from assistant.store import coverage
+from assistant.store import compacted, coverage
 from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
@@ -82,6 +82,7 @@ class Verifier:
     def _check_coverage(self, findings: Findings) -> None:
         with self._db.snapshot():
             coverage.check(self._db, findings)
+            compacted.check(self._db, findings)
 
     def _check_character(self, findings: Findings) -> None:
         path = self._home / "character.db"

@@ -1,8 +1,10 @@
 """The working context: what the model sees of a session, a row a message, in order of position.
 
-What always holds: appending touches the tail and the totals only. A view is read whole from the database once; after
-that this process extends what it read by what it commits, as long as generation and `prefix_rev` stay. The rows are
-bounded because compaction bounds them.
+What always holds: the view of a session is what stands above its floor (`sessions.view_floor`); what compactions
+replaced stays below it, untouched, for as long as they can be undone. Messages themselves stand at multiples of
+`STRIDE`, what a compaction puts in front right above the last one that it replaced. Appending touches the tail and the
+totals only. A view is read whole from the database once; after that this process extends what it read by what it
+commits, as long as generation and `prefix_rev` stay. The rows are bounded because compaction bounds them.
 """
 
 from __future__ import annotations
@@ -11,23 +13,49 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from sqlite3 import Row
 
 from assistant.messages import Message
 from assistant.records import View
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.rows import message_parts, view_message
-from assistant.store.session_rows import Session, Size
+from assistant.store.session_rows import Session, Size, total
 from assistant.store.text import dumps, stamp
 
-_CACHED_VIEWS = 8
+STRIDE = 1 << 32
+OF_VIEW = (
+    " FROM conversation_history AS h WHERE h.session = ? AND h.generation = ?"
+    " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
+)
+"""The rows `h` of a view; its values are `place(session)`."""
+# Left to itself, the planner reads the view for its one row.
+OF_MESSAGE = (
+    " FROM conversation_history AS h INDEXED BY history_message WHERE h.message_id = ? AND h.carried_from IS NULL"
+    " AND h.session = ? AND h.generation = ?"
+    " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
+)
+"""The row `h` of a message itself in a view; its values are the id and `place(session)`."""
+LIVE_ROW = "h.message_id IS NOT NULL AND h.carried_from IS NULL"
+"""Which rows `h` stand for the messages themselves: not the prefix, which are summaries and copies."""
+SIZES = "count(*), coalesce(sum(h.tokens), 0), coalesce(sum(h.bytes), 0), coalesce(sum(h.images), 0)"
 
+_CACHED_VIEWS = 8
 _INSERT = (
     "INSERT INTO conversation_history (session, generation, scope, position, message_id, carried_from, role, content,"
     " parts, metadata, ts, tokens, bytes, images) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_OF_VIEW = " FROM conversation_history WHERE session = ? AND generation = ?"
-_OF_MESSAGE = " FROM conversation_history WHERE message_id = ? AND session = ? AND generation = ? AND carried_from IS ?"
+_REWRITE = (
+    "UPDATE conversation_history SET role = ?, content = ?, parts = ?, metadata = ?, tokens = ?, bytes = ?, images = ?"
+)
+_ALL_OF = " FROM conversation_history WHERE session = ? AND generation = ?"
+
+Place = tuple[str, int, str, int]
+Sizes = tuple[tuple[int, int, int], ...]
+
+
+def place(session: Session) -> Place:
+    return (session.key, session.generation, session.key, session.generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +71,18 @@ class _Known:
     generation: int
     prefix_rev: int
     messages: tuple[Message, ...]
+    sizes: Sizes
 
 
 class Views:
-    """The views of a home's sessions. Writing methods are called inside a transaction."""
+    """The views of a home's sessions. Writing methods are called inside a transaction; the totals are the caller's
+    but for `append`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    # ------------------------------------------------------------------------------------------------------ reading
 
     def read(self, session: str) -> View:
         """The view; an empty one of generation 1 and no scope where there is no such session."""
@@ -63,135 +95,156 @@ class Views:
             or (known.generation, known.prefix_rev) != (row["generation"], row["prefix_rev"])
             or len(known.messages) != row["view_messages"]
         ):
-            messages = self._load(session, row["generation"])
-            self._remember(session, _Known(row["generation"], row["prefix_rev"], messages))
+            known = self._load(Session(session, row["generation"], row["scope"]), row["prefix_rev"])
+            self._remember(session, known)
         else:
-            messages = known.messages
             self._known.move_to_end(session)
         reported = row["reported_rev"], row["reported_tokens"], row["reported_message_id"]
         return View(
-            session, row["generation"], row["scope"], row["prefix_rev"], messages, row["view_tokens"],
-            row["view_bytes"], row["view_images"], None if reported[0] is None else reported,
+            session, row["generation"], row["scope"], row["prefix_rev"], known.messages, row["view_tokens"],
+            row["view_bytes"], row["view_images"], None if reported[0] is None else reported, known.sizes,
         )  # fmt: skip
+
+    def position_of(self, session: Session, message_id: int) -> int | None:
+        """Where the message itself stands (not a carried copy)."""
+        row = self._db.row(f"SELECT h.position{OF_MESSAGE}", (message_id, *place(session)))
+        return None if row is None else int(row["position"])
+
+    def shown(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
+        """Those of the messages that stand in the view, by id."""
+        return {row["message_id"]: view_message(row) for row in self.rows_of(session, message_ids)}
+
+    def rows_of(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
+        """The rows of those of the messages that stand in the view."""
+        rows = [self._db.row(f"SELECT h.*{OF_MESSAGE}", (one, *place(session))) for one in message_ids]
+        return [row for row in rows if row is not None]
+
+    def prefix_end(self, session: Session) -> int:
+        """The position of the last row before the messages themselves, or the floor."""
+        row = self._db.row(f"SELECT max(h.position){OF_VIEW} AND NOT ({LIVE_ROW})", place(session))
+        return session_rows.floor(self._db, session) if row is None or row[0] is None else int(row[0])
+
+    # ------------------------------------------------------------------------------------------------------ writing
 
     def append(self, session: Session, shown: Sequence[Counted]) -> None:
         """Add messages at the end."""
         if shown:
-            size = self.insert(session, self._last_position(session) + 1, shown)
-            session_rows.grow(self._db, session, size)
-            self._db.after_commit(partial(self._extend, session, tuple(row.message for row in shown)))
+            sizes = self.insert(session, self._next_position(session), shown, STRIDE)
+            session_rows.grow(self._db, session, total(sizes))
+            each = tuple((size.tokens, size.bytes, size.images) for size in sizes)
+            self._db.after_commit(partial(self._extend, session, tuple(row.message for row in shown), each))
 
-    def insert(self, session: Session, position: int, shown: Sequence[Counted]) -> Size:
-        """Write rows from `position` on, which must be free; the totals are the caller's."""
-        total = Size()
+    def insert(self, session: Session, position: int, shown: Sequence[Counted], step: int = 1) -> list[Size]:
+        """Write rows from `position` on, `step` apart, which must be free."""
+        sizes: list[Size] = []
         rows = []
         for offset, row in enumerate(shown):
             message, parts = row.message, message_parts(row.message)
             if message.ts is None:
                 raise ValueError("a message in a view has a time")
             size = _size(row, parts)
-            total += size
+            sizes.append(size)
             rows.append(
                 (
-                    session.key, session.generation, session.scope, position + offset, message.id,
+                    session.key, session.generation, session.scope, position + offset * step, message.id,
                     message.metadata.get("carried_from"), message.role, message.content, parts,
                     dumps(dict(message.metadata)), stamp(message.ts),
                     row.tokens, size.bytes, size.images,
                 )
             )  # fmt: skip
         self._db.execute_many(_INSERT, rows)
-        return total
+        return sizes
+
+    def rewrite(self, session: Session, shown: Sequence[Counted]) -> Size:
+        """Put other forms of messages in their rows, which must be there; what all of them add up to."""
+        forms = [_form(row) for row in shown]
+        self._db.execute_many(
+            f"{_REWRITE} WHERE id = (SELECT h.id{OF_MESSAGE})",
+            [(*form, row.message.id, *place(session)) for row, (_, form) in zip(shown, forms, strict=True)],
+        )
+        return total(size for size, _ in forms)
+
+    def replace(self, row_id: int, shown: Counted) -> None:
+        """Put another message in a row."""
+        _, form = _form(shown)
+        self._db.execute(f"{_REWRITE} WHERE id = ?", (*form, row_id))
 
     def remove(self, session: Session, message_ids: Sequence[int]) -> Size:
-        """Take out the rows of messages, copies that were carried included; the totals are the caller's."""
+        """Take out the rows of messages, copies that were carried included."""
         gone = Size()
         for message_id in message_ids:
-            gone += self._delete(session, "(message_id = ? OR carried_from = ?)", (message_id, message_id))
+            gone += self._delete(session, "(h.message_id = ? OR h.carried_from = ?)", (message_id, message_id))
         return gone
 
-    def remove_up_to(self, session: Session, position: int) -> Size:
-        return self._delete(session, "position <= ?", (position,))
+    def remove_prefix(self, session: Session) -> None:
+        """Take out what a compaction put in front."""
+        self._delete(session, f"NOT ({LIVE_ROW})", ())
 
-    def remove_live(self, session: Session) -> Size:
+    def remove_live(self, session: Session) -> None:
         """Take out everything but what a compaction put in front."""
-        return self._delete(session, "message_id IS NOT NULL AND carried_from IS NULL", ())
+        self._delete(session, LIVE_ROW, ())
 
     def remove_unknown(self) -> None:
-        """Take out rows whose message the index does not know; the totals are the caller's."""
+        """Take out rows whose message the index does not know."""
         known = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
         self._db.execute(
             f"DELETE FROM conversation_history WHERE (message_id {known} message_id))"
             f" OR (carried_from {known} carried_from))"
         )
 
-    def rewrite(self, session: Session, shown: Counted) -> Size | None:
-        """Put another form of a message in its row; what that changes in size, or None where there is no such row."""
-        message, carried = shown.message, shown.message.metadata.get("carried_from")
-        if message.id is None:
-            return None
-        row = self._db.row(
-            f"SELECT id, tokens, bytes, images{_OF_MESSAGE}", (message.id, session.key, session.generation, carried)
-        )
-        if row is None:
-            return None
-        parts = message_parts(message)
-        size = _size(shown, parts)
-        self._db.execute(
-            "UPDATE conversation_history SET role = ?, content = ?, parts = ?, metadata = ?, tokens = ?, bytes = ?,"
-            " images = ? WHERE id = ?",
-            (
-                message.role, message.content, parts, dumps(dict(message.metadata)), shown.tokens, size.bytes,
-                size.images, row["id"],
-            ),
-        )  # fmt: skip
-        return size - Size(1, row["tokens"], row["bytes"], row["images"])
-
-    def position_of(self, session: Session, message_id: int) -> int | None:
-        """Where the message itself stands (not a carried copy)."""
-        row = self._db.row(f"SELECT position{_OF_MESSAGE}", (message_id, session.key, session.generation, None))
-        return None if row is None else int(row["position"])
-
-    def shown(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
-        """Those of the messages that stand in the view, by id."""
-        found: dict[int, Message] = {}
-        for message_id in message_ids:
-            row = self._db.row(f"SELECT *{_OF_MESSAGE}", (message_id, session.key, session.generation, None))
-            if row is not None:
-                found[message_id] = view_message(row)
-        return found
+    def remove_below(self, session: Session, position: int, most: int) -> bool:
+        """Take out rows up to `position`, which is not above the floor, the lowest `most` of them; whether some are
+        left."""
+        of = f"{_ALL_OF} AND position <= ?"
+        values = (session.key, session.generation, position)
+        left = self._db.row(f"SELECT position{of} ORDER BY position LIMIT 1 OFFSET ?", (*values, most))
+        self._db.execute(f"DELETE{of}", values if left is None else (*values[:2], left["position"] - 1))
+        return left is not None
 
     def _delete(self, session: Session, condition: str, values: Sequence[int]) -> Size:
-        where = (session.key, session.generation, *values)
-        row = self._db.row(
-            "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0)"
-            f"{_OF_VIEW} AND {condition}",
-            where,
-        )
+        where = (*place(session), *values)
+        row = self._db.row(f"SELECT {SIZES}{OF_VIEW} AND {condition}", where)
         if row is None or not row[0]:
             return Size()
-        self._db.execute(f"DELETE{_OF_VIEW} AND {condition}", where)
-        return Size(row[0], row[1], row[2], row[3])
+        self._db.execute(f"DELETE{OF_VIEW} AND {condition}", where)
+        return Size(*row)
 
-    def _last_position(self, session: Session) -> int:
+    def _next_position(self, session: Session) -> int:
+        """The first place after all rows, those below the floor included: they may come back."""
         row = self._db.row(
-            f"SELECT position{_OF_VIEW} ORDER BY position DESC LIMIT 1", (session.key, session.generation)
+            f"SELECT max(view_floor, coalesce((SELECT position{_ALL_OF} ORDER BY position DESC LIMIT 1), 0)) AS last"
+            " FROM sessions WHERE key = ? AND generation = ?",
+            place(session),
         )
-        return 0 if row is None else int(row["position"])
+        return (int(row["last"]) // STRIDE + 1) * STRIDE if row is not None else STRIDE
 
-    def _load(self, session: str, generation: int) -> tuple[Message, ...]:
-        rows = self._db.rows(f"SELECT *{_OF_VIEW} ORDER BY position", (session, generation))
-        return tuple(view_message(row) for row in rows)
+    # -------------------------------------------------------------------------------------------------------- known
 
-    def _extend(self, session: Session, messages: tuple[Message, ...]) -> None:
+    def _load(self, session: Session, prefix_rev: int) -> _Known:
+        rows = self._db.rows(f"SELECT h.*{OF_VIEW} ORDER BY h.position", place(session))
+        messages = tuple(view_message(row) for row in rows)
+        sizes = tuple((row["tokens"], row["bytes"], row["images"]) for row in rows)
+        return _Known(session.generation, prefix_rev, messages, sizes)
+
+    def _extend(self, session: Session, messages: tuple[Message, ...], sizes: Sizes) -> None:
         known = self._known.get(session.key)
         if known is not None and known.generation == session.generation:
-            self._remember(session.key, _Known(known.generation, known.prefix_rev, known.messages + messages))
+            longer = _Known(known.generation, known.prefix_rev, known.messages + messages, known.sizes + sizes)
+            self._remember(session.key, longer)
 
     def _remember(self, session: str, known: _Known) -> None:
         self._known[session] = known
         self._known.move_to_end(session)
         while len(self._known) > _CACHED_VIEWS:
             self._known.popitem(last=False)
+
+
+def _form(row: Counted) -> tuple[Size, Sequence[str | int]]:
+    """What a message takes, and its values for `_REWRITE`."""
+    message, parts = row.message, message_parts(row.message)
+    size = _size(row, parts)
+    about = dumps(dict(message.metadata))
+    return size, (message.role, message.content, parts, about, row.tokens, size.bytes, size.images)
 
 
 def _size(row: Counted, parts: str) -> Size:

@@ -1,4 +1,5 @@
-"""Compactions committed by the stores: compare-and-swap, contiguous coverage, nothing installed that breaks it."""
+"""Compactions committed by the stores: compare-and-swap, contiguous coverage, nothing installed that breaks it; what is
+shortened, what is covered, what is merged."""
 
 from __future__ import annotations
 
@@ -8,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Compaction
 from assistant.errors import AssistantError, CorruptStore, StaleView
-from assistant.messages import Message
+from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, count
 
 
@@ -22,24 +22,13 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def plan(home: StoreHome, first: int, last: int, *prefix: Message, session: str = "main") -> Compaction:
-    """A compaction of the live rows `first` to `last` (inclusive indexes among them)."""
-    view = home.conversation.view(session)
-    live = [message for message in view.messages if message.id and "carried_from" not in message.metadata]
-    of_it = live[first : last + 1]
-    return Compaction(
-        session, view.prefix_rev, "test", "drop", of_it[0].id or 0, of_it[-1].id or 0, len(of_it), prefix, "summary",
-        sum(count(message) for message in of_it), sum(count(message) for message in prefix), {"identifiers": ["A-1"]},
-    )  # fmt: skip
-
-
-def summary(text: str = "[CONTEXT SUMMARY] earlier") -> Message:
-    return Message("system", text, metadata={"type": "compaction"})
-
-
 def ranges(home: StoreHome) -> list[tuple[int, int]]:
     rows = home.db.rows("SELECT from_seq, to_seq FROM checkpoints ORDER BY checkpoint_num")
     return [(row["from_seq"], row["to_seq"]) for row in rows]
+
+
+def states(home: StoreHome, session: str = "main") -> list[str]:
+    return [one.state for one in home.conversation.checkpoints(session)]
 
 
 def test_a_prefix_takes_the_place_of_what_it_covers(home: StoreHome) -> None:
@@ -62,7 +51,37 @@ def test_totals_follow(home: StoreHome) -> None:
     assert home.restart().conversation.view("main") == view
 
 
-def test_ranges_of_later_checkpoints_follow_without_gap(home: StoreHome) -> None:
+def test_sizes_are_kept_with_the_rows_and_extended_by_what_is_said(home: StoreHome) -> None:
+    home.chat(3)
+    home.conversation.view("main")
+    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.chat(2)
+    view = home.conversation.view("main")
+    assert [size[0] for size in view.sizes] == [count(message) for message in view.messages]
+    assert tuple(map(sum, zip(*view.sizes, strict=True))) == (view.tokens, view.bytes, view.images)
+    rows = home.db.rows("SELECT tokens, bytes, images FROM conversation_history WHERE message_id > 4 ORDER BY position")
+    assert [tuple(row) for row in rows] == list(view.sizes[1:])
+
+
+def test_a_summary_names_the_live_checkpoints(home: StoreHome) -> None:
+    home.chat(6)
+    one = home.conversation.compact(plan(home, 0, 3, summary("one")), NOW)
+    assert home.conversation.view("main").messages[0].metadata == {"type": "compaction", "checkpoints": [one.id]}
+    two = home.conversation.compact(plan(home, 0, 1, summary("two")), NOW)
+    home.conversation.compact(mask(home, 0), NOW)
+    both = home.conversation.compact(merge(home, [one, two], summary("both")), NOW)
+    assert home.conversation.view("main").messages[0].metadata["checkpoints"] == [both.id]
+
+
+def test_a_checkpoint_tells_how_it_was_made(home: StoreHome) -> None:
+    home.chat(3)
+    how = replace(plan(home, 0, 3, summary()), depth=2, model="small", attempts=3, cost_usd=None, trigger="nap")
+    done = home.conversation.compact(how, NOW)
+    assert (done.depth, done.model, done.attempts, done.cost_usd, done.trigger) == (2, "small", 3, None, "nap")
+    assert (done.scope, done.created_at, done.key_facts) == ("owner", NOW, {"identifiers": ["A-1"]})
+
+
+def test_f11_ranges_of_later_checkpoints_follow_without_gap(home: StoreHome) -> None:
     home.chat(6)
     home.conversation.compact(plan(home, 0, 3, summary("one")), NOW)
     home.chat(1)
@@ -74,7 +93,7 @@ def test_ranges_of_later_checkpoints_follow_without_gap(home: StoreHome) -> None
 def test_carried_copies_stand_outside_of_coverage(home: StoreHome) -> None:
     home.chat(3)
     kept = home.conversation.view("main").messages[0]
-    copy = replace(kept, metadata={**kept.metadata, "carried_from": kept.id})
+    copy = copy_of(kept)
     home.conversation.compact(plan(home, 0, 3, summary(), copy), NOW)
     assert home.shown() == ["[CONTEXT SUMMARY] earlier", "question 0", "question 2", "answer 2"]
     again = home.conversation.view("main").messages[1]
@@ -91,7 +110,7 @@ def test_a_compaction_on_an_old_revision_is_stale(home: StoreHome) -> None:
     assert home.shown()[0] == "first"
 
 
-def test_messages_that_arrive_meanwhile_stay(home: StoreHome) -> None:
+def test_f13_a_message_that_arrives_between_plan_and_commit_stays(home: StoreHome) -> None:
     home.chat(3)
     planned = plan(home, 0, 3, summary())
     home.chat(1)
@@ -99,23 +118,34 @@ def test_messages_that_arrive_meanwhile_stay(home: StoreHome) -> None:
     assert len(home.shown()) == 5
 
 
-@pytest.mark.parametrize("wrong", ["gap at the start", "unknown end", "live copy", "another session's message"])
-def test_what_would_break_coverage_is_refused_and_changes_nothing(home: StoreHome, wrong: str) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "gap at the start", "unknown end", "live copy", "another session's message", "nothing to do",
+        "a covered message again", "shortens what leaves", "shortens what is not there",
+    ],
+)  # fmt: skip
+def test_f11_what_would_break_coverage_is_refused_and_changes_nothing(home: StoreHome, wrong: str) -> None:
     home.chat(4)
     home.say("hi", "ho", "peer:x")
     theirs = home.conversation.view("peer:x").messages[0].id or 0
-    live = home.conversation.view("main").messages[0]
+    row = home.conversation.view("main").messages[0]
+    home.conversation.compact(plan(home, 0, 1, summary("first")), NOW)
     planned = {
         "gap at the start": plan(home, 2, 3, summary()),
         "unknown end": replace(plan(home, 0, 3, summary()), to_message_id=999),
-        "live copy": plan(home, 0, 3, summary(), live),
+        "live copy": plan(home, 0, 3, summary(), live(home)[0]),
         "another session's message": replace(plan(home, 0, 3, summary()), to_message_id=theirs),
+        "nothing to do": plan(home, 0, 3),
+        "a covered message again": replace(plan(home, 0, 3, summary()), from_message_id=row.id or 0),
+        "shortens what leaves": replace(plan(home, 0, 3, summary()), shorten=mask(home, 1).shorten),
+        "shortens what is not there": replace(mask(home, 1), shorten=(row,)),
     }[wrong]
     before = home.conversation.view("main")
     with pytest.raises(CorruptStore, match="Nothing was changed"):
         home.conversation.compact(planned, NOW)
     assert home.restart().conversation.view("main") == before
-    assert home.conversation.checkpoints("main") == []
+    assert states(home) == ["live"]
 
 
 def test_a_view_that_lost_a_row_is_not_compacted(home: StoreHome) -> None:
@@ -141,17 +171,19 @@ def test_undone_messages_need_no_row_to_be_covered(home: StoreHome) -> None:
 def test_undo_takes_carried_copies_along(home: StoreHome) -> None:
     home.chat(3)
     kept = home.conversation.view("main").messages[0]
-    copy = replace(kept, metadata={**kept.metadata, "carried_from": kept.id})
+    copy = copy_of(kept)
     home.conversation.compact(plan(home, 0, 3, copy), NOW)
     home.conversation.undo("main", [kept.id or 0], NOW)
     assert home.shown() == ["question 2", "answer 2"]
+    home.chat(1)
+    assert home.shown() == ["question 2", "answer 2", "question 0", "answer 0"]
 
 
 def test_numbers_count_per_session(home: StoreHome) -> None:
     for session in ("main", "peer:x"):
         home.chat(3, session)
         for number in (1, 2):
-            assert home.conversation.compact(plan(home, 0, 1, session=session), NOW).num == number
+            assert home.conversation.compact(plan(home, 0, 1, summary(), session=session), NOW).num == number
 
 
 def test_the_view_hash_holds_no_words(home: StoreHome) -> None:
@@ -174,3 +206,95 @@ def test_two_compactions_of_one_plan_install_one(home: StoreHome) -> None:
             outcomes.append(type(error).__name__)
     assert outcomes == ["done", "StaleView"]
     assert len(home.conversation.checkpoints("main")) == 1
+
+
+# --------------------------------------------------------------------------------------------------------- shortening
+
+
+def test_rows_that_are_only_shortened_make_a_masked_checkpoint_that_covers_nothing(home: StoreHome) -> None:
+    home.chat(3)
+    done = home.conversation.compact(mask(home, 1, 3), NOW)
+    assert (done.state, done.from_message_id, done.to_message_id) == ("masked", 2, 4)
+    assert home.shown() == ["question 0", "[archived]", "question 1", "[archived]", "question 2", "answer 2"]
+    assert home.said()[1] == "answer 0"
+    view = home.conversation.view("main")
+    assert (view.prefix_rev, view.tokens) == (1, sum(count(message) for message in view.messages))
+    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    assert states(home) == ["masked", "live"]
+
+
+def test_one_compaction_shortens_and_covers(home: StoreHome) -> None:
+    home.chat(4)
+    both = replace(plan(home, 0, 3, summary()), shorten=mask(home, 5).shorten)
+    assert home.conversation.compact(both, NOW).state == "live"
+    assert home.shown() == ["[CONTEXT SUMMARY] earlier", "question 2", "[archived]", "question 3", "answer 3"]
+    view = home.conversation.view("main")
+    assert view.tokens == sum(count(message) for message in view.messages)
+    assert home.restart().conversation.view("main") == view
+
+
+def test_shortening_names_messages_of_this_conversation_in_their_order(home: StoreHome) -> None:
+    home.chat(2)
+    home.say("hi", "ho", "peer:x")
+    right = mask(home, 0, 1)
+    for wrong in (replace(right, from_message_id=2, to_message_id=1), replace(right, to_message_id=5)):
+        with pytest.raises(CorruptStore, match="Nothing was changed"):
+            home.conversation.compact(wrong, NOW)
+    assert states(home) == []
+
+
+# ------------------------------------------------------------------------------------------------------------ merging
+
+
+def test_merging_replaces_the_prefix_alone_and_covers_what_it_absorbs(home: StoreHome) -> None:
+    home.chat(6)
+    first, second, third = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(3))
+    merged = home.conversation.compact(merge(home, [first, second], summary("s0 and s1, s2")), NOW)
+    assert (merged.from_message_id, merged.to_message_id, merged.depth) == (1, 4, 2)
+    assert states(home) == ["absorbed", "absorbed", "live", "live"]
+    assert home.shown()[0] == "s0 and s1, s2" and len(home.shown()) == 7
+    last = home.conversation.compact(merge(home, [merged, third], summary("all")), NOW)
+    home.conversation.compact(plan(home, 0, 1, summary("all, and one")), NOW)
+    assert states(home) == ["absorbed", "absorbed", "absorbed", "absorbed", "live", "live"]
+    assert (last.from_message_id, last.to_message_id) == (1, 6)
+
+
+def test_a_checkpoint_that_none_has_taken_over_is_found(home: StoreHome) -> None:
+    home.chat(3)
+    done = [home.conversation.compact(plan(home, 0, 1, summary()), NOW) for _ in range(2)]
+    home.conversation.compact(merge(home, done, summary("both")), NOW)
+    with home.db.write() as db:
+        db.execute("UPDATE checkpoints SET absorbs = '[2]' WHERE id = 3")
+    (problem,) = home.verify().problems
+    assert "checkpoint 1 was taken over by none" in problem.text
+    with home.db.write() as db:
+        db.execute("UPDATE checkpoints SET absorbs = '[1,2]' WHERE id = 3")
+
+
+def test_a_new_range_takes_over_the_checkpoints_before_it(home: StoreHome) -> None:
+    home.chat(6)
+    first, second = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(2))
+    wider = replace(plan(home, 0, 1, summary("s0, s1 and more")), absorbs=(first.id, second.id))
+    done = home.conversation.compact(wider, NOW)
+    assert (done.from_message_id, done.to_message_id) == (1, 6)
+    assert states(home) == ["absorbed", "absorbed", "live"]
+    assert ranges(home)[-1] == (1, 6)
+
+
+@pytest.mark.parametrize("wrong", ["not in a row", "not live", "not before the range", "another start", "unknown"])
+def test_f11_checkpoints_are_taken_over_in_a_row_or_not_at_all(home: StoreHome, wrong: str) -> None:
+    home.chat(8)
+    one, two, three = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(3))
+    masked = home.conversation.compact(mask(home, 0), NOW)
+    planned = {
+        "not in a row": merge(home, [one, three], summary()),
+        "not live": replace(merge(home, [two, three], summary()), absorbs=(two.id, three.id, masked.id)),
+        "not before the range": replace(plan(home, 0, 1, summary()), absorbs=(one.id, two.id)),
+        "another start": replace(merge(home, [one, two], summary()), from_message_id=2),
+        "unknown": replace(merge(home, [one, two], summary()), absorbs=(one.id, two.id, 99)),
+    }[wrong]
+    before = home.conversation.view("main")
+    with pytest.raises(CorruptStore, match="Nothing was changed"):
+        home.conversation.compact(planned, NOW)
+    assert home.restart().conversation.view("main") == before
+    assert states(home) == ["live", "live", "live", "masked"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StaleView, StoreError
+from assistant.errors import StoreError
 from assistant.messages import Media, Message, ToolCall
 from assistant.records import Accepted, Incoming, Outgoing, View
 from assistant.store.conversation import Conversation
@@ -298,30 +298,6 @@ def test_reported_usage_stands_in_the_view(home: StoreHome) -> None:
     assert home.conversation.view("main").reported is None
     home.conversation.report_usage("main", 0, 1234, 2)
     assert home.conversation.view("main").reported == (0, 1234, 2)
-
-
-def test_shortening_replaces_rows_and_bumps_the_revision(home: StoreHome) -> None:
-    home.chat(2)
-    view = home.conversation.view("main")
-    short = view.messages[1].with_content("…", truncated=True)
-    after = home.conversation.shorten("main", view.prefix_rev, [short], NOW)
-    assert after.prefix_rev == view.prefix_rev + 1
-    assert after.messages == (view.messages[0], short, *view.messages[2:])
-    assert after.tokens == sum(count(message) for message in after.messages)
-    assert home.said()[1] == "answer 0"
-    assert home.restart().conversation.view("main") == after
-
-
-def test_shortening_on_an_old_revision_changes_nothing(home: StoreHome) -> None:
-    home.chat(1)
-    view = home.conversation.view("main")
-    home.conversation.shorten("main", 0, [view.messages[0].with_content("1")], NOW)
-    with pytest.raises(StaleView):
-        home.conversation.shorten("main", 0, [view.messages[0].with_content("2")], NOW)
-    unknown = replace(view.messages[0], id=99)
-    with pytest.raises(StaleView):
-        home.conversation.shorten("main", 1, [view.messages[1].with_content("3"), unknown], NOW)
-    assert home.shown() == ["1", "answer 0"]
 
 
 def test_appending_does_not_bump_the_revision(home: StoreHome) -> None:

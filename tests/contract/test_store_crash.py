@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assistant.compactions import Compaction
 from assistant.errors import CorruptStore
 from assistant.messages import Message
 from assistant.records import Turn
+from tests.compacting import copy_of, live, mask, plan, summary
 from tests.store_home import NOW, StoreHome, count, in_memory, reply_to, tool_round
 
 SESSIONS = ("main", "peer:x")
@@ -93,38 +93,25 @@ class Life:
             self.home.conversation.finish_turn(turn, "answered", reply, [reply_to(turn, reply.content)], NOW)
 
     def _undo(self, step: Step) -> None:
-        live = self._live(step.session)
-        if live:
-            self.home.conversation.undo(step.session, [live[step.number % len(live)].id or 0], NOW)
+        rows = live(self.home, step.session)
+        if rows:
+            self.home.conversation.undo(step.session, [rows[step.number % len(rows)].id or 0], NOW)
 
     def _annotate(self, step: Step) -> None:
-        live = self._live(step.session)
-        if live:
-            self.home.conversation.annotate(step.session, "edit", [live[0].id or 0], f"edit {step.number}", NOW)
+        rows = live(self.home, step.session)
+        if rows:
+            self.home.conversation.annotate(step.session, "edit", [rows[0].id or 0], f"edit {step.number}", NOW)
 
     def _compact(self, step: Step) -> None:
-        live = self._live(step.session)
-        if len(live) >= 2:
-            of_it = live[: 1 + step.number % (len(live) - 1)]
-            first = of_it[0]
-            prefix = (
-                Message("system", "summary", metadata={"type": "compaction"}),
-                replace(first, metadata={"carried_from": first.id}),
-            )
-            view = self.home.conversation.view(step.session)
-            self.home.conversation.compact(
-                Compaction(
-                    step.session, view.prefix_rev, "test", "drop", first.id or 0, of_it[-1].id or 0, len(of_it),
-                    prefix, "summary", 10, 5,
-                ),
-                NOW,
-            )  # fmt: skip
+        rows = live(self.home, step.session)
+        if len(rows) >= 2:
+            last = step.number % (len(rows) - 1)
+            prefix = (summary(), copy_of(rows[0]))
+            self.home.conversation.compact(plan(self.home, 0, last, *prefix, session=step.session), NOW)
 
     def _shorten(self, step: Step) -> None:
-        live = self._live(step.session)
-        if live:
-            view = self.home.conversation.view(step.session)
-            self.home.conversation.shorten(step.session, view.prefix_rev, [live[0].with_content("short")], NOW)
+        if live(self.home, step.session):
+            self.home.conversation.compact(mask(self.home, 0, text="short", session=step.session), NOW)
 
     def _ingest(self, step: Step) -> None:
         said = [Message("user" if n % 2 == 0 else "assistant", f"old {n}") for n in range(step.number % 9)]
@@ -133,10 +120,6 @@ class Life:
 
     def _supersede(self, step: Step) -> None:
         self.home.conversation.supersede(self.home.conversation.inbox(step.session), [], NOW)
-
-    def _live(self, session: str) -> list[Message]:
-        shown = self.home.conversation.view(session).messages
-        return [message for message in shown if message.id is not None and "carried_from" not in message.metadata]
 
     # ------------------------------------------------------------------------------------------------------ crashing
 

@@ -7,21 +7,32 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from assistant.compactions import Checkpoint
 from assistant.messages import Message, Usage
 from assistant.records import Calibration
 from assistant.requests import Call
 from assistant.settings_sections import BudgetSettings
+from assistant.store.breakers import Breakers
+from assistant.store.delegations import Delegations
+from assistant.store.extraction import LogReader
 from assistant.store.facts import ModelFacts
 from assistant.store.ledger import Ledger
+from assistant.store.requests import Requests
+from tests.compacting import mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, reply_to, tool_round
 
-READS_ALL = re.compile(r"^SCAN (?!CONSTANT|waiting\b|\(subquery|.* USING INDEX (inbox_accepted|turns_running)$)")
-"""The two indexes named hold open items alone, however many there ever were."""
+READS_ALL = re.compile(
+    r"^SCAN (?!CONSTANT|waiting\b|\(subquery|.* USING (COVERING )?INDEX"
+    r" (inbox_accepted|turns_running|checkpoints_started|delegations_running)$)"
+)
+"""The indexes named hold open items alone, however many there ever were."""
 
 
 @pytest.fixture
@@ -78,6 +89,37 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
     home.conversation.annotate("main", "edit", [2], "x", NOW)
     assert len(statements) > 60
     assert scans(home, statements) == []
+
+
+def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home: StoreHome) -> None:
+    home.chat(8)
+    reader, requests, delegations = LogReader(home.db, home.log), Requests(home.db, home.log), Delegations(home.db)
+    statements = traced(home)
+    first, second = (compacted(home) for _ in range(2))
+    home.conversation.compact(merge(home, [first, second], summary()), NOW)
+    home.conversation.compact(mask(home, 0, 1), NOW)
+    home.conversation.uncompact(home.conversation.restorable("main", second.id), "main", NOW)
+    home.conversation.extracted("main", 1, reader.after("main", 1, 0, limit=3)[-1].seq, NOW)
+    home.conversation.checkpoints("main")
+    requests.open("main")
+    requests.all("owner")
+    requests.close("main", [1], "open", "user", [], NOW)
+    (one,) = delegations.begin("k", "t", "main", "owner", ["look"], NOW)
+    delegations.end(one.id, "done", "seen", 0.0, NOW)
+    delegations.of("main")
+    delegations.interrupt(NOW)
+    Breakers(home.db).failed("summary", "x", 3, NOW)
+    Breakers(home.db).succeeded("summary")
+    assert len(statements) > 150
+    assert scans(home, statements) == []
+
+
+def compacted(home: StoreHome) -> Checkpoint:
+    planned = plan(home, 0, 3, summary())
+    named = (planned.from_message_id, planned.to_message_id)
+    until = NOW + timedelta(minutes=5)
+    started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, "a", until, NOW)
+    return home.conversation.compact(replace(planned, started=started), NOW)
 
 
 def test_a_start_reads_no_history_from_end_to_end(home: StoreHome) -> None:
@@ -141,6 +183,29 @@ def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHom
     with counted_steps(home) as many:
         a_turn(home)
     assert many[0] <= few[0] * 1.2
+
+
+def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome) -> None:
+    """Ten are kept to be taken back, and all have merged before; the history and the view stay as long as they were."""
+
+    def steps() -> int:
+        home.chat(2)
+        with counted_steps(home) as counted:
+            done = compacted(home)
+            home.conversation.extracted("main", 1, 1 << 40, NOW)
+        live = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
+        if len(live) > 4:
+            oldest = sorted(live, key=lambda one: one.from_message_id)[:2]
+            home.conversation.compact(merge(home, oldest, summary()), NOW)
+        assert done.messages_compressed == 4
+        return counted[0]
+
+    home.chat(4)
+    few = max(steps() for _ in range(15))
+    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW, keep=8)
+    for _ in range(85):
+        steps()
+    assert max(steps() for _ in range(4)) <= few * 1.2
 
 
 def test_full_text_segments_are_merged_along_the_way(home: StoreHome) -> None:

@@ -12,7 +12,7 @@ from assistant.compactions import Compaction
 from assistant.messages import Message
 from assistant.records import Problem
 from assistant.store.database import Database
-from tests.store_home import NOW, StoreHome, tool_round
+from tests.store_home import NOW, StoreHome, blank, tool_round
 
 
 @pytest.fixture
@@ -131,20 +131,6 @@ def test_many_problems_of_a_kind_are_told_in_few_lines(home: StoreHome) -> None:
 # ------------------------------------------------------------------------------------------------- blanked, not broken
 
 
-def blank(home: StoreHome, message_id: int, words: str) -> None:
-    """What forgetting does to a line: words and salt overwritten, nothing moved."""
-
-    def overwrite(data: bytes) -> bytes:
-        lines = data.splitlines(True)
-        at = next(n for n, line in enumerate(lines) if f'"id":{message_id},'.encode() in line)
-        line = lines[at].replace(words.encode(), b" " * len(words.encode()))
-        salt = line.index(b'"salt":"') + 8
-        lines[at] = line[:salt] + b" " * 32 + line[salt + 32 :]
-        return b"".join(lines)
-
-    edit_log(home, overwrite)
-
-
 def test_blanked_words_leave_the_chain_provable_and_are_listed(home: StoreHome) -> None:
     blank(home, 4, "answer 1")
     home.conversation.annotate("main", "redaction", [4], "", NOW)
@@ -174,12 +160,13 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
          " byte_start, byte_end, tokens, commitment, hidden_by FROM messages WHERE id = 1", "index"),
         ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", "words"),
         ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),
-        ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 999, message_id, NULL, role,"
+        ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 1 << 60, message_id, NULL, role,"
          " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11",
          "coverage"),
         ("UPDATE conversation_history SET carried_from = NULL WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET carried_from = 77 WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET tokens = tokens + 1 WHERE message_id = 11", "coverage"),
+        ("UPDATE conversation_history SET position = (1 << 60) - position WHERE message_id > 8", "coverage"),
         ("UPDATE sessions SET view_tokens = 0 WHERE key = 'main'", "coverage"),
     ],
 )  # fmt: skip
@@ -213,7 +200,8 @@ def test_a_checkpoint_that_is_gone_leaves_a_gap(home: StoreHome) -> None:
     view = home.conversation.view("main")
     ids = [message.id or 0 for message in view.messages[2:4]]
     home.conversation.compact(
-        Compaction("main", view.prefix_rev, "test", "drop", ids[0], ids[1], 2, (), "summary", 40, 10), NOW
+        Compaction("main", view.prefix_rev, "test", "drop", ids[0], ids[1], 2, view.messages[:1], "summary", 40, 10),
+        NOW,
     )
     assert home.verify().ok
     change(home, "DELETE FROM checkpoints WHERE checkpoint_num = 1")

@@ -42,6 +42,9 @@ def logged(home: Path) -> dict[str, list[Any]]:
     return found
 
 
+_IN_VIEW = "h.position > (SELECT view_floor FROM sessions s WHERE s.key = h.session AND s.generation = h.generation)"
+
+
 def stored(home: Path) -> dict[str, Any]:
     """script.db by table, and whether its running totals are what the rows add up to."""
     script = home / "script.db"
@@ -54,8 +57,8 @@ def stored(home: Path) -> dict[str, Any]:
             [*row[:3], _lasting(json.loads(row[3])), *row[4:]]
             for row in rows(
                 script,
-                "SELECT session, role, content, metadata, tokens, bytes, images FROM conversation_history"
-                " ORDER BY session, generation, position",
+                "SELECT session, role, content, metadata, tokens, bytes, images FROM conversation_history h WHERE"
+                f" {_IN_VIEW} ORDER BY session, generation, position",
             )
         ],
         "sessions": rows(
@@ -89,6 +92,7 @@ def _wrong_totals(script: Path) -> list[list[Any]]:
         script,
         """SELECT s.key, s.view_messages, count(h.id), s.view_tokens, total(h.tokens) FROM sessions s
         LEFT JOIN conversation_history h ON h.session = s.key AND h.generation = s.generation
+        AND h.position > s.view_floor
         GROUP BY s.key, s.generation
         HAVING s.view_messages <> count(h.id) OR s.view_tokens <> total(h.tokens) OR s.view_bytes <> total(h.bytes)""",
     )
@@ -98,9 +102,9 @@ def _uncovered(script: Path) -> list[list[Any]]:
     """Messages that neither a checkpoint nor the view has, or both, or a checkpoint twice (I3)."""
     return rows(
         script,
-        """SELECT m.session, m.seq, (SELECT count(*) FROM checkpoints c WHERE c.session_id = m.session
+        f"""SELECT m.session, m.seq, (SELECT count(*) FROM checkpoints c WHERE c.session_id = m.session
             AND c.state = 'live' AND m.seq BETWEEN c.from_seq AND c.to_seq) AS covered, (SELECT count(*)
-            FROM conversation_history h WHERE h.message_id = m.id AND h.carried_from IS NULL) AS shown
+            FROM conversation_history h WHERE h.message_id = m.id AND h.carried_from IS NULL AND {_IN_VIEW}) AS shown
         FROM messages m WHERE m.hidden_by IS NULL AND m.kind <> 'undo' AND covered + shown <> 1""",
     )
 

@@ -34,7 +34,7 @@ def _damage(home: Path) -> None:
     """Lose a part of the index, and have it point to the wrong bytes for another."""
     live(home, LIVED)
     with closing(sqlite3.connect(home / "script.db", isolation_level=None)) as script:
-        script.execute("DELETE FROM conversation_history WHERE position > 2")
+        script.execute("DELETE FROM conversation_history WHERE message_id > 2")
         script.execute("DELETE FROM messages WHERE seq = 4")
         script.execute("UPDATE messages SET byte_start = byte_start + 9 WHERE seq = 2")
 

@@ -70,7 +70,8 @@ def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoin
         plan = make_room(stores, now)
         plans += [plan] if plan else []
     assert len([plan for plan in plans if plan.compaction]) >= 4 and any(plan.shorten for plan in plans)
-    assert len(stores.conversation.checkpoints("main")) == len([plan for plan in plans if plan.compaction])
+    covering = [one for one in stores.conversation.checkpoints("main") if one.state == "live"]
+    assert len(covering) == len([plan for plan in plans if plan.compaction])
     report = stores.verifier.verify()
     assert report.ok, report.problems
 

@@ -142,7 +142,10 @@ def test_a_wrong_type_in_the_environment_is_refused(home: Home, text: str) -> No
     [
         ("[context]\ntarged = 0.2\n", "`context.targed` is not a setting; did you mean `context.target`?"),
         ("[modle]\nname = 'x'\n", "`modle.name` is not a setting; did you mean `model.name`?"),
-        ("[model]\nmax_steps = 3\n", "`model.max_steps` is not a setting; did you mean `turn.max_steps`?"),
+        (
+            "[model]\nmax_steps = 3\n",
+            "`model.max_steps` is not a setting; did you mean `delegation.max_steps` or `turn.max_steps`?",
+        ),
         ("timezone = 'UTC'\n", "`timezone` is not a setting; did you mean `home.timezone`?"),
         ("[turn]\nzzz = 3\n", "`turn.zzz` is not a setting; known in [turn]: max_steps, max_seconds, "),
         ("zzz = 3\n", "`zzz` is not a setting; known sections: home, model, "),

@@ -1,0 +1,86 @@
+"""`aihistory diff`: what the original messages name and the summary that took their place does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from assistant import wire
+from assistant.cli.facts import missing
+from assistant.cli.originals import originals
+from assistant.cli.plain import as_json, say
+from assistant.cli.selection import selected, selecting
+from assistant.cli.stored import opened
+from assistant.cli.text import one_line
+from assistant.compactions import Checkpoint
+from assistant.records import Record
+
+_SPOKEN = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Something that a message named first; `kind` is "identifiers", "numbers", "names" or "tasks". `kept` where a copy
+    of that message stayed in view word for word."""
+
+    kind: str
+    text: str
+    record: Record
+    kept: bool
+
+
+@click.command()
+@click.argument("checkpoint_id", metavar="ID", type=int)
+@selecting("Print one JSON array, with the message that named each first.")
+@click.pass_context
+def diff(context: click.Context, checkpoint_id: int) -> None:
+    """List identifiers, numbers, names and tasks of the original messages that the summary does not have.
+
+    They are not lost: `aihistory recover` prints the messages, and the assistant finds them by their words.
+
+    \b
+    Example:
+      aihistory diff 3
+      aihistory diff 3 --json
+    """
+    chosen = selected(context)
+    with opened(chosen.settings) as stores:
+        checkpoint = chosen.one(stores.conversation, checkpoint_id)
+        found = list(absent(stores, checkpoint))
+    if chosen.json_out:
+        as_json([_as_json(one) for one in found])
+    else:
+        say("\n\n".join(_sections(found)) or "The summary names everything that the originals do.")
+
+
+def absent(stores: wire.Stores, checkpoint: Checkpoint) -> Iterator[Absent]:
+    """In the order they were said, each once. What tools returned is not looked at: of that, what mattered was said."""
+    kept = set(checkpoint.key_facts.get("kept", ()))
+    told: set[tuple[str, str]] = set()
+    for record in originals(stores, checkpoint):
+        if record.role not in _SPOKEN:
+            continue
+        for kind, texts in missing([record.content], checkpoint.summary).items():
+            for text in texts:
+                if (kind, text.casefold()) not in told:
+                    told.add((kind, text.casefold()))
+                    yield Absent(kind, text, record, record.id in kept)
+
+
+def _sections(found: list[Absent]) -> list[str]:
+    kinds = dict.fromkeys(one.kind for one in found)
+    return ["\n".join([f"{kind.capitalize()}:", *(_line(one) for one in found if one.kind == kind)]) for kind in kinds]
+
+
+def _line(one: Absent) -> str:
+    return f"- {one_line(one.text, 200)} (#{one.record.id}{', kept in view' if one.kept else ''})"
+
+
+def _as_json(one: Absent) -> dict[str, Any]:
+    return {
+        "kind": one.kind, "text": one.text, "message_id": one.record.id, "at": one.record.ts.isoformat(),
+        "kept": one.kept,
+    }  # fmt: skip

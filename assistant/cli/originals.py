@@ -1,0 +1,59 @@
+"""The original messages under a compaction, read from the master log a page at a time: a range may hold a million."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assistant import wire
+from assistant.cli.stored import scope_of_session
+from assistant.compactions import Checkpoint
+from assistant.errors import CorruptStore
+from assistant.records import LogPlace, Record, SessionInfo
+
+
+def originals(stores: wire.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
+    """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
+    from the conversation it came from stand first. Raises `CorruptStore` where the index does not know the range."""
+    scope = scope_of_session(stores.conversation, checkpoint.session)
+    for session, start, end in _stretches(stores, checkpoint):
+        while page := stores.history.read_span(session, start, end, scope):
+            yield from page
+            start = page[-1].span.end
+
+
+def _stretches(stores: wire.Stores, checkpoint: Checkpoint) -> list[tuple[str, int, int]]:
+    """(session, first byte, end) of each log that has messages of the range. The compaction's own is told by its
+    first and last message; other logs by what it noted."""
+    ends = (checkpoint.from_message_id, checkpoint.to_message_id)
+    places = stores.conversation.places(ends)
+    if not all(one in places for one in ends):
+        raise CorruptStore(
+            f"The messages {ends[0]} to {ends[1]} of compaction {checkpoint.id} are not in the index. Nothing was "
+            "changed; run `assistant verify`."
+        )
+    first, last = (places[one] for one in ends)
+    own = (checkpoint.session, first.span.start, last.span.end)
+    elsewhere = [r for r in checkpoint.key_facts.get("byte_ranges", ()) if r[0] not in (first.path, last.path)]
+    if not elsewhere:
+        return [own]
+    logs = _logs_of_ancestors(stores, checkpoint.session)
+    return [*((logs[path], start, end) for path, start, end in elsewhere if path in logs), own]
+
+
+def _logs_of_ancestors(stores: wire.Stores, session: str) -> dict[str, str]:
+    """The log's path -> the session, of those that this one was branched from."""
+    known = {info.key: info for info in stores.conversation.sessions()}
+    found: dict[str, str] = {}
+    parent = known[session].parent
+    while parent is not None and parent in known:
+        place = _place(stores, known[parent])
+        if place is not None:
+            found[place.path] = parent
+        parent = known[parent].parent
+    return found
+
+
+def _place(stores: wire.Stores, info: SessionInfo) -> LogPlace | None:
+    """Where the newest message of a session stands."""
+    newest = stores.history.recent(info.scope, session=info.key, limit=1)
+    return stores.conversation.places([newest[0].id]).get(newest[0].id) if newest else None

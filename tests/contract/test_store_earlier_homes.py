@@ -1,0 +1,52 @@
+"""Homes of earlier versions: what stood in a view stands there still, in its order, and the conversation goes on."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import sqlite_utils
+
+from assistant.messages import Message
+from assistant.store.database import Database, prepare_home
+from assistant.store.script_schema import script
+from assistant.store.session_rows import Session
+from assistant.store.view import STRIDE, Counted, Views
+from tests.store_home import NOW
+
+STAMP = "2026-11-20T10:00:00.000000Z"
+
+
+def before_compactions(path: Path, positions: range) -> None:
+    """A script.db as the first version left it: rows at these positions, which a compaction moved below 1."""
+    prepare_home(path.parent)
+    old = sqlite_utils.Database(path)
+    script.apply(old, stop_before="0002_compaction")
+    with old.conn:
+        old.execute(
+            "INSERT INTO sessions (key, generation, scope, started_at, view_messages, view_tokens) VALUES"
+            " ('main', 1, 'owner', ?, ?, ?)",
+            (STAMP, len(positions), 3 * len(positions)),
+        )
+        for position in positions:
+            old.execute(
+                "INSERT INTO conversation_history (session, generation, scope, position, role, content, parts,"
+                " metadata, ts, tokens, bytes, images)"
+                " VALUES ('main', 1, 'owner', ?, 'user', ?, '{}', '{}', ?, 3, 4, 0)",
+                (position, f"row {position}", STAMP),
+            )
+    old.close()
+
+
+def test_rows_of_the_first_version_keep_their_order(tmp_path: Path) -> None:
+    before_compactions(tmp_path / "home" / "script.db", range(-3, 6))
+    db = Database.open(tmp_path / "home" / "script.db", script, NOW)
+    views = Views(db)
+    assert [row.content for row in views.read("main").messages] == [f"row {position}" for position in range(-3, 6)]
+    with db.write():
+        views.append(Session("main", 1, "owner"), [Counted(Message("user", "next", ts=NOW), 3)])
+    view = views.read("main")
+    assert (view.messages[-1].content, view.tokens, len(view.sizes)) == ("next", 30, 10)
+    positions = [row[0] for row in db.rows("SELECT position FROM conversation_history ORDER BY position")]
+    assert min(later - earlier for earlier, later in pairwise(positions)) == STRIDE
+    db.close()

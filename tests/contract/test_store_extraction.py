@@ -1,0 +1,211 @@
+"""Nothing leaves a view unread: what the journal has not read is queued by the commit itself, and read from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.messages import Message
+from assistant.store.extraction import LogReader
+from tests.compacting import live, mask, merge, plan, summary
+from tests.store_home import NOW, StoreHome, tool_round
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    home = StoreHome(tmp_path).open()
+    yield home
+    assert home.verify().problems == ()
+    home.close()
+
+
+def queue(home: StoreHome, session: str = "main") -> list[tuple[int, int, str]]:
+    rows = home.db.rows(
+        "SELECT from_seq, to_seq, state FROM extraction_queue WHERE session = ? ORDER BY id", (session,)
+    )
+    return [tuple(row) for row in rows]
+
+
+def unextracted(home: StoreHome, session: str = "main") -> int:
+    return next(info.unextracted for info in home.conversation.sessions() if info.key == session)
+
+
+def read(home: StoreHome, seq: int = 0, limit: int = 200) -> list[str]:
+    return [record.content for record in LogReader(home.db, home.log).after("main", 1, seq, limit=limit)]
+
+
+# ------------------------------------------------------------------------------------------------------------- queued
+
+
+def _compacted(home: StoreHome) -> None:
+    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+
+
+def _begun(home: StoreHome) -> None:
+    started = home.conversation.begin_compaction("main", 0, "nap", (1, 6), "a", NOW + timedelta(minutes=1), NOW)
+    home.conversation.compact(replace(plan(home, 0, 5, summary()), started=started), NOW)
+
+
+def _with_shorter_rows(home: StoreHome) -> None:
+    home.conversation.compact(replace(plan(home, 0, 5, summary()), shorten=mask(home, 7).shorten), NOW)
+
+
+def _in_two(home: StoreHome) -> None:
+    for _ in range(2):
+        home.conversation.compact(plan(home, 0, 2, summary()), NOW)
+
+
+def _taken_over(home: StoreHome) -> None:
+    first = home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(replace(plan(home, 0, 1, summary()), absorbs=(first.id,)), NOW)
+
+
+def _undone_and_again(home: StoreHome) -> None:
+    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
+    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+
+
+def _imported(home: StoreHome) -> None:
+    home.conversation.ingest("main", "owner", [Message("user", "m"), Message("assistant", "n")], NOW, keep=4)
+
+
+PATHS: list[Callable[[StoreHome], None]] = [
+    _compacted, _begun, _with_shorter_rows, _in_two, _taken_over, _undone_and_again, _imported,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_f28_whatever_covers_messages_queues_them_once(home: StoreHome, path: Callable[[StoreHome], None]) -> None:
+    home.chat(4)
+    path(home)
+    waiting = [seq for first, last, _ in queue(home) for seq in range(first, last + 1)]
+    assert waiting == [1, 2, 3, 4, 5, 6]
+    assert unextracted(home) == 6
+    assert home.conversation.checkpoints("main")[-1].state == "live"
+
+
+def test_f28_a_lost_database_made_again_queues_what_it_refers_to(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path / "long").open()
+    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
+    home.close()
+    for path in home.path.glob("script.db*"):
+        path.unlink()
+    assert home.open().repair().ok
+    assert unextracted(home) + len(home.shown()) == 3_000
+    home.close()
+
+
+def test_f28_what_the_journal_has_read_is_not_queued_again(home: StoreHome) -> None:
+    home.chat(4)
+    home.conversation.extracted("main", 1, 4, NOW)
+    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    assert queue(home) == [(5, 6, "waiting")]
+    home.conversation.extracted("main", 1, 8, NOW)
+    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    assert queue(home) == [(5, 6, "done")]
+    assert unextracted(home) == 0
+
+
+def test_f28_a_commit_that_is_refused_queues_nothing(home: StoreHome) -> None:
+    home.chat(4)
+    with home.db.write() as db:
+        db.execute("DELETE FROM conversation_history WHERE message_id = 8")
+    with pytest.raises(Exception, match="refused"):
+        home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    assert queue(home) == []
+    home.repair()
+
+
+def test_masks_and_merges_have_nothing_new_to_read(home: StoreHome) -> None:
+    home.chat(4)
+    done = [home.conversation.compact(plan(home, 0, 1, summary()), NOW) for _ in range(2)]
+    before = queue(home)
+    home.conversation.compact(mask(home, 0, 1), NOW)
+    home.conversation.compact(merge(home, done, summary("merged")), NOW)
+    assert queue(home) == before == [(1, 2, "waiting"), (3, 4, "waiting")]
+
+
+def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None:
+    home.chat(4)
+    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.extracted("main", 1, 2, NOW)
+    with home.db.write() as db:
+        db.execute("DELETE FROM extraction_queue")
+    (problem,) = home.verify().problems
+    assert "between seq 3 and 6" in problem.text and problem.repairable
+    assert home.repair().ok
+    assert queue(home) == [(3, 6, "waiting")]
+
+
+# --------------------------------------------------------------------------------------------------------------- read
+
+
+def test_reading_only_goes_forward(home: StoreHome) -> None:
+    home.chat(4)
+    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.extracted("main", 1, 3, NOW)
+    assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "waiting")], 3)
+    home.conversation.extracted("main", 1, 1, NOW)
+    assert unextracted(home) == 3
+    home.conversation.extracted("main", 1, 6, NOW)
+    assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "done")], 0)
+
+
+def test_nobody_can_have_read_what_was_not_said(home: StoreHome) -> None:
+    home.chat(2)
+    home.conversation.extracted("main", 1, 500, NOW)
+    home.chat(3)
+    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    assert queue(home) == [(5, 6, "waiting")]
+    home.conversation.extracted("main", 2, 9, NOW)
+    home.conversation.extracted("nowhere", 1, 9, NOW)
+    assert unextracted(home) == 2
+
+
+def test_what_has_no_message_left_to_read_waits_no_longer(home: StoreHome) -> None:
+    """Notes are covered as messages are, and the journal does not read them."""
+    home.chat(2)
+    home.conversation.annotate("main", "edit", [1], "edited", NOW)
+    home.chat(1)
+    home.conversation.compact(plan(home, 0, 4, summary()), NOW)
+    assert queue(home) == [(1, 5, "waiting")]
+    home.conversation.extracted("main", 1, LogReader(home.db, home.log).after("main", 1, 0)[3].seq, NOW)
+    assert queue(home) == [(1, 5, "done")]
+
+
+def test_the_log_is_read_in_order_from_a_cursor(home: StoreHome) -> None:
+    home.chat(3)
+    home.chat(2, "peer:x")
+    home.conversation.annotate("main", "edit", [1], "a note", NOW)
+    home.conversation.undo("main", [3], NOW)
+    assert read(home) == ["question 0", "answer 0", "answer 1", "question 2", "answer 2"]
+    assert read(home, 2, limit=2) == ["answer 1", "question 2"]
+    assert read(home, 6) == []
+    assert LogReader(home.db, home.log).after("main", 2, 0) == []
+    first = LogReader(home.db, home.log).after("main", 1, 0)[0]
+    assert (first.seq, first.role, first.trust, first.id) == (1, "user", "owner", live(home)[0].id)
+
+
+def test_a_turn_is_read_when_it_has_ended(home: StoreHome) -> None:
+    home.chat(1)
+    turn = home.begin("look")
+    home.conversation.record(turn, tool_round(), NOW)
+    home.conversation.steer(turn, home.item("and there"), NOW)
+    home.conversation.annotate("main", "edit", [1], "a note", NOW)
+    assert read(home) == ["question 0", "answer 0"]
+    assert read(home, 3) == []
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
+    assert read(home, 2) == ["look", "", "done", "and there", "seen"]
+
+
+def test_what_was_covered_is_read_as_it_was_said(home: StoreHome) -> None:
+    home.chat(3)
+    home.conversation.compact(mask(home, 1), NOW)
+    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    assert read(home)[:2] == ["question 0", "answer 0"]

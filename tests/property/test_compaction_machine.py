@@ -1,0 +1,264 @@
+"""Compactions in any order, with everything that can happen between them: after every step the home is whole, every
+message is covered or in view once, and a compaction taken back leaves exactly the view that was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from assistant.compactions import Checkpoint, Compaction
+from assistant.context.structure import block_starts
+from assistant.messages import Message
+from tests.compacting import copy_of, live, mask, merge, plan, summary
+from tests.store_home import NOW, StoreHome, count, in_memory, tool_round
+
+KEPT = 4
+numbers = st.integers(0, 1 << 20)
+Row = tuple[str, str, int | None, tuple[int, int, int]]
+
+
+@dataclass
+class Known:
+    """What a session was before each of its compactions that are in effect, and what was hidden in it."""
+
+    before: list[tuple[int, tuple[Row, ...]]] = field(default_factory=list)
+    hidden: set[int] = field(default_factory=set)
+
+
+class Compactions(RuleBasedStateMachine):
+    """The home is opened again without being closed, as after a kill, at any time."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.directory = in_memory()
+        self.home = StoreHome(self.directory.__enter__() / "home", undo_kept=KEPT).open()
+        self.sessions: dict[str, Known] = {"main": Known()}
+        self.started: dict[str, int] = {}
+        self.home.chat(2)
+
+    def teardown(self) -> None:
+        if hasattr(self, "home"):
+            self.home.close()
+            self.directory.__exit__(None, None, None)
+
+    # ------------------------------------------------------------------------------------------------------- saying
+
+    @rule(number=numbers, tools=st.booleans())
+    def talk(self, number: int, tools: bool) -> None:
+        key = self._one_of(number)
+        turn = self.home.begin(f"question {number} " * (number % 5), key)
+        if tools:
+            self.home.conversation.record(turn, tool_round(f"c{number}", "r" * (number % 3000)), NOW)
+        self.home.conversation.finish_turn(turn, "answered", Message("assistant", f"answer {number}"), [], NOW)
+
+    @rule(number=numbers, many=st.integers(1, 3))
+    def hide(self, number: int, many: int) -> None:
+        key = self._one_of(number)
+        rows = live(self.home, key)
+        # What is kept as a copy can be taken back as well.
+        shown = {row.metadata.get("carried_from", row.id) for row in self.home.conversation.view(key).messages}
+        own = [row.id for row in rows] + [one for one in shown if one in self._said(key)]
+        wanted = sorted({one for one in own if one is not None})
+        if wanted:
+            at = number % len(wanted)
+            self.sessions[key].hidden.update(wanted[at : at + many])
+            self.home.conversation.undo(key, wanted[at : at + many], NOW)
+
+    # --------------------------------------------------------------------------------------------------- compacting
+
+    @rule(number=numbers, share=st.floats(0, 1), copies=st.integers(0, 3), started=st.booleans(), absorb=st.booleans())
+    def compact(self, number: int, share: float, copies: int, started: bool, absorb: bool) -> None:
+        key = self._one_of(number)
+        rows = live(self.home, key)
+        if not rows:
+            return
+        last = round(share * (len(rows) - 1))
+        kept = [copy_of(row) for row in self.home.conversation.view(key).messages[: last + 1] if not row.is_summary]
+        planned = plan(self.home, 0, last, summary(f"s{number}"), *kept[:copies], session=key)
+        if absorb:
+            planned = replace(planned, absorbs=tuple(one.id for one in self._live(key)[-(number % 3) :]))
+        if last + 1 < len(rows) and number % 2:
+            planned = replace(planned, shorten=mask(self.home, last + 1, session=key).shorten)
+        if started:
+            planned = replace(planned, started=self._begun(planned))
+            self.home.say("meanwhile", "answered", key)
+        self._commit(planned)
+
+    @rule(number=numbers, some=st.sets(st.integers(0, 12), min_size=1, max_size=4))
+    def shorten(self, number: int, some: set[int]) -> None:
+        key = self._one_of(number)
+        rows = live(self.home, key)
+        indexes = sorted({index % len(rows) for index in some}) if rows else []
+        if indexes:
+            self._commit(mask(self.home, *indexes, text=f"[short {number % 7}]", session=key))
+
+    @rule(number=numbers, many=st.integers(2, 3))
+    def merge(self, number: int, many: int) -> None:
+        key = self._one_of(number)
+        found = self._live(key)
+        if len(found) >= many:
+            start = number % (len(found) - many + 1)
+            self._commit(merge(self.home, found[start : start + many], summary(f"merged {number}"), session=key))
+
+    @rule(number=numbers)
+    def begin_only(self, number: int) -> None:
+        """One whose process is killed, or that is given up."""
+        key = self._one_of(number)
+        if live(self.home, key):
+            begun = self._begun(plan(self.home, 0, 0, session=key))
+            if begun is not None and number % 3 == 0:
+                self.home.conversation.abandon_compaction(begun, "given up", NOW)
+                del self.started[key]
+
+    @precondition(lambda self: any(known.before for known in self.sessions.values()))
+    @rule(number=numbers, deep=st.integers(0, 3))
+    def take_back(self, number: int, deep: int) -> None:
+        keys = [key for key, known in self.sessions.items() if known.before]
+        key = keys[number % len(keys)]
+        known = self.sessions[key]
+        back = known.before[-1 - deep % len(known.before) :]
+        said = len(live(self.home, key))
+        told = self.home.conversation.restorable(key, back[0][0])
+        after = self.home.conversation.uncompact(told, key, NOW)
+        assert told.checkpoint_ids == tuple(one for one, _ in reversed(back))
+        assert (told.tokens, told.bytes, told.images) == (after.tokens, after.bytes, after.images)
+        before = [row for row in back[0][1] if self._is_shown(row, known)]
+        assert list(self._rows(key)[: len(before)]) == before
+        assert len(live(self.home, key)) >= said
+        del known.before[len(known.before) - len(back) :]
+
+    # ---------------------------------------------------------------------------------------------- branches, crashes
+
+    @precondition(lambda self: len(self.sessions) < 4)
+    @rule(number=numbers)
+    def branch(self, number: int) -> None:
+        key = self._one_of(number)
+        messages = self.home.conversation.view(key).messages
+        ends = [at for at in (*block_starts(messages)[1:], len(messages)) if messages and messages[at - 1].id]
+        if ends:
+            at = ends[number % len(ends)]
+            info = self.home.conversation.branch(key, messages[at - 1].id or 0, NOW)
+            self.sessions[info.key] = Known()
+            assert self.home.shown(info.key)[:-1] == [message.content for message in messages[:at]]
+
+    @rule()
+    def crash(self) -> None:
+        """The stores are opened anew beside those of a process that is no more; what it had begun has failed."""
+        shown = {key: self.home.conversation.view(key) for key in self.sessions}
+        self.home.open().conversation.reconcile(NOW)
+        self.started.clear()
+        assert {key: self.home.conversation.view(key) for key in self.sessions} == shown
+        assert not any(one.state == "started" for key in self.sessions for one in self._checkpoints(key))
+
+    @rule(number=numbers)
+    def read_for_the_journal(self, number: int) -> None:
+        key = self._one_of(number)
+        said = sorted(self._said(key).values())
+        self.home.conversation.extracted(key, 1, said[number % len(said)], NOW)
+
+    @rule()
+    def idle(self) -> None:
+        self.home.conversation.upkeep()
+
+    # ---------------------------------------------------------------------------------------------- what always holds
+
+    @invariant()
+    def the_home_is_whole(self) -> None:
+        if hasattr(self, "home"):
+            assert self.home.verify().problems == ()
+
+    @invariant()
+    def every_message_is_covered_or_shown_once(self) -> None:
+        """I3, counted here in another way than the stores do."""
+        for key in getattr(self, "sessions", {}):
+            rows = self.home.db.rows("SELECT id, seq, hidden_by, kind FROM messages WHERE session = ?", (key,))
+            shown = [row.id for row in live(self.home, key)]
+            covered = [
+                seq
+                for row in self.home.db.rows(
+                    "SELECT from_seq, to_seq FROM checkpoints WHERE session_id = ? AND state = 'live'", (key,)
+                )
+                for seq in range(row["from_seq"], row["to_seq"] + 1)
+            ]
+            for row in rows:
+                if row["kind"] != "undo" and row["hidden_by"] is None:
+                    assert covered.count(row["seq"]) + shown.count(row["id"]) == 1
+            assert covered == [] or sorted(covered) == list(range(1, max(covered) + 1))
+
+    @invariant()
+    def totals_and_sources_are_right(self) -> None:
+        """Running totals (I4), and every summary names the checkpoints it stands for (I6)."""
+        for key in getattr(self, "sessions", {}):
+            view = self.home.conversation.view(key)
+            assert [size[0] for size in view.sizes] == [count(message) for message in view.messages]
+            assert tuple(map(sum, zip(*view.sizes, strict=True))) == (view.tokens, view.bytes, view.images) or (
+                view.messages == () and (view.tokens, view.bytes, view.images) == (0, 0, 0)
+            )
+            named = [row for row in view.messages if row.is_summary and not row.metadata.get("inherited")]
+            assert [row.metadata["checkpoints"] for row in named] == [[one.id for one in self._live(key)]] * len(named)
+
+    # ------------------------------------------------------------------------------------------------------- helpers
+
+    def _one_of(self, number: int) -> str:
+        return list(self.sessions)[number % len(self.sessions)]
+
+    def _checkpoints(self, key: str) -> list[Checkpoint]:
+        return self.home.conversation.checkpoints(key)
+
+    def _live(self, key: str) -> list[Checkpoint]:
+        found = [one for one in self._checkpoints(key) if one.state == "live"]
+        return sorted(found, key=lambda one: one.from_message_id)
+
+    def _said(self, key: str) -> dict[int, int]:
+        """The session's own messages that are not hidden, and their seqs."""
+        rows = self.home.db.rows(
+            "SELECT id, seq FROM messages WHERE session = ? AND kind = 'message' AND hidden_by IS NULL", (key,)
+        )
+        return {row["id"]: row["seq"] for row in rows} or {0: 0}
+
+    def _begun(self, planned: Compaction) -> int | None:
+        """None where one was begun before and was not given up."""
+        ids = (planned.from_message_id, planned.to_message_id)
+        rev, until = planned.prefix_rev, NOW + timedelta(minutes=5)
+        begun = self.home.conversation.begin_compaction(planned.session, rev, "nap", ids, "x", until, NOW)
+        assert (begun is None) == (planned.session in self.started)
+        if begun is not None:
+            self.started[planned.session] = begun
+        return begun
+
+    def _commit(self, planned: Compaction) -> None:
+        rows = self._rows(planned.session)
+        done = self.home.conversation.compact(planned, NOW)
+        known = self.sessions[planned.session]
+        known.before = [*known.before, (done.id, rows)][-KEPT:]
+        if planned.started is not None:
+            del self.started[planned.session]
+
+    def _rows(self, key: str) -> tuple[Row, ...]:
+        view = self.home.conversation.view(key)
+        return tuple(
+            (row.content, repr((row.role, sorted(row.metadata.items()), row.tool_calls)), _origin(row), size)
+            for row, size in zip(view.messages, view.sizes, strict=True)
+        )
+
+    def _is_shown(self, row: Row, known: Known) -> bool:
+        return row[2] not in known.hidden
+
+
+def _origin(row: Message) -> int | None:
+    origin: int | None = row.metadata.get("carried_from", row.id)
+    return origin
+
+
+TestCompactions: Callable[[], object] = Compactions.TestCase
+TestCompactions.settings = settings(  # type: ignore[attr-defined]
+    deadline=None,
+    max_examples=120,
+    stateful_step_count=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)

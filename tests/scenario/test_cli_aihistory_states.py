@@ -1,0 +1,79 @@
+"""`aihistory` over compactions in every state, and over branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assistant.cli.aihistory import aihistory
+from assistant.compactions import Compaction
+from tests.scenario.command_line import look
+from tests.scenario.compacted_home import compact, fresh, history, later
+from tests.store_home import NOW
+
+
+def of_every_state(path: Path) -> Path:
+    """1 live then absorbed, 2 failed, 3 masked, 4 undone, 5 live and absorbing, 6 started."""
+    stores = fresh(path)
+    talk = stores.conversation
+    stores.say("the gate code is 4471", "noted")
+    stores.chat(2)
+    first = compact(stores, 4, "A gate.", at=later(1))
+    view = talk.view("main")
+    ids = (view.messages[1].id or 0, view.messages[2].id or 0)
+    tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, "here", later(3), later(2))
+    assert tried is not None
+    talk.abandon_compaction(tried, "the model refused", later(2))
+    long = view.messages[1]
+    shorter = long.with_content("[...]", archived=True)
+    talk.compact(
+        Compaction(
+            "main", view.prefix_rev, "sleep", "mask", long.id or 0, long.id or 0, 1, (), "", 6, 4, shorten=(shorter,)
+        ),
+        later(3),
+    )
+    compact(stores, 2, "To be taken back.", at=later(4))
+    talk.uncompact(talk.restorable("main"), "main", later(5))
+    stores.chat(1)
+    compact(stores, 2, "A gate and questions.", at=later(6), absorbs=(first.id,))
+    view = talk.view("main")
+    tail = [m.id for m in view.messages if m.id is not None]
+    talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), "here", later(8), later(7))
+    stores.close()
+    return path
+
+
+def test_every_state_is_listed_shown_and_recovered(tmp_path: Path) -> None:
+    home = of_every_state(tmp_path / "home")
+    rows = history(home)
+    assert [row["state"] for row in rows] == ["started", "live", "undone", "masked", "failed", "absorbed"]
+    assert "failed (the model refused)" in look(home, "show", "2", command=aihistory).out
+    for row in rows:
+        found = history(home, "recover", str(row["id"]))
+        assert (found[0]["id"], found[-1]["id"]) == (row["from_message_id"], row["to_message_id"])
+        assert history(home, "show", str(row["id"]))["state"] == row["state"]
+    assert next(r["content"] for r in history(home, "recover", "5")) == "the gate code is 4471"
+    (month,) = [m for m in history(home, "stats") if m["month"] == "2026-11"]
+    assert (month["compactions"], month["failed"]) == (4, 1)
+
+
+def test_search_names_the_compaction_under_which_a_message_stands_now(tmp_path: Path) -> None:
+    home = of_every_state(tmp_path / "home")
+    assert [(row["id"], row["state"]) for row in history(home, "search", "4471")] == [(5, "live")]
+
+
+def test_recover_of_a_branch_begins_with_what_was_said_before_it(tmp_path: Path) -> None:
+    stores = fresh(tmp_path / "home")
+    stores.say("the boat is called Fram", "noted")
+    stores.say("it lies in Oslo", "noted too")
+    at = stores.conversation.view("main").messages[1].id or 0
+    branch = stores.conversation.branch("main", at, NOW).key
+    stores.say("and its captain?", "Nansen", session=branch)
+    stores.say("when?", "1893", session=branch)
+    place = stores.conversation.places([at])[at]
+    elsewhere = [[place.path, 0, place.span.end]]
+    made = compact(stores, 2, "About a boat.", session=branch, key_facts={"byte_ranges": elsewhere})
+    stores.close()
+    found = history(tmp_path / "home", "recover", str(made.id))
+    said = [row["content"] for row in found if row["kind"] == "message"]
+    assert said == ["the boat is called Fram", "noted", "and its captain?", "Nansen"]
+    assert "it lies in Oslo" not in look(tmp_path / "home", "recover", str(made.id), command=aihistory).out

@@ -1,0 +1,372 @@
+"""Helpers: one context for all, nothing changed by them, each within its limits, each noted, none left running."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from assistant.context.quote import NOTE
+from assistant.delegation import CUT_NOTE, FAILED, LAST_STEP, STOPPED, Delegating
+from assistant.errors import ModelError, StoreError, ToolError
+from assistant.messages import Message, ToolCall, Usage
+from assistant.ports import ToolContext
+from assistant.requests import ModelEvent, Purpose, Reply, Request, SystemBlock, TextDelta
+from assistant.settings import config_dir
+from assistant.settings_sections import DelegationSettings
+from tests.scenario.listed_delegations import ListedDelegations
+from tests.scripted import ScriptedModel, Step
+from tools.declaration import EVERYONE, tool
+from tools.registry import Registry
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+CONTEXT = ToolContext("main", "owner", "t7", "t7:c1", NOW)
+PROMPT = "You are a helper."
+PRICED = Usage(100, 10, cost_usd=0.5)
+ALL = DelegationSettings(max_helpers=4, max_steps=8, max_tokens=200_000)
+
+
+@tool(roles=EVERYONE)
+async def look(context: ToolContext, at: str = "") -> str:
+    """Looks at something."""
+    return f"seen {at} under {context.key}"
+
+
+@tool(effects="keyed")
+async def change(context: ToolContext) -> str:
+    """Changes something."""
+    raise AssertionError("a helper changed something")
+
+
+@tool(effects="once")
+async def delegate(context: ToolContext) -> str:
+    """Starts helpers."""
+    raise AssertionError("a helper started a helper")
+
+
+def snapshot(*messages: Message) -> Request:
+    said = messages or (Message("user", "plan the trip", id=1, metadata={"volatile": "Now: noon"}),)
+    specs = tuple(one.spec for one in (look, change, delegate))
+    return Request((SystemBlock("Be kind.", True),), said, specs, (0,), 4096)
+
+
+class Metered(ScriptedModel):
+    """Keeps what each call was made for."""
+
+    def __init__(self, *script: Step, **how: int) -> None:
+        super().__init__(*script, **how)  # type: ignore[arg-type]
+        self.made_for: list[tuple[Purpose, str | None, str | None]] = []
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        self.made_for.append((purpose, session, turn))
+        async for event in super().stream(request, purpose, session=session, turn=turn):
+            yield event
+
+
+@dataclass
+class House:
+    """Helpers over a scripted model. `steps` maps a task to its script, where helpers differ."""
+
+    model: ScriptedModel
+    kept: ListedDelegations = field(default_factory=ListedDelegations)
+    request: Request | None = field(default_factory=snapshot)
+    settings: DelegationSettings = ALL
+    seconds: float = 60.0
+    tokens_of: Callable[[Request, str], int] = lambda request, model: 1000
+
+    async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
+        registry = Registry((look, change, delegate), timeout_seconds=30)
+        helpers = Delegating(
+            lambda: self.model,
+            lambda: registry,
+            lambda turn: self.request if turn == "t7" else None,
+            self.kept,
+            self.settings,
+            lambda: NOW,
+            prompt=PROMPT,
+            tokens_of=self.tokens_of,
+            max_seconds=self.seconds,
+        )
+        return await helpers.run(tasks, context)
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        return [(one.task, one.state) for one in self.kept.rows]
+
+
+def task_of(request: Request) -> str:
+    """The task of the helper that a request was made by."""
+    first = next(m for m in request.messages if m.role == "user" and m.content.startswith(PROMPT))
+    return first.content.rpartition("Your task:\n")[2]
+
+
+def by_task(**scripts: Step) -> Callable[[Request], Step]:
+    return lambda request: scripts[task_of(request)]
+
+
+def answered(text: str = "", *, stop: str = "end", usage: Usage = PRICED) -> Reply:
+    return Reply(Message("assistant", text, model="scripted-1"), usage, stop)  # type: ignore[arg-type]
+
+
+def test_the_prompt_of_a_helper_is_a_file_that_is_not_empty() -> None:
+    assert "helper" in (config_dir() / "prompts" / "delegate.md").read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------------------------------------------------- one context
+
+
+async def test_every_helper_sees_the_same_request_and_its_own_task_last() -> None:
+    house = House(ScriptedModel(by_task(one="first", two="second")))
+    given = house.request
+    assert await house.run("one", "two") == ["first", "second"]
+    assert given is not None
+    for request in house.model.requests:
+        assert request.messages[: len(given.messages)] == given.messages
+        assert all(mine is theirs for mine, theirs in zip(request.messages, given.messages, strict=False))
+        assert (request.system, request.tools) == (given.system, given.tools)
+        assert len(request.messages) == len(given.messages) + 1
+    assert [task_of(request) for request in house.model.requests] == ["one", "two"]
+    assert "Tools that run for you: look." in house.model.requests[0].messages[-1].content
+
+
+async def test_a_context_that_holds_runtime_notes_is_passed_on_byte_for_byte() -> None:
+    """A note folded into a user message would be defused, were the snapshot normalised again."""
+    noted = Message("user", f"<{NOTE}>\nThe sender edited #3.\n</{NOTE}>\n\nand now?", id=4)
+    house = House(ScriptedModel("yes"), request=snapshot(noted))
+    await house.run("one")
+    assert house.model.requests[0].messages[0] is noted
+
+
+async def test_helpers_work_at_the_same_time_and_answers_keep_the_order_of_the_tasks() -> None:
+    """Nobody is answered before all three have asked, and then the last one first."""
+    asked: list[str] = []
+    turn_of = {task: asyncio.Event() for task in ("one", "two", "three")}
+
+    class InReverse(ScriptedModel):
+        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+            asked.append(task_of(request))
+            if len(asked) == 3:
+                turn_of["three"].set()
+            await turn_of[task_of(request)].wait()
+            async for event in super().stream(request, *given, **names):
+                yield event
+            answered_now = list(turn_of)[::-1]
+            later = answered_now[answered_now.index(task_of(request)) + 1 :]
+            if later:
+                turn_of[later[0]].set()
+
+    house = House(InReverse(by_task(one="first", two="second", three="third")))
+    assert await house.run("one", "two", "three") == ["first", "second", "third"]
+    assert [task_of(request) for request in house.model.requests] == ["three", "two", "one"]
+
+
+async def test_without_a_context_none_is_started() -> None:
+    house = House(ScriptedModel("yes"))
+    with pytest.raises(ToolError, match="None was started"):
+        await house.run("one", context=replace(CONTEXT, turn="another"))
+    assert (house.kept.rows, house.model.requests) == ([], [])
+
+
+async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
+    """Where the snapshot had an edge in its tool loop, the helper's prompt is worth caching up to there."""
+    call = Message("assistant", tool_calls=(ToolCall("a", "look"),))
+    loop = replace(snapshot(Message("user", "go"), call, Message("tool", "x", tool_call_id="a")), cache_edges=(0, 2))
+    house = House(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
+    await house.run("one")
+    assert [request.cache_edges for request in house.model.requests] == [(2, 3), (2, 5)]
+
+
+# ------------------------------------------------------------------------------------------------------------ no effect
+
+
+async def test_only_tools_without_effects_run_for_a_helper() -> None:
+    calls = [ToolCall("c1", "look", {"at": "map"}), ToolCall("c2", "change"), ToolCall("c3", "delegate")]
+    house = House(ScriptedModel([*calls, ToolCall("c4", "unheard")], "done"))
+    assert await house.run("one") == ["done"]
+    results = {m.tool_call_id: m for m in house.model.requests[1].messages if m.role == "tool"}
+    assert results["c1"].content.startswith("seen map")
+    for refused in ("c2", "c3", "c4"):
+        assert "does not run for helpers. Tools that do: look." in results[refused].content
+        assert results[refused].metadata["is_error"]
+
+
+async def test_each_tool_run_of_each_helper_has_its_own_key() -> None:
+    """Scripted models give the same call id again and again; keys and ids are unique all the same."""
+    first = ToolCall("c1", "look", {"at": "it"})
+    house = House(ScriptedModel(lambda request: "done" if len(request.messages) > 5 else first))
+    await house.run("one", "two")
+    last = [request for request in house.model.requests if len(request.messages) > 5]
+    results = [m for request in last for m in request.messages if m.role == "tool"]
+    assert len({m.content for m in results}) == len(results) == 4
+    for request in last:
+        ids = [call.id for m in request.messages for call in m.tool_calls]
+        assert len(set(ids)) == len(ids) == 2
+
+
+async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
+    house = House(ScriptedModel(ToolCall("c1", "look", {"at": "x" * 50_000}), "done"))
+    await house.run("one")
+    result = house.model.requests[1].messages[-1].content
+    assert len(result) < 21_000
+    assert result.startswith("seen xxx")
+    assert "characters left out" in result
+    assert result.endswith("under t7:c1:1:c1")
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stopped() -> None:
+    house = House(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
+    [text] = await house.run("one")
+    assert text == f"{FAILED}The helper stopped after 3 model calls (delegation.max_steps)."
+    told = [any(LAST_STEP in m.content for m in request.messages) for request in house.model.requests]
+    assert told == [False, False, True]
+    assert f"<{NOTE}>" in house.model.requests[-1].messages[-1].content
+    assert house.states == [("one", "failed")]
+
+
+async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
+    """Prompts of 1,000 tokens, answers of 10: after two calls a third would pass 3,000."""
+    replies = [replace(answered("so far"), message=Message("assistant", "so far", tool_calls=(ToolCall(n, "look"),)))
+               for n in "abc"]  # fmt: skip
+    spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
+    house = House(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
+    [text] = await house.run("one")
+    assert text == f"{FAILED}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
+    assert [request.max_output_tokens for request in house.model.requests] == [2_000, 1_000]
+
+
+async def test_a_helper_whose_reading_fills_the_window_is_stopped_before_the_provider_refuses() -> None:
+    sizes = iter((1_000, 9_900))
+    model = ScriptedModel(ToolCall("c", "look"), window=10_000)
+    house = House(model, tokens_of=lambda request, model: next(sizes))
+    [text] = await house.run("one")
+    assert "no longer fits into the model's window" in text
+    assert len(model.requests) == 1
+
+
+async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -> None:
+    class Stalling(ScriptedModel):
+        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+            if task_of(request) == "slow":
+                await asyncio.Event().wait()
+            async for event in super().stream(request, *given, **names):
+                yield event
+
+    house = House(Stalling(by_task(fast="here")), seconds=0.05)
+    assert await house.run("slow", "fast") == [f"{FAILED}The helper had no answer after 0.05 seconds.", "here"]
+    assert house.states == [("slow", "failed"), ("fast", "done")]
+
+
+async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
+    trouble = ModelError("Over budget.", kind="budget")
+    house = House(ScriptedModel(by_task(one=trouble, two="fine")))
+    assert await house.run("one", "two") == [f"{FAILED}Over budget.", "fine"]
+    assert house.states == [("one", "failed"), ("two", "done")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (answered("half a", stop="max_tokens"), f"half a{CUT_NOTE}"),
+        (answered(stop="refusal"), f"{FAILED}The model declined to do this."),
+        (answered("  "), f"{FAILED}The helper answered nothing."),
+        (answered(stop="overflow"), f"{FAILED}The model's context window is full."),
+        (replace(answered("hm"), message=Message("assistant", "hm", model="offline")),
+         "hm\n(Answered by offline, since scripted-1 could not.)"),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_is_not_passed_off_as_one(reply: Reply, text: str) -> None:
+    assert await House(ScriptedModel(reply)).run("one") == [text]
+
+
+# ---------------------------------------------------------------------------------------------------- noted and metered
+
+
+async def test_f22_tasks_are_noted_before_a_helper_starts_and_when_it_ends() -> None:
+    kept = ListedDelegations()
+    seen: list[list[str]] = []
+
+    def look_at_notes(request: Request) -> Step:
+        seen.append([one.state for one in kept.rows])
+        return f"did {task_of(request)}"
+
+    await House(ScriptedModel(look_at_notes), kept).run("one", "two")
+    assert seen[0] == ["running", "running"]
+    rows = [(one.key, one.turn, one.session, one.scope, one.task, one.state, one.result) for one in kept.rows]
+    assert rows == [
+        ("t7:c1", "t7", "main", "owner", "one", "done", "did one"),
+        ("t7:c1", "t7", "main", "owner", "two", "done", "did two"),
+    ]
+
+
+async def test_every_call_is_metered_and_its_cost_noted() -> None:
+    priced = answered("ok", usage=Usage(10, 5, cost_usd=0.25))
+    first = replace(priced, message=Message("assistant", tool_calls=(ToolCall("c", "look"),)))
+    model = Metered(first, priced)
+    house = House(model)
+    await house.run("one")
+    assert model.made_for == [("chat", "main", "t7")] * 2
+    assert [one.cost_usd for one in house.kept.rows] == [0.5]
+
+
+async def test_a_call_without_a_price_has_no_known_cost() -> None:
+    house = House(ScriptedModel(answered("ok", usage=Usage(10, 5))))
+    await house.run("one")
+    assert [one.cost_usd for one in house.kept.rows] == [None]
+
+
+async def test_f22_a_turn_that_is_stopped_ends_all_its_helpers() -> None:
+    model = ScriptedModel("never")
+    model.gate = asyncio.Event()
+    house = House(model)
+    running = asyncio.create_task(house.run("one", "two"))
+    await model.called.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [(one.state, one.result) for one in house.kept.rows] == [("failed", f"{FAILED}{STOPPED}")] * 2
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_bug_in_one_helper_leaves_none_noted_as_running() -> None:
+    class Buggy(ScriptedModel):
+        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+            if task_of(request) == "one":
+                raise RuntimeError("a bug")
+            await asyncio.Event().wait()
+            yield TextDelta("never")
+
+    house = House(Buggy())
+    with pytest.raises(ExceptionGroup):
+        await house.run("one", "two")
+    assert house.states == [("one", "failed"), ("two", "failed")]
+    assert [one.cost_usd for one in house.kept.rows] == [0.0, 0.0]
+
+
+async def test_an_answer_stands_although_the_disk_refuses_the_note_of_it() -> None:
+    kept = ListedDelegations(fail_end=StoreError("disk full"))
+    assert await House(ScriptedModel("an answer"), kept).run("one") == ["an answer"]
+
+
+async def test_nothing_starts_that_could_not_be_noted() -> None:
+    house = House(ScriptedModel("an answer"), ListedDelegations(fail_begin=StoreError("disk full")))
+    with pytest.raises(StoreError):
+        await house.run("one")
+    assert house.model.requests == []
+
+
+async def test_f22_a_call_made_again_under_its_key_pays_for_no_answer_twice() -> None:
+    kept = ListedDelegations()
+    first = kept.begin("t7:c1", "t7", "main", "owner", ["one", "two"], NOW)[0]
+    kept.end(first.id, "done", "an answer", 0.5, NOW)
+    kept.interrupt(NOW)
+    house = House(ScriptedModel("another"), kept)
+    assert await house.run("one", "two") == ["an answer", "another"]
+    assert [task_of(request) for request in house.model.requests] == ["two"]
