@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from assistant import health
+from assistant.compaction_commands import CompactionCommands
 from assistant.errors import UsageError
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
+from assistant.remembered import CycleReport
 from assistant.requests import Spent
 from assistant.sessions import role_of, scope_of
 
@@ -30,6 +32,7 @@ class Live(Protocol):
     def status(self) -> Mapping[str, Any]: ...
     def describe_model(self) -> str: ...
     def choose_model(self, choice: str) -> str: ...
+    async def sleep(self, trigger: str) -> CycleReport | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,18 @@ class _Command:
 class Commands:
     """The table of slash commands over one runtime."""
 
-    def __init__(self, live: Live, stores: Stores, toolbox: Toolbox, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        live: Live,
+        stores: Stores,
+        toolbox: Toolbox,
+        compaction: CompactionCommands,
+        clock: Callable[[], datetime],
+    ) -> None:
         self._live = live
         self._stores = stores
         self._toolbox = toolbox
+        self._compaction = compaction
         self._clock = clock
         self._table = {
             "help": _Command("/help", "what you can type", self._help),
@@ -73,6 +84,17 @@ class Commands:
             "model": _Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
             "usage": _Command("/usage", "what models have cost", self._usage),
             "todo": _Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo),
+            "compact": _Command(
+                "/compact [FOCUS | --dry-run | --undo [ID]]", "make room in the context now", self._compact
+            ),
+            "branch": _Command("/branch [N]", "go on from message N in a conversation of its own", self._branch),
+            "pin": _Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
+            "unpin": _Command("/unpin N...", "let pins go", self._unpin),
+            "pins": _Command("/pins", "what is pinned", self._pins),
+            "requests": _Command("/requests", "what you asked for and is open", self._requests),
+            "done": _Command("/done N...", "these requests are done", self._done),
+            "drop": _Command("/drop N...", "these requests are no longer wanted", self._drop),
+            "sleep": _Command("/sleep", "sleep now: read for the journal, compact where it is due", self._sleep),
             "undo": _Command("/undo", "take the last exchange out of the conversation", self._undo),
             "retry": _Command("/retry", "take the last exchange back and ask the same again", self._retry),
             "stop": _Command("/stop", "stop the answer that is being written", self._stop),
@@ -149,6 +171,37 @@ class Commands:
     async def _stop(self, call: Typed) -> str:
         return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
 
+    # ------------------------------------------------------------------------------------------------------- compaction
+
+    async def _compact(self, call: Typed) -> str:
+        return await self._compaction.compact(call.rest, call.session)
+
+    async def _branch(self, call: Typed) -> str:
+        return self._compaction.branch(call.rest, call.session, call.now)
+
+    async def _pin(self, call: Typed) -> str:
+        return self._compaction.pin(call.rest, call.session, call.now)
+
+    async def _unpin(self, call: Typed) -> str:
+        return self._compaction.unpin(call.rest, call.session)
+
+    async def _pins(self, call: Typed) -> str:
+        return self._compaction.pins(call.session)
+
+    async def _requests(self, call: Typed) -> str:
+        return self._compaction.requests(call.session)
+
+    async def _done(self, call: Typed) -> str:
+        return self._compaction.close(call.rest, call.session, "done", call.now)
+
+    async def _drop(self, call: Typed) -> str:
+        return self._compaction.close(call.rest, call.session, "superseded", call.now)
+
+    async def _sleep(self, _: Typed) -> str:
+        return slept(await self._live.sleep("manual"))
+
+    # -------------------------------------------------------------------------------------------------------- exchanges
+
     def _last_exchange(self, session: str) -> list[Message]:
         if self._live.is_running(session):
             raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
@@ -166,6 +219,19 @@ class Commands:
         return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
             f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
         ]
+
+
+def slept(report: CycleReport | None) -> str:
+    """What a sleep did, phase by phase."""
+    if report is None:
+        return "The sleep failed; `/status` says why. Nothing was lost, and the next one goes on where it was."
+    lines = [f"- {name}: {_told(phase)}" for name, phase in report.phases.items()]
+    return "\n".join([f"Slept ({report.state}).", *lines])
+
+
+def _told(phase: Mapping[str, Any]) -> str:
+    told = [f"{key} {value}" for key, value in phase.items() if value not in (0, 0.0, "", None, [], {})]
+    return ", ".join(told) or "nothing to do"
 
 
 def _numbers(text: str) -> list[int]:

@@ -22,6 +22,7 @@ from assistant.delivery import Delivery
 from assistant.errors import StoreError
 from assistant.ports import Conversation
 from assistant.records import Accepted, InboxItem, Incoming, Turn, TurnEvent
+from assistant.surroundings import Surroundings
 from assistant.turn import Outcome, Steering, Turns
 
 log = structlog.get_logger()
@@ -38,13 +39,13 @@ class Runtime:
         conversation: Conversation,
         turns: Turns,
         delivery: Delivery,
-        volatile: Callable[[datetime], str],
+        surroundings: Surroundings,
         clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
         self._turns = turns
         self._delivery = delivery
-        self._volatile = volatile
+        self._surroundings = surroundings
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
@@ -64,6 +65,7 @@ class Runtime:
         found = self._conversation.reconcile(self._clock())
         if found.adopted or found.torn or found.running:
             log.info("settled", adopted=found.adopted, torn=list(found.torn), resumed=len(found.running))
+        self._surroundings.settle(self._clock())
         for turn in found.running:
             self._launch(turn)
         await self._delivery.start(self.accept)
@@ -127,7 +129,7 @@ class Runtime:
     def _begin(self, session: str, now: datetime) -> None:
         try:
             item = self._conversation.inbox(session, limit=1)[0]
-            turn = self._conversation.begin_turn(item, self._volatile(now), now)
+            turn = self._conversation.begin_turn(item, self._surroundings.of(item, now), now)
         except StoreError as error:
             self._block(session, error)
         else:

@@ -146,6 +146,7 @@ class DelegationSettings(Section):
     max_helpers: Annotated[int, Field(ge=1, le=16)]
     max_steps: Annotated[int, Field(ge=1, le=100)]
     max_tokens: Annotated[int, Field(ge=1000, le=2_000_000)]
+    max_seconds: Annotated[float, Field(ge=5, le=3600)]
 
 
 class ToolSettings(Section):

@@ -71,6 +71,14 @@ class Compactions(Protocol):
         """All of a session in every state, oldest first."""
         ...
 
+    def unjournaled(self, *, limit: int = 100) -> list[Checkpoint]:
+        """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
+        ...
+
+    def journaled(self, checkpoint_id: int) -> None:
+        """The journal has the checkpoint's entries."""
+        ...
+
     def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
         """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
         ...

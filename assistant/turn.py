@@ -149,12 +149,15 @@ class Turns:
 
     async def _call_model(self, turn: Turn, progress: _Progress) -> Reply:
         """One answer of the model, the view shortened and tried again while the provider calls it too long."""
+
+        def tell(text: str) -> None:
+            self._tell(turn, progress, [text])
+
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
-                self._tell(turn, progress, self._context.recover(turn, attempt, self._clock()))
-            request, notes = await self._context.prepare(turn, self.model, self._clock())
-            self._tell(turn, progress, notes)
+                await self._context.recover(turn, attempt, self._clock(), tell)
+            request = await self._context.prepare(turn, self.model, self._clock(), tell)
             try:
                 reply = await self._stream(turn, request, progress)
             except ModelError as error:
@@ -272,6 +275,7 @@ class Turns:
         outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
         error = "" if state == "answered" else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
+        self._context.forget_turn(turn.id)
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return Outcome(

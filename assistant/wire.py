@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,94 +18,31 @@ from typing import Any
 from assistant import commands, health
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
-from assistant.context.truncate import Policy, for_view
-from assistant.context.volatile import volatile_block
+from assistant.compaction_commands import CompactionCommands
 from assistant.control import DaemonControl
+from assistant.delegation import Delegating
 from assistant.delivery import Delivery
-from assistant.errors import SettingsError, StoreError, UsageError
-from assistant.messages import Message
-from assistant.models.chain import build_chain
+from assistant.errors import StoreError, UsageError
+from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
-from assistant.records import LogPlace
-from assistant.requests import Request
+from assistant.recollection import Recollection, room_for
+from assistant.remembered import CycleReport
 from assistant.runtime import Runtime
-from assistant.settings import Settings, ToolSettings, config_dir
-from assistant.store.character_schema import character
-from assistant.store.conversation import Conversation
-from assistant.store.database import Database
-from assistant.store.facts import ModelFacts
-from assistant.store.ledger import Ledger
-from assistant.store.log import MasterLog
-from assistant.store.outbox import Outbox
-from assistant.store.script_schema import script
-from assistant.store.search import StoredHistory
-from assistant.store.todos import Todos
-from assistant.store.verify import Verifier
-from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
+from assistant.settings import Settings, ToolSettings
+from assistant.surroundings import Surroundings
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
-from assistant.working_context import WorkingContext
+from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
+from assistant.wire_stores import Stores, counter_for, open_stores
 from tools.toolbox import RESULT_BYTES, build_toolbox
 
 Clock = Callable[[], datetime]
 
 # Quoted words in most scripts take more bytes a token than this.
 _PAGE_BYTES_A_TOKEN = 2.4
-
-
-# --------------------------------------------------------------------------------------------------------------- stores
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """Everything durable of a home, open."""
-
-    conversation: Conversation
-    outbox: Outbox
-    history: StoredHistory
-    todos: Todos
-    ledger: Ledger
-    facts: ModelFacts
-    verifier: Verifier
-    closing: ExitStack
-
-    def close(self) -> None:
-        self.closing.close()
-
-
-def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
-    """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
-
-    Raises `HomeError`, `NewerSchema`, `StoreError`."""
-    home = settings.home.path
-    with ExitStack() as stack:
-        if reading:
-            db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
-        else:
-            db = Database.open(home / "script.db", script, now)
-            people = Database.open(home / "character.db", character, now)
-        stack.callback(people.close)
-        stack.callback(db.close)
-        log = MasterLog(home)
-        stack.callback(log.close)
-        history = StoredHistory.open(home)
-        stack.callback(history.close)
-        counter = counter_for(settings, settings.values.model.name)
-        conversation = Conversation(
-            db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message
-        )
-        ledger = Ledger(db, settings.values.budget, settings.zone)
-        verifier = Verifier(home, db, log, conversation)
-        return Stores(
-            conversation, Outbox(db), history, Todos(people), ledger, ModelFacts(db), verifier, stack.pop_all()
-        )
-
-
-def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:
-    limit = tools.output_max_bytes if tools.output_policy == "bytes" else tools.output_max_tokens
-    policy = Policy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
-    return lambda message, place: for_view(message, place, policy, counter.count_text)
+# Tools whose results quote the past.
+_ECHOES = frozenset({"search_history", "read_history", "manage_todo_list", "close_requests", "delegate"})
 
 
 def _page_bytes(tools: ToolSettings) -> int:
@@ -114,24 +50,6 @@ def _page_bytes(tools: ToolSettings) -> int:
     if tools.output_policy == "bytes":
         return min(RESULT_BYTES, tools.output_max_bytes // 2)
     return min(RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))
-
-
-# --------------------------------------------------------------------------------------------------------------- tokens
-
-
-def counter_for(settings: Settings, model: str) -> TokenCounter:
-    """The best way of counting for a model that this machine has. Never waits for a network."""
-    tier = best_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
-    return open_counter(tier, {"tiktoken": partial(_encoder, "vocabulary"), "toksum": partial(_encoder, "toksum_tier")})
-
-
-def _encoder(module: str, tier: Tier) -> Encode:
-    encoder: Callable[[Tier], Encode] = importlib.import_module(f"assistant.{module}").encoder
-    return encoder(tier)
-
-
-def _tokens_of(context: Callable[[], WorkingContext], request: Request, model: str) -> int:
-    return context().request_tokens(request, model)
 
 
 # ---------------------------------------------------------------------------------------------------------------- house
@@ -147,17 +65,22 @@ class House:
         self.stores = stores
         self._clock = clock
         self.terminal = TerminalBridge()
+        self._writer = self._writer_of(settings) if model is None else OfflineModel()
         self.toolbox: Toolbox = build_toolbox(
             stores.history,
             stores.todos,
             workspace=settings.home.workspace,
             zone=settings.zone,
+            requests=stores.requests,
+            helpers=self._helpers(),
             timeout_seconds=settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(settings.values.tools),
         )
         self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
-        self.context = _working_context(settings, stores, self.toolbox)
+        voices = Voices(lambda: self.turns.model, lambda: self._writer)
+        self.sleeping = sleeping(settings, stores, lambda: self.toolbox, voices, clock, self._is_running)
+        self.context = self.sleeping.context
         self.turns = Turns(
             stores.conversation,
             model or self._chain(settings),
@@ -167,14 +90,47 @@ class House:
             self.delivery.show,
             clock,
         )
-        self.runtime = Runtime(
-            stores.conversation, self.turns, self.delivery, lambda now: volatile_block(now, settings.zone), clock
-        )
+        surroundings = Surroundings(stores.conversation, stores.delegations, self._recollection(), settings.zone)
+        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, surroundings, clock)
         open_to_commands = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-        self.commands = Commands(self, open_to_commands, self.toolbox, clock)
+        self.commands = Commands(self, open_to_commands, self.toolbox, self._compaction_commands(), clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    def _is_running(self, session: str) -> bool:
+        return self.runtime.is_running(session)
+
+    def _helpers(self) -> Delegating:
+        wanted = self.settings.values.delegation
+        return Delegating(
+            lambda: self.turns.model,
+            lambda: self.toolbox,
+            lambda turn: self.context.snapshot(turn),
+            self.stores.delegations,
+            wanted,
+            self._clock,
+            prompt=prompt(self.settings.home, "delegate"),
+            tokens_of=lambda request, model: self.context.request_tokens(request, model),
+            max_seconds=wanted.max_seconds,
+        )
+
+    def _recollection(self) -> Recollection:
+        most = self.settings.values.compaction.recall_max_tokens
+        counter = counter_for(self.settings, self.settings.values.model.name)
+        return Recollection(
+            self.stores.history,
+            counter.count_text,
+            self.settings.zone,
+            lambda: room_for(most, self.sleeping.measures.window()),
+            echoes=_ECHOES,
+        )
+
+    def _compaction_commands(self) -> CompactionCommands:
+        stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
+        counter = counter_for(self.settings, self.settings.values.model.name)
+        compacting = self.sleeping.compacting
+        return CompactionCommands(compacting, stores.conversation, stores.pins, stores.requests, most, counter)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """The control socket, served while the context is open."""
@@ -196,6 +152,11 @@ class House:
 
     async def close_model(self) -> None:
         await self.turns.model.aclose()
+        await self._writer.aclose()
+
+    async def sleep(self, trigger: str) -> CycleReport | None:
+        """Sleep now, or wait for the sleep that is under way; what it did, None where it failed."""
+        return await self.sleeping.sleeper.begin(trigger)
 
     def close(self) -> None:
         self.stores.close()
@@ -203,14 +164,19 @@ class House:
     # ------------------------------------------------------------------------------------------------------------ model
 
     def _chain(self, settings: Settings) -> Model:
-        return build_chain(
-            settings,
-            ledger=self.stores.ledger,
-            facts=self.stores.facts,
-            tokens_of=partial(_tokens_of, lambda: self.context),
-            clock=self._clock,
-            offline=OfflineModel,
-        )
+        return build_chain(settings, **self._for_models())
+
+    def _writer_of(self, settings: Settings) -> Model:
+        return build_writer(settings, **self._for_models())
+
+    def _for_models(self) -> dict[str, Any]:
+        return {
+            "ledger": self.stores.ledger,
+            "facts": self.stores.facts,
+            "tokens_of": partial(tokens_of, lambda: self.context),
+            "clock": self._clock,
+            "offline": OfflineModel,
+        }
 
     def describe_model(self) -> str:
         model = self.turns.model
@@ -227,7 +193,8 @@ class House:
         changed = values.model_copy(
             update={"model": values.model.model_copy(update={"provider": provider, "name": name})}
         )
-        self.turns.model = self._chain(replace(self.settings, values=changed))
+        chosen = replace(self.settings, values=changed)
+        self.turns.model, self._writer = self._chain(chosen), self._writer_of(chosen)
         return f"From now on: {self.describe_model()}"
 
     # ----------------------------------------------------------------------------------------------------------- status
@@ -258,23 +225,3 @@ def build(
     except BaseException:
         stores.close()
         raise
-
-
-def _working_context(settings: Settings, stores: Stores, toolbox: Toolbox) -> WorkingContext:
-    persona = settings.home.persona
-    own = persona if persona.is_file() else config_dir() / "prompts" / "persona.md"
-    try:
-        rules = (config_dir() / "prompts" / "system.md").read_text(encoding="utf-8")
-        words = own.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{own} cannot be read: {error}. Nothing was started.") from None
-    return WorkingContext(
-        stores.conversation,
-        stores.facts,
-        toolbox,
-        partial(counter_for, settings),
-        settings.values.context,
-        rules=rules,
-        persona=words,
-        max_output_tokens=settings.values.model.max_output_tokens,
-    )

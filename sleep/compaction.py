@@ -1,45 +1,346 @@
-"""Carrying out a plan: what was planned purely is committed in one step that leaves a valid view (I4)."""
+"""A compaction from plan to commit: the only way in which a view becomes smaller.
+
+What always holds:
+- Plan, do the slow part outside of any transaction, commit by compare-and-swap (I4). Whatever fails or is cut off
+  leaves the view as it was; messages that arrive meanwhile are answered from it (F13).
+- One compaction of a session at a time: in this process by a lock, between processes by a lease (F14).
+- Progress or stop (I7): pressure is measured afresh after the commit. What did not bring it down enough is followed by
+  the floor, which needs no model, and counts as a failure; after some failures in a row no model is asked for a while,
+  also across restarts (F01, F07).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import structlog
 
 from assistant.compactions import Checkpoint, Compaction
-from assistant.ports import Conversation
+from assistant.context.pressure import Pressure, measure
+from assistant.errors import StaleView
+from assistant.ports import Conversation, History, Todos
+from assistant.records import View
+from assistant.sleep_ports import Breakers, Journal, Requests
+from sleep.floor import floor_plan
+from sleep.merging import merged, originals, summaries
 from sleep.plan import Plan
+from sleep.planner import plan
+from sleep.policy import Keeping, Policy
+from sleep.summariser import Estimate, Live, Summariser
+from sleep.summary import Material, Summary
+from sleep.terms import Terms
 
 log = structlog.get_logger()
 
+FUSE = "summary"
+LONG_THREAD = (
+    "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
+    "summaries are; `/reset` begins afresh, and what was learned stays."
+)
+_BY_MODEL = ("full", "partial")
+_MOST_KNOWN = 40
+_MOST_REQUESTS = 50
+_LEASE_MARGIN = timedelta(seconds=30)
+# From this many compactions of a generation on, the person is told what long threads cost.
+_MANY = 3
+# Plans made for one order: merges, and new tries where the view changed meanwhile.
+_MOST_PLANS = 8
 
-def carry_out(conversation: Conversation, plan: Plan, now: datetime) -> Checkpoint | None:
-    """Shorten and compact; the checkpoint where the plan changes anything. Raises `StaleView` when the view has changed
-    since the plan was made: nothing took effect, and a new plan can be made."""
-    if not plan.changes:
-        return None
-    checkpoint = conversation.compact(_compaction(plan), now)
-    log.warning("context shortened", session=plan.session, plan=plan.describe())
-    return checkpoint
+
+@dataclass(frozen=True, slots=True)
+class Fuses:
+    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
+
+    failures: int
+    cool_down: timedelta
 
 
-def _compaction(plan: Plan) -> Compaction:
-    """All that the plan changes, as one."""
-    if plan.compaction is not None:
-        return replace(plan.compaction, shorten=plan.shorten)
-    ids = [message.id or 0 for message in plan.shorten]
-    return Compaction(
-        session=plan.session,
-        prefix_rev=plan.prefix_rev,
-        trigger=plan.trigger,
-        tier=plan.tier,
-        from_message_id=ids[0],
-        to_message_id=ids[-1],
-        messages_compressed=len(ids),
-        prefix=(),
-        summary="",
-        original_tokens=plan.before.prompt_tokens,
-        compressed_tokens=plan.after.prompt_tokens,
-        shorten=plan.shorten,
-    )
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a compaction reads beside the conversation, and where it notes its failures. `settle` writes what finished
+    compactions leave for the journal."""
+
+    requests: Requests
+    todos: Todos
+    journal: Journal
+    history: History
+    breakers: Breakers
+    settle: Callable[[datetime], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
+    model. Where pressure is below `above` once its turn has come (somebody else's compaction came first), nothing is
+    done."""
+
+    session: str
+    trigger: str
+    terms: Terms
+    focus: str = ""
+    live: Live | None = None
+    plain: bool = False
+    above: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `busy`:
+    another process is at it."""
+
+    before: Pressure
+    after: Pressure
+    made: tuple[Checkpoint, ...] = ()
+    notices: tuple[str, ...] = ()
+    busy: bool = False
+
+    @property
+    def messages(self) -> int:
+        """How many messages left the view or were shortened."""
+        return sum(one.messages_compressed for one in self.made if "merged" not in one.key_facts)
+
+    @property
+    def tokens_saved(self) -> int:
+        return self.before.prompt_tokens - self.after.prompt_tokens
+
+
+class Compactor:
+    """Carries compactions out, one at a time for each session."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        summariser: Summariser,
+        beside: Beside,
+        policy: Policy,
+        fuses: Fuses,
+        *,
+        holder: str,
+        seconds: float,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`holder` names this process for leases; `seconds` is the longest that a summary may take."""
+        self._conversation = conversation
+        self._summariser = summariser
+        self._beside = beside
+        self._policy = policy
+        self._fuses = fuses
+        self._holder = holder
+        self._lease = timedelta(seconds=seconds) + _LEASE_MARGIN
+        self._clock = clock
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def is_at_work(self, session: str) -> bool:
+        return session in self._locks and self._locks[session].locked()
+
+    async def compact(self, order: Order) -> Outcome:
+        """Bring the session's view down. Where nothing can be done, or somebody else is at it, an outcome without
+        checkpoints. Raises `StoreError`."""
+        async with self._locks[order.session]:
+            work = _Work(self, order)
+            before = work.pressure()
+            if before.ratio < order.above:
+                return Outcome(before, before)
+            await work.by_plan()
+            if work.made and work.pressure().ratio >= before.ratio:
+                self.failed("the context did not become smaller")
+            if work.pressure().ratio > order.terms.threshold:
+                work.to_the_floor()
+            if work.made:
+                work.tell_of_length()
+                self._beside.settle(self._clock())
+            after = work.pressure()
+            tiers = [one.tier for one in work.made]
+            log.info(
+                "compacted", session=order.session, trigger=order.trigger, made=tiers, before=before.describe(),
+                after=after.describe(),
+            )  # fmt: skip
+            return Outcome(before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.busy)
+
+    def plan(self, order: Order) -> Plan:
+        """What `compact` would do first; changes nothing."""
+        view = self._conversation.view(order.session)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, keeping = self._conversation.places(ids), self._keeping(order, view)
+        return plan(view, places, order.terms, self._policy, keeping, self._clock(), trigger=order.trigger)
+
+    async def estimate(self, order: Order, found: Plan) -> Estimate | None:
+        """About what the model call of a plan takes; None where it needs none."""
+        if found.outline is None:
+            return None
+        return await self._summariser.estimate(found.outline.material, live=order.live)
+
+    def live(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
+        """The session's live checkpoints, oldest range first."""
+        found = [c for c in self._conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
+        return tuple(sorted(found, key=lambda one: one.from_message_id))
+
+    def _keeping(self, order: Order, view: View) -> Keeping:
+        since = self._clock() - timedelta(days=1)
+        known = self._beside.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
+        return Keeping(
+            checkpoints=self.live(order.session, view.generation),
+            requests=tuple(self._beside.requests.open(order.session, limit=_MOST_REQUESTS)),
+            tasks=tuple(todo.text for todo in self._beside.todos.all(view.scope)),
+            known=tuple(entry.content for entry in known),
+            focus=order.focus,
+        )
+
+    # ------------------------------------------------------------------------------------------------------------ fuses
+
+    def may_ask(self) -> bool:
+        """Whether a model may be asked: the fuse is whole, or its cool-down is over and this is the one try."""
+        fuse = self._beside.breakers.get(FUSE)
+        return fuse.opened_at is None or self._clock() >= fuse.opened_at + self._fuses.cool_down
+
+    def failed(self, why: str) -> None:
+        self._beside.breakers.failed(FUSE, why, self._fuses.failures, self._clock())
+
+    def judge(self, summary: Summary) -> None:
+        """A model was asked: did it serve?"""
+        if summary.tier in _BY_MODEL:
+            self._beside.breakers.succeeded(FUSE)
+        elif summary.failures:
+            self.failed(summary.failures[-1])
+
+
+class _Work:
+    """One order being carried out."""
+
+    def __init__(self, compactor: Compactor, order: Order) -> None:
+        self._of = compactor
+        self._order = order
+        self._conversation = compactor._conversation
+        self.made: list[Checkpoint] = []
+        self.notices: list[str] = []
+        self.busy = False
+
+    def pressure(self) -> Pressure:
+        terms = self._order.terms
+        view = self._conversation.view(self._order.session)
+        return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+
+    async def by_plan(self) -> None:
+        """Plan and commit until a plan without a merge is carried out, or nothing changes."""
+        for _ in range(_MOST_PLANS):
+            found = self._of.plan(self._order)
+            try:
+                if found.merge:
+                    done = await self._merge(found)
+                elif found.outline is not None:
+                    done = await self._summarise(found)
+                else:
+                    done = self._commit(found.whole())
+            except StaleView:
+                # Somebody undid or compacted meanwhile: what stands now is planned for anew.
+                continue
+            self.notices += found.notices
+            if done:
+                return
+
+    def to_the_floor(self) -> None:
+        """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
+        view = self._conversation.view(self._order.session)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, now = self._conversation.places(ids), self._of._clock()
+        found = floor_plan(view, places, self._order.terms, now, trigger=self._order.trigger)
+        try:
+            self._commit(found.whole())
+        except StaleView:
+            # What the next call sees is measured again, and shortened then.
+            return
+        self.notices += found.notices
+
+    def tell_of_length(self) -> None:
+        view = self._conversation.view(self._order.session)
+        count = sum(
+            1
+            for one in self._conversation.checkpoints(self._order.session)
+            if one.generation == view.generation and one.state in ("live", "absorbed") and "merged" not in one.key_facts
+        )
+        if count >= _MANY and any(one.state == "live" for one in self.made):
+            self.notices.append(LONG_THREAD.format(count=count))
+
+    # ------------------------------------------------------------------------------------------------------------ steps
+
+    def _commit(self, compaction: Compaction | None) -> bool:
+        if compaction is not None:
+            self.made.append(self._conversation.compact(compaction, self._of._clock()))
+        return True
+
+    async def _summarise(self, found: Plan) -> bool:
+        """Raises `StaleView`."""
+        outline = found.outline
+        assert outline is not None
+        ids = (outline.leaving.rows[0].id or 0, outline.leaving.rows[-1].id or 0)
+        started = self._begin(found, ids)
+        if started is None:
+            self.busy = True
+            return True
+        committed = False
+        try:
+            summary = await self._ask(outline.material, self._order.live)
+            self.made.append(
+                self._conversation.compact(outline.finished(summary, self._of._clock()), self._of._clock())
+            )
+            committed = True
+        finally:
+            if not committed:
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._of._clock())
+        return True
+
+    async def _merge(self, found: Plan) -> bool:
+        """The two checkpoints that the plan names become one; another plan is needed then. Raises `StaleView`."""
+        view = self._conversation.view(self._order.session)
+        live = self._of.live(self._order.session, view.generation)
+        pair = [one for one in live if one.id in found.merge]
+        started = self._begin(found, (pair[0].from_message_id, pair[1].to_message_id))
+        if started is None:
+            self.busy = True
+            return True
+        committed = False
+        counter = self._order.terms.counter
+        try:
+            summary = await self._ask(await self._material_of(pair, found), None)
+            compaction = merged(view, pair, live, summary, counter, self._order.trigger, self._of._clock())
+            self.made.append(self._conversation.compact(compaction, self._of._clock()))
+            committed = True
+        finally:
+            if not committed:
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._of._clock())
+        return False
+
+    async def _material_of(self, pair: list[Checkpoint], found: Plan) -> Material:
+        """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
+        outline = found.outline
+        budget = outline.material.budget if outline else 0
+        most = await self._of._summariser.chunk_tokens()
+        counter = self._order.terms.counter
+        if sum(one.messages_compressed for one in pair) * 4 < most:
+            places = self._conversation.places([pair[0].from_message_id, pair[1].to_message_id])
+            first, last = places.get(pair[0].from_message_id), places.get(pair[1].to_message_id)
+            if first is not None and last is not None and first.session == last.session:
+                records = self._of._beside.history.read_span(
+                    first.session, first.span.start, last.span.end, pair[0].scope
+                )
+                rows = originals(records, pair)
+                if rows and sum(counter.count_message(row) for row in rows) <= most:
+                    return Material(pair[0].session, pair[0].scope, rows, {}, budget)
+        return summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget)
+
+    def _begin(self, found: Plan, ids: tuple[int, int]) -> int | None:
+        now = self._of._clock()
+        return self._conversation.begin_compaction(
+            found.session, found.prefix_rev, found.trigger, ids, self._of._holder, now + self._of._lease, now
+        )
+
+    async def _ask(self, material: Material, live: Live | None) -> Summary:
+        plain = self._order.plain or not self._of.may_ask()
+        summary = await self._of._summariser.summarise(material, live=live, plain=plain)
+        if not plain:
+            self._of.judge(summary)
+        return summary

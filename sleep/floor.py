@@ -23,9 +23,10 @@ from assistant.compactions import Compaction
 from assistant.context.pressure import Pressure, Size, size_of
 from assistant.context.truncate import by_reference, without_pictures
 from assistant.records import LogPlace, View
-from sleep.plan import Plan, Terms
+from sleep.plan import Plan
 from sleep.record import RECORD_TOKENS, TIER, Gone, carried, is_record, summaries_of
 from sleep.sheet import KEPT_OF_OUTPUT, KEPT_OF_SPEECH, LEAST_OF_REQUEST, Sheet, is_prefix, total
+from sleep.terms import Terms
 
 Places = Mapping[int, LogPlace]
 # A message this many times longer than what would be left of it is worth shortening.
@@ -181,6 +182,7 @@ def _drop_oldest(
         summary=records[-1].content,
         original_tokens=total(sheet.stored[:cut]).tokens,
         compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
+        key_facts=leaving.facts,
     )
     gain = _after(sheet, cut, compaction).ratio < sheet.pressure().ratio
     return (cut, compaction) if gain else (0, None)

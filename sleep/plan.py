@@ -1,8 +1,8 @@
 """What a compaction is going to do, as a value: made by pure code, shown by a dry run, committed by the stores.
 
-A plan is carried out in two steps, each of which leaves a valid view behind (I4): first `shorten` replaces rows by
-shorter forms of the same messages, then `compaction` replaces the oldest rows by a new prefix. Every tier of compaction
-makes the same value; the deterministic floor (`sleep/floor.py`) needs no model for it.
+A plan is carried out in one transaction (I4): rows that stay are replaced by shorter forms of the same messages, and
+the oldest rows by a new prefix. Every tier of compaction makes the same value. Where a summary is needed first, the
+plan holds the `outline` of the compaction instead; the deterministic floor (`sleep/floor.py`) needs no model.
 """
 
 from __future__ import annotations
@@ -11,52 +11,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from assistant.compactions import Compaction
-from assistant.context.pressure import NOTHING, Budgets, Counter, Pressure, Size
+from assistant.context.pressure import Pressure
 from assistant.messages import Message
+from sleep.outline import Outline
+from sleep.terms import Floor
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a plan is made under. `fixed` is what surrounds the history (rules, persona, pins, tools), `adding` what the
-    next request adds to it; above `threshold` something has to be done, down to `target` if that can be reached.
-    Results of `protected` tools are never lost: the last one of each stays in view."""
+class Fate:
+    """What becomes of a group of rows, for a person to read: whether it `goes`, what it is, why, how large."""
 
-    budgets: Budgets
-    counter: Counter
-    fixed: Size = NOTHING
-    adding: Size = NOTHING
-    target: float = 0.30
-    threshold: float = 0.80
-    protected: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """What no compaction can take away (F02), in corrected tokens: the frame, the newest request in its shortest form,
-    the tool rounds that followed it, the room for the answer; all of it against the token budget."""
-
-    frame: int
-    request: int
-    rounds: int
-    reserve: int
-    budget: int
-
-    @property
-    def ratio(self) -> float:
-        return (self.frame + self.request + self.rounds + self.reserve) / self.budget
-
-    def describe(self) -> str:
-        return (
-            f"The least that has to be sent takes {self.ratio:.0%} of a context of {self.budget} tokens: {self.frame} "
-            f"for rules and tools, {self.request} for the newest message, {self.rounds} for what followed it, "
-            f"{self.reserve} kept for the answer."
-        )
+    goes: bool
+    what: str
+    why: str
+    messages: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`shorten` is committed first, under `prefix_rev`; then `compaction`, under the revision which that left.
-    `notices` are lines that the user should read."""
+    """`shorten` and `compaction` are committed together, under `prefix_rev`; `outline` is what a summary has to
+    complete before there is a compaction; `merge` are the ids of neighbouring checkpoints that have to become one
+    first, so that the next plan finds room. `after` is what is expected of a plan with an outline. `notices` are lines
+    that the user should read."""
 
     session: str
     prefix_rev: int
@@ -67,19 +44,41 @@ class Plan:
     floor: Floor
     shorten: tuple[Message, ...] = ()
     compaction: Compaction | None = None
+    outline: Outline | None = None
+    merge: tuple[int, ...] = ()
+    fates: tuple[Fate, ...] = ()
     notices: tuple[str, ...] = field(default=())
 
     @property
     def changes(self) -> bool:
-        return bool(self.shorten or self.compaction)
+        return bool(self.shorten or self.compaction or self.outline)
 
     def at_floor(self, threshold: float) -> bool:
         """Whether even this plan leaves the context above the threshold: trying again would gain nothing (I7)."""
         return self.after.ratio > threshold
 
-    def compaction_at(self, prefix_rev: int) -> Compaction | None:
-        """The compaction as it is to be committed after `shorten` left the view at this revision."""
-        return self.compaction and replace(self.compaction, prefix_rev=prefix_rev)
+    def whole(self) -> Compaction | None:
+        """All that the plan changes without a summary, as one compaction."""
+        if self.compaction is not None:
+            return replace(self.compaction, shorten=self.shorten)
+        if not self.shorten:
+            return None
+        ids = [message.id or 0 for message in self.shorten]
+        return Compaction(
+            session=self.session,
+            prefix_rev=self.prefix_rev,
+            trigger=self.trigger,
+            tier=self.tier,
+            from_message_id=ids[0],
+            to_message_id=ids[-1],
+            messages_compressed=len(ids),
+            prefix=(),
+            summary="",
+            original_tokens=self.before.prompt_tokens,
+            compressed_tokens=self.after.prompt_tokens,
+            key_facts={"pressure": [round(self.before.ratio, 4), round(self.after.ratio, 4)]},
+            shorten=self.shorten,
+        )
 
     def applied(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The rows of the view as the plan leaves them."""

@@ -8,7 +8,7 @@ as they are, in their order.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,10 @@ TIER = "floor"
 RECORD_TOKENS = 120
 
 
+Range = tuple[str, int, int]
+"""A log file's path relative to the home, and bytes [start, end) of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gone:
     """The messages that leave: `rows` as they stood in the view, oldest first, each with an id; `tokens` of them."""
@@ -29,6 +33,30 @@ class Gone:
     rows: tuple[Message, ...]
     tokens: int
     places: Mapping[int, LogPlace]
+
+    @property
+    def since(self) -> str:
+        """The day of the first one, in UTC; "" where it is not known."""
+        return _day(self.rows[0])
+
+    @property
+    def until(self) -> str:
+        return _day(self.rows[-1])
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """Where the log has them, from the stored index."""
+        found = [self.places[row.id] for row in self.rows if row.id is not None and row.id in self.places]
+        return spans((place.path, place.span.start, place.span.end) for place in found)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint keeps of them."""
+        return {"since": self.since, "until": self.until, "byte_ranges": [list(span) for span in self.ranges]}
+
+
+def _day(message: Message) -> str:
+    return message.ts.date().isoformat() if message.ts else ""
 
 
 def is_record(message: Message) -> bool:
@@ -45,18 +73,13 @@ def summaries_of(earlier: Sequence[Message], gone: Gone, counter: Counter, now: 
 
 def _record(gone: Gone, counter: Counter, now: datetime, earlier: Mapping[str, Any]) -> Message:
     """One system message in the form of a summary, of the messages in `gone` and those that an earlier record (its
-    metadata) named. It says how many, which, when, and how to read them; it does not say what was said."""
-    first, last = gone.rows[0], gone.rows[-1]
+    metadata) named."""
+    first, last = gone.rows[0].id or 0, gone.rows[-1].id or 0
     count = earlier.get("compacted_count", 0) + len(gone.rows)
-    start = earlier.get("from_message_id", first.id)
-    since = earlier.get("since") or _day(first)
-    ranges = _ranges(gone, earlier.get("byte_ranges", ()))
-    where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in ranges)
-    content = (
-        f"{SUMMARY_MARKER}\n{count} earlier messages, #{start} to #{last.id}{_dates(since, _day(last))}, left the view "
-        f"without a summary because the context was full. They are kept whole{f' in {where}' if where else ''}: "
-        f"search_history finds them by their words, read_history(message_id={start}) reads one with its neighbours."
-    )
+    start = earlier.get("from_message_id", first)
+    since = earlier.get("since") or gone.since
+    ranges = spans([*(tuple(span) for span in earlier.get("byte_ranges", ())), *gone.ranges])
+    content = f"{SUMMARY_MARKER}\n{record_text(count, start, last, since, gone.until, ranges)}"
     return Message(
         "system",
         content,
@@ -69,32 +92,37 @@ def _record(gone: Gone, counter: Counter, now: datetime, earlier: Mapping[str, A
             "original_token_count": earlier.get("original_token_count", 0) + gone.tokens,
             "summary_token_count": counter.count_text(content),
             "from_message_id": start,
-            "to_message_id": last.id,
+            "to_message_id": last,
             "since": since,
-            "byte_ranges": ranges,
+            "byte_ranges": [list(span) for span in ranges],
         },
     )
 
 
-def _day(message: Message) -> str:
-    return message.ts.date().isoformat() if message.ts else ""
+def record_text(count: int, start: int, last: int, since: str, until: str, ranges: Iterable[Range]) -> str:
+    """How many messages left, which, when, and how to read them; it does not say what was said."""
+    where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in ranges)
+    return (
+        f"{count} earlier messages, #{start} to #{last}{dates(since, until)}, left the view "
+        f"without a summary because the context was full. They are kept whole{f' in {where}' if where else ''}: "
+        f"search_history finds them by their words, read_history(message_id={start}) reads one with its neighbours."
+    )
 
 
-def _dates(since: str, until: str) -> str:
+def dates(since: str, until: str) -> str:
+    """ " (2026-03-04 to 2026-03-09)"; "" where the days are not known."""
     if not since:
         return ""
     return f" ({since})" if since == until else f" ({since} to {until})"
 
 
-def _ranges(gone: Gone, earlier: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """[path, start, end] in bytes, one a log file: a session's records stand one behind the other."""
-    spans: dict[str, tuple[int, int]] = {path: (low, high) for path, low, high in earlier}
-    for row in gone.rows:
-        place = gone.places.get(row.id) if row.id is not None else None
-        if place is not None:
-            low, high = spans.get(place.path, (place.span.start, place.span.end))
-            spans[place.path] = (min(low, place.span.start), max(high, place.span.end))
-    return [[path, low, high] for path, (low, high) in spans.items()]
+def spans(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """(path, start, end) in bytes, one a log file: a session's records stand one behind the other."""
+    known: dict[str, tuple[int, int]] = {}
+    for path, low, high in ranges:
+        start, end = known.get(path, (low, high))
+        known[path] = (min(start, low), max(end, high))
+    return tuple((path, low, high) for path, (low, high) in known.items())
 
 
 def carried(
@@ -109,15 +137,15 @@ def carried(
         asked = starts[bisect_right(starts, index) - 1]
         call = next((call for call in rows[asked].tool_calls if call.id == rows[index].tool_call_id), None)
         if call is not None:
-            copies += [_call_copy(rows[asked], call, now), _copy(rows[index], now)]
+            copies += [_call_copy(rows[asked], call, now), copy_of(rows[index], now)]
     return tuple(copies)
 
 
 def _call_copy(message: Message, call: ToolCall, now: datetime) -> Message:
-    return replace(_copy(message, now), content="", tool_calls=(call,), thinking=())
+    return replace(copy_of(message, now), content="", tool_calls=(call,), thinking=())
 
 
-def _copy(message: Message, now: datetime) -> Message:
+def copy_of(message: Message, now: datetime) -> Message:
     """The message outside of coverage (I3); a copy of a copy is one of the same original."""
     origin = message.metadata.get("carried_from", message.id)
     return replace(message, id=None, ts=message.ts or now, metadata={**message.metadata, "carried_from": origin})

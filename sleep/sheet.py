@@ -10,7 +10,7 @@ from assistant.context.pressure import Pressure, Size, measure, size_of
 from assistant.context.structure import block_starts, is_request, turn_start
 from assistant.messages import Message
 from assistant.records import View
-from sleep.plan import Floor, Terms
+from sleep.terms import Floor, Terms
 
 # What is left of a long message that is shown by reference, in tokens.
 KEPT_OF_OUTPUT = 200
@@ -27,7 +27,11 @@ class Sheet:
     def __init__(self, view: View, terms: Terms) -> None:
         self.terms = terms
         self.rows: list[Message] = list(view.messages)
-        self.stored = [size_of(message, terms.counter) for message in self.rows]
+        self.stored = (
+            [Size(*size) for size in view.sizes]
+            if view.sizes
+            else [size_of(message, terms.counter) for message in self.rows]
+        )
         self.sizes = list(self.stored)
         self.total = total(self.sizes)
         self.starts = block_starts(self.rows)
@@ -77,7 +81,11 @@ class Sheet:
     def room_for(self, index: int, share: float) -> int:
         """Uncorrected tokens that a row of the newest turn may take, for that turn to come down to `share`."""
         others = total(self.sizes[self.turn :]) - self.sizes[index]
-        free = share * self.terms.budgets.tokens - self.terms.budgets.reserve - self._tokens(others) * self._scale
+        return self.free(others, share)
+
+    def free(self, size: Size, share: float) -> int:
+        """Uncorrected tokens that may be added to a view of that size until its pressure is `share`."""
+        free = share * self.terms.budgets.tokens - self.terms.budgets.reserve - self._tokens(size) * self._scale
         return int(free / self._scale / self.terms.counter.corrected(1000) * 1000)
 
     def first_cut(self, candidates: Sequence[int], share: float, prefix: Size) -> int | None:

@@ -26,9 +26,12 @@ log = structlog.get_logger(__name__)
 
 
 class Registry:
-    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself."""
+    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself, but for those
+    in `unhurried`, which are bounded by what they do."""
 
-    def __init__(self, tools: Iterable[Tool], *, timeout_seconds: float) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], *, timeout_seconds: float, unhurried: frozenset[str] = frozenset()
+    ) -> None:
         """Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
         for tool in tools:
@@ -36,6 +39,7 @@ class Registry:
                 raise ValueError(f"two tools are called {tool.spec.name}")
             self._tools[tool.spec.name] = tool
         self._longest = timeout_seconds
+        self._unhurried = unhurried
 
     @property
     def protected(self) -> frozenset[str]:
@@ -58,7 +62,9 @@ class Registry:
         return safe(text), ok
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
-        seconds = min(tool.timeout_seconds, self._longest)
+        seconds = tool.timeout_seconds
+        if call.name not in self._unhurried:
+            seconds = min(seconds, self._longest)
         try:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True

@@ -46,4 +46,4 @@ def build_toolbox(
         read_file_tool(workspace, result_bytes),
     ]
     tools += [delegate_tool(helpers)] if helpers else []
-    return Registry(tools, timeout_seconds=timeout_seconds)
+    return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}))

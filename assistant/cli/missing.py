@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from assistant import wire
-from assistant.cli.facts import missing
+from assistant import wire_stores
 from assistant.cli.originals import originals
 from assistant.cli.plain import as_json, say
 from assistant.cli.selection import selected, selecting
@@ -17,6 +16,7 @@ from assistant.cli.stored import opened
 from assistant.cli.text import one_line
 from assistant.compactions import Checkpoint
 from assistant.records import Record
+from sleep.facts import missing
 
 _SPOKEN = ("user", "assistant")
 
@@ -56,7 +56,7 @@ def diff(context: click.Context, checkpoint_id: int) -> None:
         say("\n\n".join(_sections(found)) or "The summary names everything that the originals do.")
 
 
-def absent(stores: wire.Stores, checkpoint: Checkpoint) -> Iterator[Absent]:
+def absent(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Absent]:
     """In the order they were said, each once. What tools returned is not looked at: of that, what mattered was said."""
     kept = set(checkpoint.key_facts.get("kept", ()))
     told: set[tuple[str, str]] = set()

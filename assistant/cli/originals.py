@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assistant import wire
+from assistant import wire_stores
 from assistant.cli.stored import scope_of_session
 from assistant.compactions import Checkpoint
 from assistant.errors import CorruptStore
 from assistant.records import LogPlace, Record, SessionInfo
 
 
-def originals(stores: wire.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
+def originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
     from the conversation it came from stand first. Raises `CorruptStore` where the index does not know the range."""
     scope = scope_of_session(stores.conversation, checkpoint.session)
@@ -21,7 +21,7 @@ def originals(stores: wire.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
             start = page[-1].span.end
 
 
-def _stretches(stores: wire.Stores, checkpoint: Checkpoint) -> list[tuple[str, int, int]]:
+def _stretches(stores: wire_stores.Stores, checkpoint: Checkpoint) -> list[tuple[str, int, int]]:
     """(session, first byte, end) of each log that has messages of the range. The compaction's own is told by its
     first and last message; other logs by what it noted."""
     ends = (checkpoint.from_message_id, checkpoint.to_message_id)
@@ -40,7 +40,7 @@ def _stretches(stores: wire.Stores, checkpoint: Checkpoint) -> list[tuple[str, i
     return [*((logs[path], start, end) for path, start, end in elsewhere if path in logs), own]
 
 
-def _logs_of_ancestors(stores: wire.Stores, session: str) -> dict[str, str]:
+def _logs_of_ancestors(stores: wire_stores.Stores, session: str) -> dict[str, str]:
     """The log's path -> the session, of those that this one was branched from."""
     known = {info.key: info for info in stores.conversation.sessions()}
     found: dict[str, str] = {}
@@ -53,7 +53,7 @@ def _logs_of_ancestors(stores: wire.Stores, session: str) -> dict[str, str]:
     return found
 
 
-def _place(stores: wire.Stores, info: SessionInfo) -> LogPlace | None:
+def _place(stores: wire_stores.Stores, info: SessionInfo) -> LogPlace | None:
     """Where the newest message of a session stands."""
     newest = stores.history.recent(info.scope, session=info.key, limit=1)
     return stores.conversation.places([newest[0].id]).get(newest[0].id) if newest else None

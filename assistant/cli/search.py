@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from assistant import wire
+from assistant import wire_stores
 from assistant.cli.plain import as_json
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
@@ -131,7 +131,7 @@ def around(text: str, wanted: str) -> str:
 class Covered:
     """Which compaction a message stands under: the live one, else the newest that ever did."""
 
-    def __init__(self, stores: wire.Stores, checkpoints: Sequence[Checkpoint]) -> None:
+    def __init__(self, stores: wire_stores.Stores, checkpoints: Sequence[Checkpoint]) -> None:
         installed = [c for c in checkpoints if c.state not in _NEVER_INSTALLED]
         ends = [one for c in installed for one in (c.from_message_id, c.to_message_id)]
         places = stores.conversation.places(ends)
@@ -160,14 +160,14 @@ class Covered:
                 yield Found(checkpoint, hit.ts, hit.text, hit.message_id, hit.role)
 
 
-def in_messages(stores: wire.Stores, covered: Covered, wanted: str, limit: int) -> Iterator[Found]:
+def in_messages(stores: wire_stores.Stores, covered: Covered, wanted: str, limit: int) -> Iterator[Found]:
     """Of each session at most `limit`: those that hold the text itself, the newest first. Where none does, those that
     fit its words best; but of a text without spaces, which has no words, those found by reading everything."""
     for session in covered.sessions:
         yield from islice(_of_session(stores, covered, wanted, session), limit)
 
 
-def _of_session(stores: wire.Stores, covered: Covered, wanted: str, session: str) -> Iterable[Found]:
+def _of_session(stores: wire_stores.Stores, covered: Covered, wanted: str, session: str) -> Iterable[Found]:
     hits = stores.history.search(wanted, covered.scopes[session], limit=_MOST_HITS, session=session)
     exact = [hit for hit in hits if folded(wanted) in folded(hit.text)]
     if exact:
@@ -178,7 +178,7 @@ def _of_session(stores: wire.Stores, covered: Covered, wanted: str, session: str
     return covered.of(hit for hit in hits if hit.score >= worth)
 
 
-def _by_reading(stores: wire.Stores, covered: Covered, wanted: str, session: str) -> Iterator[Found]:
+def _by_reading(stores: wire_stores.Stores, covered: Covered, wanted: str, session: str) -> Iterator[Found]:
     whole = folded(wanted)
     for record in backwards(stores.history, covered.scopes[session], session):
         if whole in folded(record.content):

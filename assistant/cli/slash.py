@@ -4,7 +4,10 @@ All but `/quit` are answered by the runtime (`assistant/commands.py`)."""
 
 from __future__ import annotations
 
-COMMANDS = ("/help", "/status", "/model", "/usage", "/todo", "/undo", "/retry", "/stop")
+COMMANDS = (
+    "/help", "/status", "/model", "/usage", "/todo", "/compact", "/branch", "/pin", "/unpin", "/pins", "/requests",
+    "/done", "/drop", "/sleep", "/undo", "/retry", "/stop",
+)  # fmt: skip
 LEAVING = ("/quit", "/exit")
 
 

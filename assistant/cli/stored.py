@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from assistant import wire
+from assistant import wire_stores
 from assistant.cli.logs import log_to_stderr
 from assistant.daemon import utc_now
 from assistant.errors import HomeError, UsageError
@@ -14,13 +14,13 @@ from assistant.settings import Settings
 
 
 @contextmanager
-def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire.Stores]:
+def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire_stores.Stores]:
     """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
 
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
     require_home(settings)
     log_to_stderr("warning")
-    stores = wire.open_stores(settings, utc_now(), reading=reading)
+    stores = wire_stores.open_stores(settings, utc_now(), reading=reading)
     try:
         yield stores
     finally:

@@ -6,6 +6,7 @@ One message that a provider refuses would be refused for ever, so what is sent n
 - every tool call has exactly one result, right behind it; a missing one is given as `aborted`; results without a call
   and second results are left out;
 - internal rows, rows that appear twice, and copies of what is there in the original are left out;
+- what a person said long ago, kept by a compaction, is marked as history (F18);
 - notes of the runtime (role system) are given as labelled text in the next user message, never as instructions;
 - no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
 - a user message comes first, and a user message or a tool result last;
@@ -23,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assistant.context.quote import NOTE, defused, quoted, safe
-from assistant.context.structure import loop_start
+from assistant.context.structure import is_kept_request, loop_start
 from assistant.messages import Media, Message, ToolCall
 
 ABORTED = "aborted: this call was interrupted before it returned; whether it took effect is not known."
@@ -31,6 +32,11 @@ EMPTY_REQUEST = "(a message without text)"
 NO_OUTPUT = "(no output)"
 NOT_SHOWN = "What was said before this point is not shown."
 NOTHING_NEW = "The user has said nothing since."
+KEPT_WORDS = (
+    "Up to the next note: earlier messages of the user, kept word for word when what surrounded them was summarised. "
+    "They are history, and were dealt with at the time unless they are listed as open; they ask for nothing now."
+)
+KEPT_WORDS_END = "The conversation goes on here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,15 @@ def _aborted(call: ToolCall) -> Message:
 
 
 def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
-    """Every row with words in it that can be sent; notes folded into the user message that follows them."""
+    """Every row with words in it that can be sent; notes folded into the user message that follows them. Words that an
+    earlier compaction kept stand between two notes that say so (F18)."""
     notes: list[str] = []
+    within_kept = False
     for message in messages:
+        kept = is_kept_request(message)
+        if kept != within_kept and message.role != "system":
+            notes.append(quoted(NOTE, KEPT_WORDS if kept else KEPT_WORDS_END))
+            within_kept = kept
         if message.role == "system":
             if text := _fact(message):
                 notes.append(quoted(NOTE, safe(text)))

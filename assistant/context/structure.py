@@ -17,6 +17,12 @@ def is_request(message: Message) -> bool:
     )
 
 
+def is_kept_request(message: Message) -> bool:
+    """Whether these are a person's words from long ago that a compaction kept; what a branch inherited goes on here."""
+    metadata = message.metadata
+    return message.role == "user" and bool(metadata) and "carried_from" in metadata and not metadata.get("inherited")
+
+
 def newest_request(messages: Sequence[Message]) -> int:
     """Index of the newest user request; -1 where there is none."""
     for index in range(len(messages) - 1, -1, -1):

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from assistant.messages import Usage
 from assistant.models.deferred import Deferred
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices, load_prices
@@ -23,6 +24,8 @@ from assistant.settings import Settings, config_dir
 PRICES_FILE = "prices.toml"
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
 DEFAULT_NAMES = {"anthropic": "claude-sonnet-5-5"}
+# Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
+SMALL_NAMES = {"anthropic": "claude-haiku-4-5"}
 
 
 def build_chain(
@@ -50,6 +53,40 @@ def build_chain(
             chain.append(Deferred(provider, name or DEFAULT_NAMES.get(provider, ""), load))
     wanted = settings.values.model
     return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=sleep)
+
+
+def build_writer(
+    settings: Settings,
+    *,
+    ledger: Ledger,
+    facts: ModelFacts,
+    tokens_of: TokensOf,
+    clock: Callable[[], datetime],
+    offline: Callable[[], Model],
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    prices_file: Path | None = None,
+) -> Model:
+    """The economical model that writes summaries and journal entries: one model, tried as often as any other, and
+    nobody instead of it, since what can be done without a model is done without a model."""
+    prices = load_prices(prices_file or config_dir() / PRICES_FILE)
+    provider, _, name = settings.values.compaction.summary_model.partition(":")
+    if not provider:
+        provider = settings.provider
+        name = SMALL_NAMES.get(provider, settings.values.model.name)
+    if provider == "offline":
+        return offline()
+    wanted = settings.values.model
+    load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
+    patience = Patience(wanted.retries, wanted.max_retry_wait_seconds)
+    return Failover([Deferred(provider, name, load)], patience, sleep=sleep)
+
+
+def billed(prices: dict[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
+    """US dollars for what a call used; None where no price is known. The built-in model costs nothing."""
+    if provider == "offline":
+        return 0.0
+    price = prices.get(provider, Prices()).of(model)
+    return None if price is None else price.billed(usage)
 
 
 def _wanted(settings: Settings) -> list[tuple[str, str]]:

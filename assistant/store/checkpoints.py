@@ -41,6 +41,14 @@ def listed(db: Database, session: str) -> list[Checkpoint]:
     return [checkpoint(row) for row in rows]
 
 
+def unjournaled(db: Database, limit: int) -> list[Checkpoint]:
+    """Those that were carried out and whose entries the journal may lack, oldest first."""
+    rows = db.rows(
+        "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?", (limit,)
+    )
+    return [checkpoint(row) for row in rows]
+
+
 def find(db: Database, checkpoint_id: int) -> Row | None:
     return db.row("SELECT * FROM checkpoints WHERE id = ?", (checkpoint_id,))
 

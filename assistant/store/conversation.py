@@ -272,6 +272,13 @@ class Conversation:
     def checkpoints(self, session: str) -> list[Checkpoint]:
         return checkpoints.listed(self._db, session)
 
+    def unjournaled(self, *, limit: int = 100) -> list[Checkpoint]:
+        return checkpoints.unjournaled(self._db, limit)
+
+    def journaled(self, checkpoint_id: int) -> None:
+        with self._db.write() as db:
+            db.execute("UPDATE checkpoints SET journaled = 1 WHERE id = ?", (checkpoint_id,))
+
     def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> Record:
         of = session_rows.require(self._db, session)
         for message_id in message_ids:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from assistant import wire
+from assistant import wire_stores
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture
 from tests.crash.witness import Witness
@@ -16,7 +16,7 @@ from tests.crash.world import BEGUN, RANG, settings_of
 def look(home: Path) -> Picture:
     """Everything a home holds and everything the world saw."""
     witness = Witness(home)
-    stores = wire.open_stores(settings_of(home), BEGUN)
+    stores = wire_stores.open_stores(settings_of(home), BEGUN)
     try:
         report = stores.verifier.verify()
     finally:

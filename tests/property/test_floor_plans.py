@@ -13,7 +13,8 @@ from assistant.context.structure import newest_request
 from assistant.messages import Message
 from assistant.models import anthropic_form, openai_form
 from sleep.floor import floor_plan
-from sleep.plan import Plan, Terms
+from sleep.plan import Plan
+from sleep.terms import Terms
 from tests.property.conversations import (
     COUNTER,
     FRAME,

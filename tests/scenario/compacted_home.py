@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from assistant import settings as settings_module
-from assistant import wire
+from assistant import wire_stores
 from assistant.cli.aihistory import aihistory
 from assistant.compactions import Checkpoint, Compaction
 from assistant.messages import Message
@@ -24,7 +24,7 @@ GUEST = "peer:test:ann"
 def fresh(path: Path) -> StoreHome:
     """A home with all its databases and nothing in it, open; what begins with "Please" is a task there."""
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
-    wire.open_stores(settings, NOW).close()
+    wire_stores.open_stores(settings, NOW).close()
     return StoreHome(path, is_task=lambda text: text.startswith("Please")).open()
 
 

@@ -21,17 +21,15 @@ from assistant.messages import ToolCall, Usage
 from assistant.models.anthropic import AnthropicModel
 from assistant.requests import ModelEvent, Purpose, Reply, Request
 from assistant.store.delegations import Delegations
-from assistant.store.facts import ModelFacts
 from assistant.store.search import StoredHistory
-from assistant.tokens import Tier, TokenCounter
 from assistant.turn import Outcome, Steering, Turns
-from assistant.working_context import WorkingContext
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scenario.offline_home import ListedTodos
 from tests.scripted import ScriptedModel, Step
 from tests.store_home import NOW, StoreHome
 from tests.strict.behaviour import Answer, ToolUse
 from tests.strict.server import StrictServer
+from tests.working import working_context
 from tools.toolbox import build_toolbox
 
 PROMPT = "You are a helper."
@@ -70,17 +68,7 @@ class Delegated:
             max_seconds=30,
         )
         toolbox = build_toolbox(self.history, ListedTodos(), workspace=home.path, zone=ZoneInfo("UTC"), helpers=helpers)
-        counter = TokenCounter(Tier("estimate", "", ""))
-        context = WorkingContext(
-            home.conversation,
-            ModelFacts(home.db),
-            toolbox,
-            lambda model: counter,
-            values.context,
-            rules="Be kind.",
-            persona="",
-            max_output_tokens=1000,
-        )
+        context = working_context(home, self.history, toolbox, values, lambda: self.chat)
         self.turns = Turns(
             home.conversation, self.chat, toolbox, context, values.turn, lambda event: None, lambda: NOW
         )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assistant.cli.compact import compact, slash_command
-from assistant.cli.facts import missing
 from assistant.cli.search import around, folded
+from sleep.facts import missing
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import pytest
 from assistant.context.normalise import (
     ABORTED,
     EMPTY_REQUEST,
+    KEPT_WORDS,
+    KEPT_WORDS_END,
     NO_OUTPUT,
     NOT_SHOWN,
     NOTHING_NEW,
@@ -100,7 +102,14 @@ def test_a_carried_copy_is_left_out_where_the_original_is_there() -> None:
     copy = user("remember", None, metadata={"carried_from": 5})
     assert [m.content for m in accepted([copy, says(), user("remember", 5)])][-1] == "remember"
     assert [m.content for m in normalise([copy, user("remember", 5)])] == ["remember"]
-    assert [m.content for m in normalise([copy, user("else", 6)])] == ["remember", "else"]
+    kept, goes_on = normalise([copy, user("else", 6)])
+    assert KEPT_WORDS in kept.content and kept.content.endswith("remember")
+    assert KEPT_WORDS_END in goes_on.content and goes_on.content.endswith("else")
+
+
+def test_what_a_branch_inherited_is_no_history_to_it() -> None:
+    inherited = user("remember", None, metadata={"carried_from": 5, "inherited": True})
+    assert [m.content for m in normalise([inherited, user("else", 6)])] == ["remember", "else"]
 
 
 def test_an_answer_that_says_nothing_is_left_out_and_empty_requests_and_results_get_words() -> None:

@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTEXT = ToolContext("main", "owner", "t7", "t7:c1", NOW)
 PROMPT = "You are a helper."
 PRICED = Usage(100, 10, cost_usd=0.5)
-ALL = DelegationSettings(max_helpers=4, max_steps=8, max_tokens=200_000)
+ALL = DelegationSettings(max_helpers=4, max_steps=8, max_tokens=200_000, max_seconds=60.0)
 
 
 @tool(roles=EVERYONE)

@@ -15,7 +15,8 @@ from assistant.context.structure import block_starts, newest_request, turn_start
 from assistant.messages import Media, Message, ToolCall
 from assistant.records import View
 from sleep.floor import floor_plan
-from sleep.plan import Plan, Terms
+from sleep.plan import Plan
+from sleep.terms import Terms
 from tests.property.conversations import (
     COUNTER,
     FRAME,
@@ -291,12 +292,12 @@ def test_a_plan_after_the_providers_own_count_reckons_in_its_tokens() -> None:
     assert plan.compaction.messages_compressed > plain.compaction.messages_compressed
 
 
-def test_the_compaction_is_committed_on_the_revision_that_shortening_left() -> None:
+def test_what_is_shortened_and_what_leaves_are_one_compaction() -> None:
     stored = numbered([*many_exchanges(30), user(text="a"), *uses("a", 5000), says(), user()])
     plan = floor_plan(view_of(stored, prefix_rev=4), places_of(stored), TERMS, NOW)
     assert plan.prefix_rev == 4 and [row.id for row in plan.shorten] == [stored[62].id]
-    committed = plan.compaction_at(5)
-    assert committed is not None and committed.prefix_rev == 5
+    committed = plan.whole()
+    assert committed is not None and committed.prefix_rev == 4 and committed.shorten == plan.shorten
     assert "1 messages shortened" in plan.describe() and "->" in plan.describe()
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from assistant import wire
+from assistant import wire_stores
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.messages import Message, ToolCall
 from assistant.records import Incoming
 from assistant.settings import Home, load
-from sleep.compaction import carry_out
 from sleep.floor import floor_plan
-from sleep.plan import Plan, Terms
+from sleep.plan import Plan
+from sleep.terms import Terms
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PROTECTED
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -24,13 +24,13 @@ TERMS = Terms(Budgets(10_000, 1_000, 10_000_000, 20), COUNTER, fixed=Size(500, 2
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[wire.Stores]:
-    stores = wire.open_stores(load(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
+def stores(tmp_path: Path) -> Iterator[wire_stores.Stores]:
+    stores = wire_stores.open_stores(load(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
     yield stores
     stores.close()
 
 
-def talk(stores: wire.Stores, number: int, now: datetime) -> None:
+def talk(stores: wire_stores.Stores, number: int, now: datetime) -> None:
     """One exchange; every second one with a tool, whose output is long at times."""
     said = Incoming("terminal", str(number), "main", "owner", "ada", "owner", f"request {number} " + "word " * 200)
     stores.conversation.accept(said, now)
@@ -44,13 +44,15 @@ def talk(stores: wire.Stores, number: int, now: datetime) -> None:
     stores.conversation.finish_turn(turn, "answered", Message("assistant", "answer " * 200, model="m"), [], now)
 
 
-def make_room(stores: wire.Stores, now: datetime) -> Plan | None:
+def make_room(stores: wire_stores.Stores, now: datetime) -> Plan | None:
     view = stores.conversation.view("main")
     if measure(view, TERMS.budgets, COUNTER, TERMS.fixed).ratio < TERMS.threshold:
         return None
     ids = [message.id for message in view.messages if message.id is not None]
     plan = floor_plan(view, stores.conversation.places(ids), TERMS, now)
-    carry_out(stores.conversation, plan, now)
+    whole = plan.whole()
+    assert whole is not None
+    stores.conversation.compact(whole, now)
     left = stores.conversation.view("main")
     assert [(row.id, row.content) for row in left.messages] == [
         (row.id, row.content) for row in plan.applied(view.messages)
@@ -59,7 +61,7 @@ def make_room(stores: wire.Stores, now: datetime) -> Plan | None:
     return plan
 
 
-def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoint(stores: wire.Stores) -> None:
+def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoint(stores: wire_stores.Stores) -> None:
     plans: list[Plan] = []
     for number in range(70):
         now = START + timedelta(minutes=number)
@@ -76,7 +78,7 @@ def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoin
     assert report.ok, report.problems
 
 
-def test_the_request_after_a_floor_names_what_left_and_holds_the_protected_result(stores: wire.Stores) -> None:
+def test_the_request_after_a_floor_names_what_left_and_holds_the_protected_result(stores: wire_stores.Stores) -> None:
     plan = None
     number = 0
     while plan is None or plan.compaction is None:

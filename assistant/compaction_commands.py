@@ -1,0 +1,142 @@
+"""Slash commands about what stands in view: compacting, pinning, branching, and what was asked for."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime
+from typing import Protocol
+
+from assistant.compactions import Pin, RequestState, UserRequest
+from assistant.context.pressure import Counter
+from assistant.errors import UsageError
+from assistant.messages import Message
+from assistant.ports import Conversation
+from assistant.sessions import scope_of
+from assistant.sleep_ports import Pins, Requests
+
+_SHOWN = 20
+
+
+class Shortening(Protocol):
+    """What these commands need of `assistant.compacting`."""
+
+    async def by_hand(self, session: str, focus: str) -> str: ...
+    async def preview(self, session: str, focus: str = "") -> str: ...
+    async def undo(self, session: str, checkpoint_id: int | None) -> str: ...
+
+
+class CompactionCommands:
+    """Each method is one command: the words after its name, the session, the time; Markdown back."""
+
+    def __init__(
+        self,
+        compacting: Shortening,
+        conversation: Conversation,
+        pins: Pins,
+        requests: Requests,
+        most_pinned: int,
+        counter: Counter,
+    ) -> None:
+        """`most_pinned` is what all pins of a conversation may take, in tokens as `counter` counts them."""
+        self._compacting = compacting
+        self._conversation = conversation
+        self._pins = pins
+        self._requests = requests
+        self._most_pinned = most_pinned
+        self._counter = counter
+
+    async def compact(self, rest: str, session: str) -> str:
+        first, _, more = rest.partition(" ")
+        if first == "--dry-run":
+            return await self._compacting.preview(session, more)
+        if first == "--undo":
+            return await self._compacting.undo(session, _numbers(more)[0] if more.strip() else None)
+        return await self._compacting.by_hand(session, rest)
+
+    def branch(self, rest: str, session: str, now: datetime) -> str:
+        message_id = _numbers(rest)[0] if rest else self._last(session).id
+        if message_id is None:
+            raise UsageError("There is nothing to branch from yet.")
+        made = self._conversation.branch(session, message_id, now)
+        return (
+            f"{made.key} begins after message #{message_id}; this conversation stays as it is. "
+            f"`assistant chat --session {made.key}` goes on there."
+        )
+
+    def pin(self, rest: str, session: str, now: datetime) -> str:
+        """Pin a message by its number, or the words given, or the last thing the person said."""
+        message = self._message(rest, session)
+        text, role = (message.content, message.role) if message is not None else (rest, "user")
+        if not text.strip():
+            raise UsageError("There are no words to pin there. Nothing was changed.")
+        pinned = sum(self._counter.count_text(pin.text) for pin in self._pins.all(session))
+        if pinned + self._counter.count_text(text) > self._most_pinned:
+            raise UsageError(
+                f"Pins may take {self._most_pinned} tokens together (compaction.pins_max_tokens), and this would pass "
+                "it. Nothing was changed; /unpin makes room."
+            )
+        pin = self._pins.add(session, scope_of(session), text, role, message.id if message else None, now)
+        return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
+
+    def unpin(self, rest: str, session: str) -> str:
+        removed = self._pins.remove(session, _numbers(rest))
+        return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
+
+    def pins(self, session: str) -> str:
+        return "\n".join(_pin_line(pin) for pin in self._pins.all(session)) or "Nothing is pinned."
+
+    def requests(self, session: str) -> str:
+        found = self._requests.open(session, limit=_SHOWN + 1)
+        lines = [_request_line(request) for request in found[:_SHOWN]]
+        more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
+        return "\n".join(lines + more) or "Nothing you asked for is open."
+
+    def close(self, rest: str, session: str, state: RequestState, now: datetime) -> str:
+        """Mark requests by the numbers of their messages."""
+        closed = self._requests.close(session, _numbers(rest), state, "user", (), now)
+        return "\n".join(f"- {state}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
+
+    def _message(self, rest: str, session: str) -> Message | None:
+        """The message that is meant; None where words are to be pinned instead."""
+        if not rest:
+            return self._last(session)
+        if not rest.removeprefix("#").isdecimal():
+            return None
+        wanted = int(rest.removeprefix("#"))
+        shown = self._conversation.view(session).messages
+        found = next((m for m in shown if wanted in (m.id, m.metadata.get("carried_from"))), None)
+        if found is None:
+            raise UsageError(f"Message #{wanted} is not in view. Nothing was changed; pin its words: /pin TEXT.")
+        return found
+
+    def _last(self, session: str) -> Message:
+        messages = self._conversation.view(session).messages
+        found = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
+        if found is None:
+            raise UsageError("Nothing has been said here yet.")
+        return found
+
+
+def _pin_line(pin: Pin) -> str:
+    source = f" (message #{pin.message_id}, {pin.role})" if pin.message_id is not None else ""
+    return f"- {pin.id}: {_first_words(pin.text, 120)}{source}"
+
+
+def _request_line(request: UserRequest) -> str:
+    answered = f", answered in #{request.answered_by}" if request.answered_by is not None else ", not answered"
+    return f"- #{request.message_id} ({request.opened_at:%Y-%m-%d}{answered}): {_first_words(request.text, 100)}"
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        found = [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
+    except ValueError:
+        found = []
+    if not found:
+        raise UsageError(f"{text!r} has no numbers, as in `/done 12 15`. Nothing was changed.")
+    return found
+
+
+def _first_words(text: str, most: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,150 @@
+"""The journal: what was learned, entry by entry, and how far each phase of sleep has read. `sleep_ports.Journal` over
+character.db.
+
+What always holds: an entry's key is deterministic, so that what is written twice is there once (I4); where a phase has
+read up to is written in the transaction of what it read there; every query is of one scope (I10).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.remembered import CycleReport, JournalEntry, Reading
+from assistant.store.database import Database
+from assistant.store.terms import either, query_words
+from assistant.store.text import clean, dumps, moment, stamp
+
+
+class Journal:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._begun: set[int] = set()
+
+    def add(
+        self, entries: Sequence[JournalEntry], now: datetime, *, reading: Reading | None = None
+    ) -> list[JournalEntry]:
+        with self._db.write():
+            written = [new for entry in entries if (new := self._written(entry, now)) is not None]
+            if reading is not None:
+                self._db.execute(
+                    "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
+                    (reading.phase, reading.session, reading.generation, reading.seq, stamp(now)),
+                )
+        return written
+
+    def _written(self, entry: JournalEntry, now: datetime) -> JournalEntry | None:
+        """The entry with its id; None where its key is there already."""
+        if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
+            return None
+        content = clean(entry.content)
+        entry_id = self._db.insert(
+            "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
+            " sources, superseded_by, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.key, entry.scope, entry.session, entry.generation, content, entry.importance,
+                stamp(entry.timestamp), entry.source_type, dumps(list(entry.tags)), dumps(list(entry.sources)),
+                entry.superseded_by, stamp(now),
+            ),
+        )  # fmt: skip
+        self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
+        return replace(entry, content=content, id=entry_id)
+
+    def reading(self, phase: str, session: str, generation: int) -> int:
+        row = self._db.row(
+            "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?", (phase, session, generation)
+        )
+        return 0 if row is None else int(row["seq"])
+
+    def entries(
+        self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
+    ) -> list[JournalEntry]:
+        rows = self._db.rows(
+            "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
+            " ORDER BY timestamp DESC, id DESC LIMIT ?",
+            (scope, stamp(since) if since else "", source_type, limit),
+        )
+        return [_entry(row) for row in rows]
+
+    def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
+        words = query_words(clean(query))
+        spaced = [word for word in words if not word.spaceless]
+        pieces = [word.match.strip('"*') for word in words if word.spaceless]
+        found = {entry.id: entry for entry in self._with_words(either(spaced), scope, limit)} if spaced else {}
+        if pieces and len(found) < limit:
+            found.update((entry.id, entry) for entry in self._with_pieces(pieces, scope, limit))
+        return list(found.values())[:limit]
+
+    def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
+        rows = self._db.rows(
+            "SELECT j.* FROM journal_fts JOIN journal j ON j.id = journal_fts.rowid"
+            " WHERE journal_fts MATCH ? AND j.scope = ? ORDER BY journal_fts.rank, j.id DESC LIMIT ?",
+            (match, scope, limit),
+        )
+        return [_entry(row) for row in rows]
+
+    def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
+        """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
+        hits = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
+        rows = self._db.rows(
+            f"SELECT * FROM (SELECT *, {hits} AS hits FROM journal WHERE scope = ?) WHERE hits > 0"
+            " ORDER BY hits DESC, id DESC LIMIT ?",
+            (*pieces, scope, limit),
+        )
+        return [_entry(row) for row in rows]
+
+    # ----------------------------------------------------------------------------------------------------------- cycles
+
+    def begin_cycle(self, trigger: str, now: datetime) -> int:
+        with self._db.write() as db:
+            # One process sleeps at a time: whatever runs still was cut off.
+            db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
+            begun = db.insert(
+                "INSERT INTO sleep_cycles (trigger, started_at, state, phases) VALUES (?, ?, 'running', '{}')",
+                (clean(trigger), stamp(now)),
+            )
+        self._begun.add(begun)
+        return begun
+
+    def note_cycle(self, report: CycleReport) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
+                (stamp(report.ended_at) if report.ended_at else None, report.state, dumps(report.phases), report.id),
+            )
+
+    def cycles(self, *, limit: int = 10) -> list[CycleReport]:
+        """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
+        found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
+        return [
+            replace(one, state="interrupted") if one.state == "running" and one.id not in self._begun else one
+            for one in found
+        ]
+
+
+def _entry(row: Row) -> JournalEntry:
+    return JournalEntry(
+        key=row["key"],
+        scope=row["scope"],
+        session=row["session"],
+        generation=row["generation"],
+        content=row["content"],
+        timestamp=moment(row["timestamp"]),
+        source_type=row["source_type"],
+        importance=row["importance"],
+        tags=tuple(json.loads(row["tags"])),
+        sources=tuple(json.loads(row["sources"])),
+        id=row["id"],
+        superseded_by=row["superseded_by"],
+    )
+
+
+def _cycle(row: Row) -> CycleReport:
+    ended = moment(row["ended_at"]) if row["ended_at"] else None
+    return CycleReport(
+        row["id"], row["trigger"], moment(row["started_at"]), ended, row["state"], json.loads(row["phases"])
+    )

@@ -1,0 +1,56 @@
+"""What stands with a new message beside the conversation, frozen for its turn: the time, what comes to mind, what a
+restart cut off."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.context.volatile import volatile_block
+from assistant.delegation import interrupted_report, of_interrupted_calls
+from assistant.errors import StoreError
+from assistant.ports import Conversation
+from assistant.recollection import Recollection
+from assistant.records import InboxItem
+from assistant.sleep_ports import Delegations
+
+log = structlog.get_logger()
+
+
+class Surroundings:
+    """Makes the volatile block of a turn (DESIGN 5)."""
+
+    def __init__(
+        self, conversation: Conversation, delegations: Delegations, recollection: Recollection, zone: ZoneInfo
+    ) -> None:
+        self._conversation = conversation
+        self._delegations = delegations
+        self._recollection = recollection
+        self._zone = zone
+        self._interrupted: dict[str, str] = {}
+
+    def settle(self, now: datetime) -> None:
+        """At start: helpers that an earlier process left running are told of in their session's next turn (F22)."""
+        cut = self._delegations.interrupt(now)
+        for session in dict.fromkeys(one.session for one in cut):
+            told = of_interrupted_calls(self._delegations, cut, session)
+            self._interrupted[session] = interrupted_report(told, self._zone)
+
+    def of(self, item: InboxItem, now: datetime) -> str:
+        """The block for the turn that this message opens. Raises `StoreError`."""
+        asked = item.incoming
+        parts = [volatile_block(now, self._zone), self._interrupted.pop(asked.session, "")]
+        parts.append(self._recalled(item, now))
+        return "\n\n".join(part for part in parts if part)
+
+    def _recalled(self, item: InboxItem, now: datetime) -> str:
+        asked = item.incoming
+        view = self._conversation.view(asked.session)
+        try:
+            return self._recollection.recall(asked.content, asked.session, asked.scope, view, now)
+        except StoreError as error:
+            # A message is answered without what would have come to mind, rather than not at all.
+            log.error("nothing was recalled", session=asked.session, error=str(error))
+            return ""

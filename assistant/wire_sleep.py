@@ -1,0 +1,175 @@
+"""Everything that keeps a conversation within its context and reads it for the journal, put together: one part of the
+composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from assistant.compacting import Compacting
+from assistant.context.pressure import Counter
+from assistant.errors import SettingsError
+from assistant.measures import Measures, Prompts
+from assistant.messages import Usage
+from assistant.models.chain import PRICES_FILE, billed
+from assistant.models.prices import load_prices
+from assistant.ports import Model, Toolbox
+from assistant.records import SessionInfo
+from assistant.remembered import CycleReport
+from assistant.requests import Request
+from assistant.settings import Home, Settings, config_dir
+from assistant.sleeper import Sleeper
+from assistant.wire_stores import Stores, counter_for
+from assistant.working_context import WorkingContext
+from sleep.compaction import Beside, Compactor, Fuses
+from sleep.cycle import Compacted, Cycle, settle_quietly
+from sleep.extraction import Extractor
+from sleep.naps import nap_due
+from sleep.policy import Policy
+from sleep.summariser import Summariser
+from sleep.summary_prompts import SummaryPrompts
+
+Clock = Callable[[], datetime]
+
+_EXTRACTION_BATCH_TOKENS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
+    use, since the person may choose another."""
+
+    answers: Callable[[], Model]
+    writes: Callable[[], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Sleeping:
+    """Working context, compaction and sleep of a home."""
+
+    measures: Measures
+    context: WorkingContext
+    compacting: Compacting
+    cycle: Cycle
+    sleeper: Sleeper
+
+
+def sleeping(
+    settings: Settings, stores: Stores, toolbox: Callable[[], Toolbox], voices: Voices, clock: Clock,
+    is_busy: Callable[[str], bool],
+) -> Sleeping:  # fmt: skip
+    """Raises `SettingsError` for a prompt that cannot be read."""
+    values = settings.values
+    measures = Measures(
+        stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
+        values.context, values.compaction, prompts_of(settings.home),
+    )  # fmt: skip
+    compactor = _compactor(settings, stores, voices, measures, clock)
+    compacting = Compacting(stores.conversation, compactor, measures, clock)
+    context = WorkingContext(
+        stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
+    )
+    cycle = _cycle(settings, stores, voices, compacting)
+
+    def wants_nap(now: datetime) -> bool:
+        return any(_nap_due(info, settings, compacting, is_busy, now) for info in stores.conversation.sessions())
+
+    async def tick(trigger: str, now: datetime) -> CycleReport:
+        await measures.get_to_know()
+        return await cycle.run_sleep_tick(now, trigger=trigger)
+
+    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, wants_nap, clock))
+
+
+def _nap_due(
+    info: SessionInfo, settings: Settings, compacting: Compacting, is_busy: Callable[[str], bool], now: datetime
+) -> bool:
+    minutes = settings.values.sleep.nap_minutes
+    return nap_due(info.last_at, minutes, is_busy(info.key), now) and compacting.wants_sleep(info.key)
+
+
+def _compactor(settings: Settings, stores: Stores, voices: Voices, measures: Measures, clock: Clock) -> Compactor:
+    values = settings.values
+    wanted, context = values.compaction, values.context
+    policy = Policy(
+        wanted.strategy, context.preserve_messages, context.preserve_share, wanted.user_messages_max_tokens,
+        wanted.summary_max_tokens, wanted.restored_max_tokens, wanted.max_checkpoints, wanted.sleep_threshold,
+    )  # fmt: skip
+    prices = load_prices(config_dir() / PRICES_FILE)
+
+    def cost(provider: str, model: str, usage: Usage) -> float | None:
+        return billed(prices, provider, model, usage)
+
+    summariser = Summariser(
+        voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
+        restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
+    )  # fmt: skip
+    settle = partial(settle_quietly, stores.conversation, stores.journal)
+    beside = Beside(stores.requests, stores.todos, stores.journal, stores.history, stores.breakers, settle)
+    fuses = Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes))
+    return Compactor(
+        stores.conversation, summariser, beside, policy, fuses,
+        holder=uuid.uuid4().hex, seconds=wanted.summary_seconds, clock=clock,
+    )  # fmt: skip
+
+
+def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compacting) -> Cycle:
+    wanted = settings.values.compaction
+
+    async def compact(session: str, trigger: str) -> Compacted | None:
+        outcome = await compacting.in_sleep(session, trigger)
+        if outcome is None or not outcome.made:
+            return None
+        costs = [one.cost_usd for one in outcome.made if one.cost_usd is not None]
+        return Compacted(
+            outcome.messages, outcome.before.prompt_tokens, outcome.after.prompt_tokens, sum(costs),
+            outcome.made[-1].tier,
+        )  # fmt: skip
+
+    extractor = Extractor(voices.writes, prompt(settings.home, "extraction"))
+    return Cycle(
+        stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
+        batch_tokens=_EXTRACTION_BATCH_TOKENS, failures=wanted.breaker_failures,
+        cool_down=timedelta(minutes=wanted.breaker_minutes),
+    )  # fmt: skip
+
+
+def _counters(measures: Measures) -> Callable[[str], Counter]:
+    def counter(model: str) -> Counter:
+        return measures.counter(model)
+
+    return counter
+
+
+# -------------------------------------------------------------------------------------------------------------- prompts
+
+
+def prompts_of(home: Home) -> Prompts:
+    """Raises `SettingsError`."""
+    persona = home.persona if home.persona.is_file() else config_dir() / "prompts" / "persona.md"
+    return Prompts(_read(config_dir() / "prompts" / "system.md"), _read(persona))
+
+
+def _summary_prompts(home: Home) -> SummaryPrompts:
+    return SummaryPrompts(prompt(home, "summary"), prompt(home, "summary_merge"), prompt(home, "summary_prefix"))
+
+
+def prompt(home: Home, name: str) -> str:
+    """A prompt of ours, or the home's own `prompts/NAME.md` instead of it. Raises `SettingsError`."""
+    own = home.path / "prompts" / f"{name}.md"
+    return _read(own if own.is_file() else config_dir() / "prompts" / f"{name}.md")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
+
+
+def tokens_of(context: Callable[[], WorkingContext], request: Request, model: str) -> int:
+    return context().request_tokens(request, model)

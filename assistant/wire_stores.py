@@ -1,0 +1,115 @@
+"""Everything durable of a home, opened: one part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from assistant.context.truncate import Policy, for_view
+from assistant.messages import Message
+from assistant.records import LogPlace
+from assistant.settings import Settings, ToolSettings
+from assistant.store.breakers import Breakers
+from assistant.store.character_schema import character
+from assistant.store.conversation import Conversation
+from assistant.store.database import Database
+from assistant.store.delegations import Delegations
+from assistant.store.extraction import LogReader
+from assistant.store.facts import ModelFacts
+from assistant.store.journal import Journal
+from assistant.store.ledger import Ledger
+from assistant.store.log import MasterLog
+from assistant.store.outbox import Outbox
+from assistant.store.pins import Pins
+from assistant.store.requests import Requests
+from assistant.store.script_schema import script
+from assistant.store.search import StoredHistory
+from assistant.store.todos import Todos
+from assistant.store.verify import Verifier
+from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
+from sleep.requests import is_task
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Everything durable of a home, open."""
+
+    conversation: Conversation
+    outbox: Outbox
+    history: StoredHistory
+    todos: Todos
+    requests: Requests
+    pins: Pins
+    journal: Journal
+    unread: LogReader
+    breakers: Breakers
+    delegations: Delegations
+    ledger: Ledger
+    facts: ModelFacts
+    verifier: Verifier
+    closing: ExitStack
+
+    def close(self) -> None:
+        self.closing.close()
+
+
+def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
+    """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
+
+    Raises `HomeError`, `NewerSchema`, `StoreError`."""
+    home = settings.home.path
+    with ExitStack() as stack:
+        if reading:
+            db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
+        else:
+            db = Database.open(home / "script.db", script, now)
+            people = Database.open(home / "character.db", character, now)
+        stack.callback(people.close)
+        stack.callback(db.close)
+        log = MasterLog(home)
+        stack.callback(log.close)
+        history = StoredHistory.open(home)
+        stack.callback(history.close)
+        counter = counter_for(settings, settings.values.model.name)
+        conversation = Conversation(
+            db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
+            is_task=is_task, undo_kept=settings.values.compaction.undo_kept,
+        )  # fmt: skip
+        return Stores(
+            conversation=conversation,
+            outbox=Outbox(db),
+            history=history,
+            todos=Todos(people),
+            requests=Requests(db, log),
+            pins=Pins(people),
+            journal=Journal(people),
+            unread=LogReader(db, log),
+            breakers=Breakers(db),
+            delegations=Delegations(db),
+            ledger=Ledger(db, settings.values.budget, settings.zone),
+            facts=ModelFacts(db),
+            verifier=Verifier(home, db, log, conversation),
+            closing=stack.pop_all(),
+        )
+
+
+def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:
+    limit = tools.output_max_bytes if tools.output_policy == "bytes" else tools.output_max_tokens
+    policy = Policy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
+    return lambda message, place: for_view(message, place, policy, counter.count_text)
+
+
+def counter_for(settings: Settings, model: str) -> TokenCounter:
+    """The best way of counting for a model that this machine has. Never waits for a network."""
+    tier = best_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
+    return open_counter(tier, {"tiktoken": partial(_encoder, "vocabulary"), "toksum": partial(_encoder, "toksum_tier")})
+
+
+def _encoder(module: str, tier: Tier) -> Encode:
+    encoder: Callable[[Tier], Encode] = importlib.import_module(f"assistant.{module}").encoder
+    return encoder(tier)

@@ -1,0 +1,69 @@
+"""What a text names that a summary must not lose: identifiers, numbers, names, tasks. Pure.
+
+Found by their form alone, in any language that has such forms: an identifier mixes letters with digits or signs, a name
+begins with a capital where no sentence does, a task begins with what asks for something.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+_IDENTIFIER = re.compile(
+    r"https?://[^\s<>\"']+|[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
+    r"|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
+)
+_NUMBER = re.compile(r"(?<![\w.,-])[-+]?\d+(?:[.,:/-]\d+)*(?![\w-])")
+_NAME = re.compile(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")
+_TASK = re.compile(
+    r"(?im)^[ \t]*(?:[-*] \[ \] |todo:? |(?:please|remember to|remind me to|don't forget to|we need to)\b)[^\n]+"
+)
+_FORMS = (("tasks", _TASK), ("identifiers", _IDENTIFIER), ("numbers", _NUMBER), ("names", _NAME))
+_END = ".,;:!?)]}"
+
+
+class Words:
+    """A text that is asked whether it has this or that in it, in whatever width or case it is written."""
+
+    def __init__(self, text: str) -> None:
+        self._folded = folded(text)
+
+    def has(self, value: str) -> bool:
+        """A number is there only by itself: 12 is not in 2012, nor in 12.50."""
+        wanted = folded(value)
+        if wanted not in self._folded:
+            return False
+        if not wanted[-1:].isdigit() or not _NUMBER.fullmatch(wanted):
+            return True
+        alone = rf"(?<!\d)(?<!\d[.,:/-]){re.escape(wanted)}(?!\d|[.,:/-]\d)"
+        return re.search(alone, self._folded) is not None
+
+
+def named(text: str) -> Iterator[tuple[str, str]]:
+    """(kind, value) of what a text names; kinds "tasks", "identifiers", "numbers", "names", in this order."""
+    rest = text
+    for kind, form in _FORMS:
+        for match in form.finditer(rest):
+            value = match[0].strip().rstrip(_END)
+            if value:
+                yield kind, value
+        if kind == "identifiers":
+            rest = form.sub(lambda match: " " * len(match[0]), rest)
+
+
+def missing(source_texts: Iterable[str], summary: str) -> dict[str, list[str]]:
+    """What the sources name and the summary does not, by kind ("identifiers", "numbers", "names", "tasks"), in their
+    order, each once; kinds of which nothing is missing are left out."""
+    there = Words(summary)
+    found: dict[str, dict[str, None]] = {}
+    for text in source_texts:
+        for kind, value in named(text):
+            if not there.has(value):
+                found.setdefault(kind, {}).setdefault(value)
+    return {kind: list(values) for kind, values in found.items()}
+
+
+def folded(text: str) -> str:
+    """The text in one width and case, with single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,0 +1,116 @@
+"""Two neighbouring checkpoints become one, so that summaries stay few and none is a summary of a summary's summary.
+
+What always holds: a merged checkpoint is made of the original messages where they fit one call (depth 1), else of the
+summaries that were made of originals, however long ago and under however many merges (depth 2): their texts stay with
+the absorbed checkpoints. Depth never passes 2 (F25). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.compactions import Checkpoint, Compaction
+from assistant.context.pressure import Counter, size_of
+from assistant.messages import Message
+from assistant.records import Record, View
+from sleep.extractive import extractive
+from sleep.outline import facts_of
+from sleep.rendering import RECORD_TIERS, section_of, sections_of, summary_row, together
+from sleep.sheet import is_prefix, total
+from sleep.summary import Material, Summary
+
+_SPOKEN = ("user", "assistant", "tool")
+
+
+def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
+    """Of records of the log, the messages that the checkpoints cover."""
+    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    return tuple(
+        record.message()
+        for record in records
+        if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN and record.content.strip()
+    )
+
+
+def summaries(
+    pair: Sequence[Checkpoint], everything: Sequence[Checkpoint], counter: Counter, most: int, budget: int
+) -> Material:
+    """What there is to merge where the originals are too long: the depth-1 summaries below the pair, the newest that
+    fit `most` tokens whole; of older ones the most telling lines, word for word."""
+    made = sorted(_below(pair, everything), key=lambda one: one.from_message_id)
+    whole: list[Checkpoint] = []
+    left = most * 3 // 4
+    for one in reversed(made):
+        left -= counter.count_text(one.summary)
+        if left < 0 and whole:
+            break
+        whole.append(one)
+    older = tuple(_as_row(one) for one in made[: len(made) - len(whole)])
+    newer = tuple(_as_row(one) for one in reversed(whole))
+    if older:
+        lines = extractive(Material(pair[0].session, pair[0].scope, older, {}, most), most // 4, counter.count_text)
+        newer = (replace(older[0], content=lines), *newer)
+    return Material(pair[0].session, pair[0].scope, newer, {}, budget, depth=2)
+
+
+def _as_row(checkpoint: Checkpoint) -> Message:
+    """A summary as material: not the person's words, and not a message that could be looked up by a number."""
+    return Message("assistant", checkpoint.summary, ts=checkpoint.created_at)
+
+
+def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The checkpoints of depth 1 that have a text and cover a part of what the pair covers, no two the same part."""
+    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    found = [
+        one
+        for one in everything
+        if one.state in ("live", "absorbed")
+        and one.depth == 1
+        and one.tier not in RECORD_TIERS
+        and one.generation == pair[0].generation
+        and first <= one.from_message_id
+        and one.to_message_id <= last
+    ]
+    return [one for one in found if not any(_within(one, other) for other in found if other is not one)]
+
+
+def _within(one: Checkpoint, other: Checkpoint) -> bool:
+    return other.from_message_id <= one.from_message_id and one.to_message_id <= other.to_message_id
+
+
+def merged(
+    view: View, pair: Sequence[Checkpoint], live: Sequence[Checkpoint], summary: Summary, counter: Counter,
+    trigger: str, now: datetime,
+) -> Compaction:  # fmt: skip
+    """The compaction by which `summary` takes the place of the pair; nothing else leaves the view."""
+    first, second = pair
+    rest = [one for one in live if one.id not in (first.id, second.id)]
+    section = together(section_of(first), section_of(second), summary.text)
+    section = replace(section, tier=summary.tier)
+    row = summary_row([section, *sections_of(rest)], counter, now)
+    before = [message for message in view.messages if is_prefix(message)]
+    prefix = (row, *(message for message in before if not message.is_summary))
+    return Compaction(
+        session=view.session,
+        prefix_rev=view.prefix_rev,
+        trigger=trigger,
+        tier=summary.tier,
+        from_message_id=first.from_message_id,
+        to_message_id=second.to_message_id,
+        messages_compressed=first.messages_compressed + second.messages_compressed,
+        prefix=prefix,
+        summary=summary.text,
+        original_tokens=total([size_of(message, counter) for message in before]).tokens,
+        compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
+        key_facts={
+            **facts_of(summary), "since": section.since, "until": section.until,
+            "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id],
+        },
+        cost_usd=summary.cost_usd,
+        absorbs=(first.id, second.id),
+        depth=summary.depth,
+        model=summary.model,
+        attempts=summary.attempts,
+    )  # fmt: skip

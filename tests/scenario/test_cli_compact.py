@@ -1,0 +1,177 @@
+"""`assistant compact`, `requests` and `pins`: slash commands, run by whoever serves the home."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant.cli.commanding import command, opened_here
+from assistant.cli.main import assistant as assistant_command
+from assistant.daemon import home_lock, is_served
+from assistant.errors import HomeLocked, UsageError
+from assistant.settings import Settings
+from tests.scenario.command_line import daemon, look, one_line_error
+from tests.scenario.compacted_home import fresh, history
+
+
+def settings_of(home: Path) -> Settings:
+    return settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    stores = fresh(tmp_path / "home")
+    stores.chat(2)
+    stores.close()
+    return tmp_path / "home"
+
+
+# ----------------------------------------------------------------------------------------- whoever serves the home
+
+
+def test_a_command_is_run_by_this_process_where_nobody_serves(home: Path) -> None:
+    assert "milk" in command(settings_of(home), "/todo add milk", "main")
+    assert "milk" in command(settings_of(home), "/todo", "main")
+    assert not is_served(settings_of(home).home)
+    assert not settings_of(home).home.socket.exists()
+
+
+def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
+    with daemon(home):
+        assert "milk" in command(settings_of(home), "/todo add milk", "main")
+        assert is_served(settings_of(home).home)
+    assert "milk" in command(settings_of(home), "/todo", "main")
+
+
+def test_what_a_command_refuses_is_told_either_way(home: Path) -> None:
+    with pytest.raises(UsageError, match="no command /nonsense"):
+        command(settings_of(home), "/nonsense", "main")
+    with daemon(home), pytest.raises(UsageError, match="no command /nonsense"):
+        command(settings_of(home), "/nonsense", "main")
+
+
+def test_a_home_that_another_process_holds_is_left_alone(home: Path) -> None:
+    async def open_it(settings: Settings) -> None:
+        async with opened_here(settings):
+            raise AssertionError("opened without the lock")
+
+    settings = settings_of(home)
+    with home_lock(settings.home), pytest.raises(HomeLocked):
+        asyncio.run(open_it(settings))
+
+
+# --------------------------------------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compact", "--dry-run", "--json"], "no --json"),
+        (["compact", "--dry-run", "--undo"], "Give one of"),
+        (["compact", "--focus", "the move", "--undo", "3"], "Give one of"),
+        (["compact", "--focus", "--undo 3"], "begins with a dash"),
+        (["compact", "--undo", "three"], "'three' is not the number"),
+        (["compact", "--session", "nowhere", "--json"], "Sessions: main"),
+        (["requests", "12"], "--done or --drop"),
+        (["requests", "--done"], "--done 12"),
+        (["requests", "--done", "--drop", "12"], "not both"),
+        (["requests", "--session", "nowhere"], "Sessions: main"),
+        (["pins", "--session", "nowhere"], "Sessions: main"),
+        (["pins", "add", " "], "nothing to pin"),
+    ],
+)
+def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
+    done = look(home, *arguments)
+    assert done.returncode == 2
+    assert words in one_line_error(done)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["compact"], ["compact", "--json"], ["requests"], ["requests", "--done", "1"], ["pins", "add", "x"]]
+)
+def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
+    done = look(tmp_path / "home", *arguments)
+    assert done.returncode == 1
+    assert "Begin with `assistant chat`" in one_line_error(done)
+    assert not (tmp_path / "home").exists()
+
+
+# ----------------------------------------------------------------------------------------------- compacting and back
+
+SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"}
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A home whose conversation is worth compacting."""
+    stores = fresh(tmp_path / "home")
+    for number in range(60):
+        stores.say(f"walk {number}: {'we went along the shore and back over the hill. ' * 8}", "A fine walk.")
+    stores.close()
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_compact_makes_room_and_undo_brings_the_view_back(long: Path, served: bool) -> None:
+    with daemon(long, **SMALL) if served else nullcontext():
+        (before,) = json.loads(look(long, "sessions", "--json").out)
+        planned = look(long, "compact", "--dry-run", **SMALL)
+        assert (planned.returncode, planned.err) == (0, "")
+        assert history(long) == []
+        (made,) = history(long, "compact", command=assistant_command, **SMALL)
+        assert (made["state"], made["session"]) == ("live", "main")
+        assert made["summary_token_count"] < made["original_token_count"]
+        assert history(long) == [made]
+        (undone,) = history(long, "compact", "--undo", command=assistant_command, **SMALL)
+        assert (undone["id"], undone["state"]) == (made["id"], "undone")
+        (after,) = json.loads(look(long, "sessions", "--json").out)
+        assert (after["view_messages"], after["view_tokens"]) == (before["view_messages"], before["view_tokens"])
+
+
+def test_an_undo_of_nothing_says_so(home: Path) -> None:
+    done = look(home, "compact", "--undo")
+    assert done.returncode == 2
+    assert one_line_error(done)
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_task_stays_open_until_it_is_said_to_be_done(tmp_path: Path, served: bool) -> None:
+    stores = fresh(tmp_path / "home")
+    stores.say("Please water the plants on Sunday", "I will remember it.")
+    stores.say("Please order new boots", "I will.")
+    stores.say("What is the capital of Norway?", "Oslo.")
+    stores.close()
+    path = tmp_path / "home"
+    with daemon(path) if served else nullcontext():
+        boots, plants = history(path, "requests", command=assistant_command)
+        assert (plants["text"], plants["state"], plants["task"]) == ("Please water the plants on Sunday", "open", True)
+        left = history(path, "requests", "--done", str(plants["id"]), command=assistant_command)
+        assert [row["id"] for row in left] == [boots["id"]]
+        assert look(path, "requests", "--drop", str(boots["id"])).returncode == 0
+        assert "Nothing is open" in look(path, "requests").out
+        asked = history(path, "requests", "--all", command=assistant_command)
+        assert [row["state"] for row in asked] == ["done", "superseded", "done"]
+        assert [row["closed_by"] for row in asked] == ["answer", "user", "user"]
+        wrong = look(path, "requests", "--done", "99")
+        assert wrong.returncode == 2
+        assert "99" in one_line_error(wrong)
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_text_or_a_message_is_pinned_and_taken_off(home: Path, served: bool) -> None:
+    with daemon(home) if served else nullcontext():
+        assert "Nothing is pinned" in look(home, "pins").out
+        assert look(home, "pins", "add", "The dog is", "allergic to chicken").returncode == 0
+        text, message = history(home, "pins", "add", "1", command=assistant_command)
+        assert (text["text"], text["message_id"]) == ("The dog is allergic to chicken", None)
+        assert (message["text"], message["message_id"], message["role"]) == ("question 0", 1, "user")
+        assert "allergic" in look(home, "pins").out
+        assert history(home, "pins", "remove", str(text["id"]), command=assistant_command) == [message]
+        wrong = look(home, "pins", "remove", "99")
+        assert wrong.returncode == 2
+        assert "99" in one_line_error(wrong)

@@ -1,0 +1,346 @@
+"""What a compaction is going to do: what is masked, what leaves, what stays word for word, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from assistant.compactions import Checkpoint, UserRequest
+from assistant.context.build import build
+from assistant.context.normalise import KEPT_WORDS
+from assistant.context.pressure import Budgets, Size, measure
+from assistant.messages import Media, Message
+from sleep.plan import Plan
+from sleep.planner import plan
+from sleep.policy import Keeping, Policy
+from sleep.summary import Summary
+from sleep.terms import Terms
+from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTECTED, START, numbered, places_of, view_of
+from tests.unit.test_floor import says, user, uses, words
+
+NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
+BUDGETS = Budgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
+TERMS = Terms(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+NOTHING_KEPT = Keeping()
+POLICY = Policy(preserve_messages=4, preserve_share=0.05)
+
+
+def planned(
+    rows: Sequence[Message],
+    *,
+    policy: Policy = POLICY,
+    keeping: Keeping = NOTHING_KEPT,
+    trigger: str = "emergency",
+    terms: Terms = TERMS,
+    **view: Any,
+) -> tuple[list[Message], Plan]:
+    stored = numbered(rows)
+    return stored, plan(view_of(stored, **view), places_of(stored), terms, policy, keeping, NOW, trigger=trigger)
+
+
+def finished(found: Plan, text: str = "They talked.") -> Plan:
+    """The plan with its summary."""
+    assert found.outline is not None
+    summary = Summary(text, "full", COUNTER.count_text(text), memories=("Ada likes tea",), model="small", attempts=1)
+    return replace(found, compaction=found.outline.finished(summary, NOW))
+
+
+def chat(exchanges: int, tokens: int = 200) -> list[Message]:
+    return [row for n in range(exchanges) for row in (user(tokens, f"request {n} "), says(tokens))]
+
+
+def ratio(rows: Sequence[Message], terms: Terms = TERMS) -> float:
+    view = view_of(rows, prefix_rev=1)
+    return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding).ratio
+
+
+def kept(found: Plan) -> list[Message]:
+    assert found.compaction is not None
+    return list(found.compaction.prefix[1:])
+
+
+def request(row: Message, text: str = "") -> UserRequest:
+    return UserRequest(row.id or 0, "main", "owner", text or row.content, "open", True, NOW)
+
+
+def checkpoint(number: int, first: int, last: int, text: str = "earlier", **more: Any) -> Checkpoint:
+    return Checkpoint(
+        number, "main", number, 1, first, last, 4, text, {"since": "2026-03-01", "until": "2026-03-02"}, 400, 20, 0.0,
+        START, "sleep", "full", "live", **more,
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------- masking
+
+
+def test_old_tool_output_is_masked_where_that_is_enough() -> None:
+    rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
+    stored, found = planned(rows)
+    assert found.tier == "mask" and found.outline is None
+    assert {row.role for row in found.shorten} == {"tool"} and len(found.shorten) == 6
+    assert found.after.ratio < POLICY.enough(TERMS.target) < found.before.ratio
+    line = found.shorten[0].content
+    assert line.startswith('[TOOL OUTPUT ARCHIVED: read_file(path="a"), 2026-11-20') and "about 1" in line
+    assert f"read_history(message_id={stored[2].id})" in line and "conversation.jsonl bytes 1200-1300" in line
+
+
+def test_a_mask_names_the_topic_of_what_it_stands_for() -> None:
+    text = "harbour authority Bergen mooring fees " * 120
+    rows = [user(), uses("c1", 10)[0], Message("tool", text, tool_call_id="c1", name="read_file"), *chat(30)]
+    _, found = planned(rows, policy=replace(POLICY, strategy="mask"))
+    assert "about: harbour, authority, Bergen, mooring, fees" in found.shorten[0].content
+
+
+def test_f03_identical_calls_are_counted_and_point_at_the_newest_result() -> None:
+    rows = [*(m for n in range(5) for m in (user(10), *uses(f"c{n}", 1_800), says(20))), *chat(3, 20)]
+    stored, found = planned(rows)
+    newest = stored[4 * 4 + 2].id
+    assert f"The same call was made 5 times; its newest result is message {newest}." in found.shorten[0].content
+    assert "do not repeat it" in found.shorten[-1].content
+
+
+def test_what_was_masked_is_not_masked_again() -> None:
+    rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
+    stored, found = planned(rows)
+    again = plan(
+        view_of(found.applied(stored), prefix_rev=1), places_of(stored), TERMS, POLICY, Keeping(), NOW, trigger="nap"
+    )
+    assert again.shorten == ()
+
+
+def test_verbose_old_answers_are_shortened_by_reference() -> None:
+    stored, found = planned([user(), says(6_000), *chat(20, 100)], policy=replace(POLICY, strategy="mask"))
+    assert [row.id for row in found.shorten] == [stored[1].id]
+    assert f"message {stored[1].id}" in found.shorten[0].content
+
+
+def test_a_person_who_asks_for_it_gets_a_summary_even_where_masks_would_do() -> None:
+    rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
+    _, found = planned(rows, trigger="manual")
+    assert found.tier == "summary" and found.shorten == ()
+
+
+# -------------------------------------------------------------------------------------------------------------- cutting
+
+
+def test_the_target_binds() -> None:
+    stored, found = planned(chat(30))
+    done = finished(found)
+    left = done.applied(stored)
+    assert found.before.ratio > 0.8
+    assert ratio(left) <= TERMS.target + 0.01
+    assert left[0].is_summary and left[-1] == stored[-1]
+
+
+def test_the_view_after_is_summary_then_kept_words_then_protected_results_then_tail() -> None:
+    rows = [*chat(8), user(20), *uses("t1", 60, PROTECTED), says(20), *chat(20)]
+    stored, found = planned(rows)
+    done = finished(found)
+    left = done.applied(stored)
+    kinds = ["summary" if m.is_summary else "copy" if "carried_from" in m.metadata else "live" for m in left]
+    assert kinds == sorted(kinds, key=["summary", "copy", "live"].index)
+    roles = [m.role for m in kept(done)]
+    assert roles[-2:] == ["assistant", "tool"] and set(roles[:-2]) == {"user"}
+
+
+def test_users_words_stay_newest_first_within_their_budget() -> None:
+    stored, found = planned(chat(40, 150))
+    origins = [m.metadata["carried_from"] for m in kept(finished(found))]
+    cut = next(n for n, row in enumerate(stored) if row.id == finished(found).compaction.to_message_id)  # type: ignore[union-attr]
+    said = [row.id for row in stored[: cut + 1] if row.role == "user"]
+    assert origins and origins == said[-len(origins) :] and len(origins) < len(said)
+    spent = sum(COUNTER.count_message(m) for m in kept(finished(found)))
+    assert spent <= POLICY.user_tokens(BUDGETS)
+
+
+def test_f18_kept_words_are_sent_as_history() -> None:
+    stored, found = planned(chat(40, 150))
+    left = finished(found).applied(stored)
+    sent = build(view_of(left), FRAME, LIMITS)
+    text = "\n".join(message.content for message in sent.messages)
+    assert text.index(KEPT_WORDS) < text.index("request 3") < text.index("The conversation goes on here.")
+
+
+def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:
+    stored = numbered(chat(40, 150))
+    found = plan(
+        view_of(stored), places_of(stored), TERMS, POLICY, Keeping(requests=(request(stored[4]),)), NOW, trigger="sleep"
+    )
+    assert stored[4].id in [m.metadata["carried_from"] for m in kept(finished(found))]
+    assert any(fate.what == "open requests" and not fate.goes for fate in found.fates)
+
+
+def test_f18_the_words_of_open_requests_without_room_are_given_to_the_summary() -> None:
+    stored = numbered([user(3_000, "write the book "), *chat(40, 150)])
+    keeping = Keeping(requests=(request(stored[0], "write the book"),), tasks=("water the plants",))
+    no_room = replace(POLICY, user_messages_max_tokens=0)
+    found = plan(view_of(stored), places_of(stored), TERMS, no_room, keeping, NOW, trigger="sleep")
+    assert found.outline is not None
+    assert found.outline.material.tasks == ("write the book", "water the plants")
+
+
+def test_marks_of_stopped_turns_stay() -> None:
+    rows = [user(), Message("system", "<turn-aborted> stopped."), *chat(40, 150)]
+    _, found = planned(rows)
+    assert any(m.content.startswith("<turn-aborted>") for m in kept(finished(found)))
+
+
+def test_f08_a_cut_never_falls_between_a_call_and_its_results() -> None:
+    rows = [*chat(10), *(m for n in range(12) for m in (user(30), *uses(f"c{n}", 400), says(30)))]
+    for preserve in range(1, 12):
+        stored, found = planned(rows, policy=replace(POLICY, strategy="summary", preserve_messages=preserve))
+        left = finished(found).applied(stored)
+        asked = [call.id for m in left for call in m.tool_calls]
+        assert asked == [m.tool_call_id for m in left if m.role == "tool"]
+
+
+def test_f10_the_newest_request_is_never_cut() -> None:
+    rows = [*chat(30), user(3_000, "the newest "), *uses("c1", 2_000)]
+    stored, found = planned(rows)
+    assert [m.id for m in finished(found).applied(stored)[-3:]] == [m.id for m in stored[-3:]]
+
+
+def test_the_preserve_window_is_by_number_or_by_weight_whichever_is_more() -> None:
+    by_number = finished(planned(chat(60, 60), policy=Policy(preserve_messages=20, preserve_share=0.0))[1])
+    stored, _ = planned(chat(60, 60))
+    assert sum(m.id is not None for m in by_number.applied(stored)) == 20
+    weighty = finished(planned(chat(60, 60), policy=Policy(preserve_messages=2, preserve_share=0.12))[1])
+    live = [m for m in weighty.applied(stored) if m.id is not None]
+    assert len(live) > 20 and sum(COUNTER.count_message(m) for m in live) <= 0.13 * BUDGETS.tokens
+
+
+def test_f17_pictures_that_leave_are_in_the_material_and_told_of() -> None:
+    picture = Message("user", "look", media=(Media("image", "image/png", "boat.png", data=PICTURE),))
+    _, found = planned([picture, *chat(30)])
+    assert found.outline is not None and found.outline.material.rows[0].media[0].name == "boat.png"
+    assert any(fate.what == "pictures" for fate in found.fates)
+    assert all(medium.data is None for m in kept(finished(found)) for medium in m.media)
+
+
+def test_earlier_summaries_are_never_counted_as_users_words() -> None:
+    earlier = Message("user", "[CONTEXT SUMMARY]\nold", metadata={"type": "compaction"})
+    stored = [earlier, *numbered(chat(40, 150))]
+    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, Keeping(), NOW, trigger="sleep")
+    assert all("CONTEXT SUMMARY" not in m.content for m in kept(finished(found)))
+
+
+def test_nothing_is_planned_for_a_short_conversation() -> None:
+    _, found = planned(chat(3, 60), trigger="manual")
+    assert not found.changes and found.after == found.before
+
+
+def test_a_count_of_messages_calls_for_a_summary_whatever_they_weigh() -> None:
+    stored, found = planned(chat(60, 3), trigger="messages")
+    assert len(finished(found).applied(stored)) < 60
+
+
+# ------------------------------------------------------------------------------------------------ checkpoints and facts
+
+
+def test_the_summary_row_has_a_section_for_each_checkpoint_and_the_metadata_of_all() -> None:
+    stored = numbered(chat(40, 150))
+    keeping = Keeping(checkpoints=(checkpoint(1, 1, 5, "They met."), checkpoint(2, 6, 9, "They parted.")))
+    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
+    done = finished(found, "They met again.")
+    assert done.compaction is not None
+    row = done.compaction.prefix[0]
+    assert row.content.index("They met.") < row.content.index("They parted.") < row.content.index("They met again.")
+    assert f"## Messages #{done.compaction.from_message_id} to #{done.compaction.to_message_id}" in row.content
+    assert row.metadata["type"] == "compaction" and row.metadata["compacted_at"] == NOW.isoformat()
+    assert row.metadata["compacted_count"] == 8 + done.compaction.messages_compressed
+    assert row.metadata["summary_token_count"] == COUNTER.count_text(row.content)
+    assert done.compaction.key_facts["memories"] == ["Ada likes tea"]
+    first, last = done.compaction.from_message_id, done.compaction.to_message_id
+    assert done.compaction.key_facts["byte_ranges"] == [["log/main/conversation.jsonl", first * 100, last * 100 + 100]]
+
+
+def test_f25_a_sixth_checkpoint_asks_for_a_merge_of_the_two_oldest() -> None:
+    stored = numbered(chat(40, 150))
+    live = tuple(checkpoint(n, n, n, "short") for n in range(1, 6))
+    roomy = replace(POLICY, summary_max_tokens=100, restored_max_tokens=0)
+    found = plan(view_of(stored), places_of(stored), TERMS, roomy, Keeping(checkpoints=live), NOW, trigger="sleep")
+    assert found.merge == (1, 2)
+    found = plan(view_of(stored), places_of(stored), TERMS, roomy, Keeping(checkpoints=live[:4]), NOW, trigger="sleep")
+    assert found.merge == ()
+
+
+def test_f25_summaries_that_fill_the_room_are_merged_however_few() -> None:
+    stored = numbered(chat(40, 150))
+    live = (checkpoint(1, 1, 5, words(900)), checkpoint(2, 6, 9, words(900)))
+    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, Keeping(checkpoints=live), NOW, trigger="sleep")
+    assert found.merge == (1, 2)
+
+
+def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
+    inherited = [
+        Message("system", "[CONTEXT SUMMARY]\nof the parent", metadata={"type": "compaction", "inherited": True}),
+        Message("user", "asked there", metadata={"carried_from": 3, "inherited": True}),
+    ]
+    live = numbered(chat(40, 150))
+    rows = [*inherited, *live]
+    found = plan(view_of(rows), places_of(live), TERMS, POLICY, Keeping(), NOW, trigger="sleep")
+    assert found.outline is not None and found.outline.material.rows[:2] == tuple(inherited)
+    assert finished(found).compaction.from_message_id == live[0].id  # type: ignore[union-attr]
+
+
+# ----------------------------------------------------------------------------------------------------------- strategies
+
+
+@pytest.mark.parametrize("strategy", ["sliding_window", "deletion", "selective"])
+def test_strategies_without_a_summary_leave_a_record_of_where_the_messages_stand(strategy: Any) -> None:
+    stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy=strategy))
+    assert found.outline is None and found.compaction is not None and found.compaction.tier == strategy
+    left = found.applied(stored)
+    assert "earlier messages, #10 to #" in left[0].content and ratio(left) <= TERMS.target + 0.02
+    assert [m.id for m in left[-2:]] == [m.id for m in stored[-2:]]
+
+
+def test_selective_keeps_what_says_most() -> None:
+    rows = chat(40, 150)
+    rows[2] = Message("user", "The code of the gate is 4471-Q, Anna Berg has the key")
+    stored, found = planned(rows, policy=replace(POLICY, strategy="selective"))
+    assert stored[2].id in [m.metadata["carried_from"] for m in kept(found)]
+    _, sliding = planned(rows, policy=replace(POLICY, strategy="sliding_window"))
+    assert not kept(sliding)
+
+
+def test_deletion_takes_no_more_than_it_must() -> None:
+    stored, deletion = planned(chat(40, 150), policy=replace(POLICY, strategy="deletion", preserve_messages=2))
+    _, sliding = planned(chat(40, 150), policy=replace(POLICY, strategy="sliding_window", preserve_messages=2))
+    assert len(deletion.applied(stored)) > len(sliding.applied(stored))
+
+
+def test_mask_never_takes_a_message_out_of_view() -> None:
+    stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy="mask"), trigger="overflow")
+    assert found.compaction is None and found.applied(stored) == tuple(stored)
+
+
+# --------------------------------------------------------------------------------------------------------------- rounds
+
+
+def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
+    """Talk, compact, talk: the summary row does not grow, and the view comes back to the target each time."""
+    rows: tuple[Message, ...] = ()
+    live: list[Checkpoint] = []
+    clock = START
+    for round_number in range(8):
+        fresh = numbered(chat(40, 150))
+        rows = (*rows, *(replace(m, id=(m.id or 0) + 1_000 * round_number, ts=clock) for m in fresh))
+        clock += timedelta(days=1)
+        found = plan(view_of(rows), places_of(rows), TERMS, POLICY, Keeping(tuple(live)), NOW, trigger="sleep")
+        if found.merge:
+            first, second = live[:2]
+            live[:2] = [replace(first, to_message_id=second.to_message_id, summary=words(150))]
+            found = plan(view_of(rows), places_of(rows), TERMS, POLICY, Keeping(tuple(live)), NOW, trigger="sleep")
+        done = finished(found, words(200))
+        rows = done.applied(rows)
+        assert done.compaction is not None
+        live.append(
+            checkpoint(round_number + 1, done.compaction.from_message_id, done.compaction.to_message_id, words(200))
+        )
+        assert ratio(rows) <= TERMS.target + 0.02
+        assert sum(m.is_summary for m in rows) == 1

@@ -1,0 +1,66 @@
+"""A working context over a test home's stores, compacting without a model, for tests that wire a turn by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from assistant.compacting import Compacting
+from assistant.measures import Measures, Prompts
+from assistant.models.offline.model import OfflineModel
+from assistant.ports import Model, Toolbox
+from assistant.settings_sections import Values
+from assistant.store.breakers import Breakers
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.store.facts import ModelFacts
+from assistant.store.journal import Journal
+from assistant.store.pins import Pins
+from assistant.store.requests import Requests
+from assistant.store.search import StoredHistory
+from assistant.store.todos import Todos
+from assistant.tokens import Tier, TokenCounter
+from assistant.working_context import WorkingContext
+from sleep.compaction import Beside, Compactor, Fuses
+from sleep.cycle import settle_quietly
+from sleep.policy import Policy
+from sleep.summariser import Summariser
+from sleep.summary_prompts import SummaryPrompts
+from tests.store_home import NOW, StoreHome
+
+COUNTER = TokenCounter(Tier("estimate", "", ""))
+PROMPTS = SummaryPrompts("Summarise in $budget tokens.", "Merge in $budget tokens.", "Summarise up to #$last.")
+
+
+def working_context(
+    home: StoreHome,
+    history: StoredHistory,
+    toolbox: Toolbox,
+    values: Values,
+    model: Callable[[], Model],
+    *,
+    writer: Callable[[], Model] = OfflineModel,
+    clock: Callable[[], datetime] = lambda: NOW,
+    policy: Policy = Policy(),  # noqa: B008 - frozen
+) -> WorkingContext:
+    """`model` answers, `writer` summarises."""
+    people = Database.open(home.path / "character.db", character, NOW)
+    journal, facts = Journal(people), ModelFacts(home.db)
+    measures = Measures(
+        home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
+        values.compaction, Prompts("Be kind.", ""),
+    )  # fmt: skip
+    summariser = Summariser(
+        writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, seconds=30
+    )
+
+    def settle(now: datetime) -> None:
+        settle_quietly(home.conversation, journal, now)
+
+    beside = Beside(Requests(home.db, home.log), Todos(people), journal, history, Breakers(home.db), settle)
+    compactor = Compactor(
+        home.conversation, summariser, beside, policy, Fuses(3, timedelta(minutes=30)),
+        holder="this process", seconds=30, clock=clock,
+    )  # fmt: skip
+    compacting = Compacting(home.conversation, compactor, measures, clock)
+    return WorkingContext(home.conversation, facts, measures, compacting, max_output_tokens=1000)
