@@ -28,6 +28,7 @@ from assistant.settings import Home, Settings
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
+_MISSED_NIGHT_SECONDS = 12 * 3600
 
 
 def utc_now() -> datetime:
@@ -121,6 +122,7 @@ async def running(settings: Settings) -> AsyncIterator[Daemon]:
 
 
 async def _end(house: wire.House, worker: asyncio.Task[None], drain_seconds: float) -> None:
+    await house.sleeping.sleeper.stop()
     await house.runtime.stop(drain_seconds)
     await asyncio.wait([worker])
     await house.close_model()
@@ -132,6 +134,10 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
 
     async def watch() -> None:
         house.runtime.wake()
+        house.sleeping.sleeper.look()
+
+    async def night() -> None:
+        house.sleeping.sleeper.begin("sleep")
 
     async def upkeep() -> None:
         house.upkeep()
@@ -139,6 +145,13 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)
     scheduler.add_job(upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", coalesce=True)
+    if at := settings.values.sleep.at:
+        hour, minute = at.split(":")
+        # One that a suspended laptop missed is slept when it wakes.
+        scheduler.add_job(
+            night, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True,
+            misfire_grace_time=_MISSED_NIGHT_SECONDS,
+        )  # fmt: skip
     scheduler.start()
     return scheduler
 

@@ -40,6 +40,7 @@ def stored(
                 "in_view": info.view_messages,
                 "view_tokens": info.view_tokens,
                 "checkpoints": info.checkpoints,
+                "unextracted": info.unextracted,
                 "last": info.last_at.isoformat() if info.last_at else None,
             }
             for info in conversation.sessions()
@@ -72,10 +73,10 @@ def _stored_problems(counts: Mapping[Any, int], free: int, settings: Settings) -
 
 
 def with_daemon(
-    report: dict[str, Any], runtime: Mapping[str, Any], delivery: Mapping[str, Any], model: str
+    report: dict[str, Any], runtime: Mapping[str, Any], delivery: Mapping[str, Any], model: str, sleep: str = ""
 ) -> dict[str, Any]:
-    """`report` with what only a running daemon knows, and `ok` decided."""
-    problems = list(report["problems"])
+    """`report` with what only a running daemon knows, and `ok` decided. `sleep` is what was wrong with the last one."""
+    problems = [*report["problems"], *([sleep] if sleep else [])]
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
     problems += [
@@ -106,7 +107,9 @@ def lines(report: Mapping[str, Any]) -> list[str]:
 
 
 def _session_line(session: Mapping[str, Any]) -> str:
-    compacted = f", {session['checkpoints']} checkpoints" if session["checkpoints"] else ""
+    compacted = f", {session['checkpoints']} compactions" if session["checkpoints"] else ""
+    if session["unextracted"]:
+        compacted += f", {session['unextracted']:,} messages wait for the next sleep"
     return (
         f"Session {session['session']}: {session['messages']:,} messages, {session['in_view']:,} in view "
         f"({session['view_tokens']:,} tokens){compacted}"

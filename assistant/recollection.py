@@ -29,6 +29,7 @@ _HEAD = f"{MARK} Quoted words are data and may be out of date; read_history(mess
 
 _LOOKED_AT = 12
 _LONGEST_QUESTION = 400
+_END = 2_000
 _REPLY = 300
 _REPLY_WITHIN = 4
 
@@ -137,7 +138,10 @@ class Recollection:
 
 
 def _asked(question: str) -> str:
-    """What of a message may be looked up: of a long one its questions, of any nothing where pleasantries are all."""
+    """What of a message may be looked up: of a long one its questions (of its beginning and its end, where a question
+    about what was said before would stand), of any nothing where pleasantries are all."""
+    if len(question) > 2 * _END:
+        question = f"{question[:_END]}\n{question[-_END:]}"
     text = question.strip()
     if len(text) > _LONGEST_QUESTION:
         asking = " ".join(match[0].strip() for match in _ASKING.finditer(text))

@@ -204,7 +204,8 @@ class House:
         counting = self.context.describe_counting(model.name)
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
-        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
+        trouble = self.sleeping.sleeper.trouble
+        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name, trouble)
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:

@@ -4,7 +4,7 @@ composition root (`assistant.wire`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,18 +18,17 @@ from assistant.messages import Usage
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import load_prices
 from assistant.ports import Model, Toolbox
-from assistant.records import SessionInfo
 from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
-from assistant.sleeper import Sleeper
+from assistant.sleeper import Naps, Sleeper
 from assistant.wire_stores import Stores, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Beside, Compactor, Fuses
-from sleep.cycle import Compacted, Cycle, settle_quietly
+from sleep.cycle import Compacted, Cycle
 from sleep.extraction import Extractor
-from sleep.naps import nap_due
 from sleep.policy import Policy
+from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
 from sleep.summary_prompts import SummaryPrompts
 
@@ -60,7 +59,7 @@ class Sleeping:
 
 def sleeping(
     settings: Settings, stores: Stores, toolbox: Callable[[], Toolbox], voices: Voices, clock: Clock,
-    is_busy: Callable[[str], bool],
+    is_running: Callable[[str], bool],
 ) -> Sleeping:  # fmt: skip
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
@@ -73,23 +72,15 @@ def sleeping(
     context = WorkingContext(
         stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
-    cycle = _cycle(settings, stores, voices, compacting)
+    cycle = _cycle(settings, stores, voices, compacting, clock)
 
-    def wants_nap(now: datetime) -> bool:
-        return any(_nap_due(info, settings, compacting, is_busy, now) for info in stores.conversation.sessions())
+    naps = Naps(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
 
-    async def tick(trigger: str, now: datetime) -> CycleReport:
+    async def tick(trigger: str, sessions: Sequence[str] | None, now: datetime) -> CycleReport:
         await measures.get_to_know()
-        return await cycle.run_sleep_tick(now, trigger=trigger)
+        return await cycle.run_sleep_tick(now, trigger=trigger, sessions=sessions)
 
-    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, wants_nap, clock))
-
-
-def _nap_due(
-    info: SessionInfo, settings: Settings, compacting: Compacting, is_busy: Callable[[str], bool], now: datetime
-) -> bool:
-    minutes = settings.values.sleep.nap_minutes
-    return nap_due(info.last_at, minutes, is_busy(info.key), now) and compacting.wants_sleep(info.key)
+    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, naps, clock))
 
 
 def _compactor(settings: Settings, stores: Stores, voices: Voices, measures: Measures, clock: Clock) -> Compactor:
@@ -117,7 +108,7 @@ def _compactor(settings: Settings, stores: Stores, voices: Voices, measures: Mea
     )  # fmt: skip
 
 
-def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compacting) -> Cycle:
+def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, clock: Clock) -> Cycle:
     wanted = settings.values.compaction
 
     async def compact(session: str, trigger: str) -> Compacted | None:
@@ -130,11 +121,10 @@ def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compa
             outcome.made[-1].tier,
         )  # fmt: skip
 
-    extractor = Extractor(voices.writes, prompt(settings.home, "extraction"))
+    extractor = Extractor(voices.writes, prompt(settings.home, "extraction"), batch_tokens=_EXTRACTION_BATCH_TOKENS)
     return Cycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
-        batch_tokens=_EXTRACTION_BATCH_TOKENS, failures=wanted.breaker_failures,
-        cool_down=timedelta(minutes=wanted.breaker_minutes),
+        failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
     )  # fmt: skip
 
 

@@ -1,167 +1,136 @@
-"""Whether a summary says what it must: deterministic, no model asked (F05, F24, F25). Pure.
+"""Whether a summary says what it must: deterministic, no model asked (F05, F25). Pure.
 
 What the originals name and the summary does not (tasks, identifiers, numbers, names) is appended word for word, the
-most important first, under a budget of its own. What does not fit is in the log, and `aihistory diff` lists it.
+most important first, under a budget of its own. What does not fit is in the log, and `aihistory diff` lists it. Of what
+tools returned nothing is taken: what mattered of it was said, and nobody's output gets into the record by itself (F26).
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from assistant.context.quote import defused
+from assistant.context.quote import defused, safe
 from assistant.messages import Message
-from sleep.facts import missing
+from sleep.facts import Words, folded, named
 from sleep.summary import Material
 
 Count = Callable[[str], int]
 
 KEPT = "Kept word for word:"
-_ROLES = ("user", "assistant")
-_LONGEST = 240
+_LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
-# (kind, who said it), the most important first.
+# (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
+# late, since what begins with a capital is in some languages any noun.
 _ORDER = [
     ("tasks", "user"), ("identifiers", "user"), ("numbers", "user"), ("identifiers", "assistant"),
     ("names", "user"), ("tasks", "assistant"), ("numbers", "assistant"), ("names", "assistant"),
 ]  # fmt: skip
 
 
-def restored(text: str, material: Material, count: Count, most: int) -> tuple[str, tuple[str, ...]]:
-    """The summary with what it left out at its end, in at most `most` tokens, and the lines that were added."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A summary with what it had left out at its end: `restored` are the lines that were added."""
+
+    text: str
+    restored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Lack:
+    """A value of a message that the summary does not have."""
+
+    kind: str
+    value: str
+    row: Message
+
+
+def check(text: str, material: Material, count: Count, restored_max_tokens: int) -> Checked:
+    """The summary, and in at most `restored_max_tokens` more what it does not say."""
     lines: list[str] = []
-    left = most - count(KEPT) - 1
-    for line in _lacking(text, material):
-        tokens = count(line) + 1
+    left = restored_max_tokens - count(f"\n{KEPT}\n")
+    added = ""
+    for line, values in _lacking(text, material):
+        if values and all(folded(value) in added for value in values):
+            continue
+        tokens = count(f"{line}\n")
         if tokens > left:
             continue
         left -= tokens
         lines.append(line)
+        added += f" {folded(line)}"
     if not lines:
-        return text, ()
-    return "\n".join([text, KEPT, *lines]), tuple(lines)
+        return Checked(text)
+    return Checked("\n".join([text, KEPT, *lines]).strip(), tuple(lines))
 
 
-def _lacking(text: str, material: Material) -> Iterator[str]:
-    """Lines that say what the summary does not, most important first, each thing once."""
-    folded = _folded(text)
-    for task in material.tasks:
-        words = " ".join(task.split())
-        if words and _folded(words) not in folded:
-            yield f"- open: {_safe(words, _LONGEST_TASK)}"
-    by_role = {role: [row for row in material.rows if row.role == role and row.content] for role in _ROLES}
-    told: set[str] = set()
+def _lacking(text: str, material: Material) -> Iterator[tuple[str, list[str]]]:
+    """Lines that say what the summary does not, most important first, each with the values that it is for; none for an
+    open task, which is said as a whole."""
+    there = Words(text)
+    for task in dict.fromkeys(" ".join(one.split()) for one in material.tasks):
+        if task and not there.has(task):
+            yield f"- open: {_within(task, _LONGEST_TASK)}", []
+    lacks = _lacks(there, material)
     for kind, role in _ORDER:
         # The newest first: of what does not fit, the oldest is missed least.
-        for row in reversed(by_role[role]):
-            values = [value for value in missing([row.content], text).get(kind, ()) if value.casefold() not in told]
-            if values:
-                told.update(value.casefold() for value in values)
-                yield _line(row, kind, values)
+        for found in reversed(lacks.get((kind, role), [])):
+            yield from _lines(found)
 
 
-def _line(row: Message, kind: str, values: list[str]) -> str:
+def _lacks(there: Words, material: Material) -> dict[tuple[str, str], list[list[_Lack]]]:
+    """By kind and role, what each message has that the summary has not; each value where it was said first."""
+    found: dict[tuple[str, str], list[list[_Lack]]] = {}
+    wanted = set(_ORDER)
+    told: set[str] = set()
+    for row in material.rows:
+        of_row: dict[str, list[_Lack]] = {}
+        for kind, value in named(row.content) if row.role != "tool" else ():
+            if (kind, row.role) in wanted and value.casefold() not in told and not there.has(value):
+                told.add(value.casefold())
+                of_row.setdefault(kind, []).append(_Lack(kind, value, row))
+        for kind, lacks in of_row.items():
+            found.setdefault((kind, row.role), []).append(lacks)
+    return found
+
+
+def _lines(lacks: list[_Lack]) -> Iterator[tuple[str, list[str]]]:
+    """What one message has of one kind, in lines that are not too long; each value with the words before it."""
+    row = lacks[0].row
     number = row.id or row.metadata.get("carried_from")
-    where = f"#{number}" if number else "earlier"
-    if kind == "tasks":
-        return f"- {where}: {_safe('; '.join(values), _LONGEST_TASK)}"
-    return f"- {where}: {_safe('; '.join(_with_context(row.content, value) for value in values[:4]), _LONGEST)}"
+    head = f"- #{number}: " if number else "- earlier: "
+    parts: list[str] = []
+    values: list[str] = []
+    for lack in lacks:
+        if any(folded(lack.value) in folded(part) for part in parts):
+            values.append(lack.value)
+            continue
+        part = _within(lack.value, _LONGEST_TASK) if lack.kind == "tasks" else _with_context(row.content, lack.value)
+        if parts and len(head) + sum(len(one) + 2 for one in parts) + len(part) > _LONGEST_LINE:
+            yield head + "; ".join(parts), values
+            parts, values = [], []
+        parts.append(part)
+        values.append(lack.value)
+    yield head + "; ".join(parts), values
 
 
 def _with_context(content: str, value: str) -> str:
     """The value with the words before it: a bare number says nothing."""
-    flat = " ".join(content.split())
-    at = flat.find(" ".join(value.split()))
+    flat, wanted = " ".join(content.split()), " ".join(value.split())
+    at = flat.find(wanted)
     if at < 0:
-        return value
+        return _within(wanted, _LONGEST_TASK)
     start = max(0, at - _AROUND)
-    if start:
-        space = flat.find(" ", start)
-        start = space + 1 if 0 <= space < at else start
-    return flat[start : at + len(value)]
+    if start and (space := flat.find(" ", start, at)) >= 0:
+        start = space + 1
+    return _clean(flat[start : at + len(wanted)])
 
 
-def _safe(text: str, most: int) -> str:
-    flat = defused(" ".join(text.split()))
+def _within(text: str, most: int) -> str:
+    flat = _clean(text)
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-# ------------------------------------------------------------------------------------------------------------- language
-
-_SCRIPTS = (
-    ("cyrillic", re.compile(r"[\u0400-\u04ff]")),
-    ("arabic", re.compile(r"[\u0600-\u06ff]")),
-    ("hebrew", re.compile(r"[\u0590-\u05ff]")),
-    ("greek", re.compile(r"[\u0370-\u03ff]")),
-    ("kana", re.compile(r"[\u3040-\u30ff]")),
-    ("hangul", re.compile(r"[\uac00-\ud7af]")),
-    ("han", re.compile(r"[\u3400-\u9fff]")),
-    ("devanagari", re.compile(r"[\u0900-\u097f]")),
-    ("thai", re.compile(r"[\u0e00-\u0e7f]")),
-    ("latin", re.compile(r"[A-Za-z\u00c0-\u024f]")),
-)
-# One character of these says about as much as three Latin letters.
-_DENSE = frozenset({"kana", "hangul", "han"})
-_STOP_WORDS = {
-    "en": "the and of to in is was that for with on it as are be this have from they you he she were had not but",
-    "de": "der die das und ist nicht ein eine ich zu mit sich auf für war den von im dem auch es hat sie wird sind",
-    "fr": "le la les et est une un des du que pour dans pas sur avec il elle ce cette qui au été sont nous vous plus",
-    "es": "el la los las y es una un que por para con no se su del en lo como más está fue son pero muy sus al",
-    "it": "il la che di e è un una per non con del della sono gli i le si da nel anche ha più alla come questo",
-    "pt": "o a os as e é um uma que de para com não se do da em por mais foi são ao na no sua como está muito",
-    "nl": "de het een en van is dat niet in op te zijn met voor was aan er ook als maar bij naar heeft hij zij",
-    "no": "og er det i på en til som av med for ikke jeg har den vi å var et hun han skal kan fra også ble",
-    "sv": "och är det i på en till som av med för inte jag har den vi att var ett hon han ska kan från också blev",
-    "da": "og er det i på en til som af med for ikke jeg har den vi at var et hun han skal kan fra også blev",
-}
-_STOPS = {language: frozenset(words.split()) for language, words in _STOP_WORDS.items()}
-# Languages that share most of their small words are taken for one.
-_ALIKE = (frozenset({"no", "da", "sv"}), frozenset({"es", "pt", "it"}))
-_ENOUGH_CHARACTERS = 80
-_ENOUGH_STOPS = 6
-_CLEARLY = 2.0
-
-
-def same_language(text: str, material: Material) -> bool:
-    """Whether the summary is in the language that was spoken; where that cannot be told, it is taken to be."""
-    said = " ".join(row.content[:2_000] for row in material.rows if row.role in _ROLES)
-    mine, theirs = _script(text), _script(said)
-    if mine and theirs and mine != theirs:
-        # Japanese and Chinese share characters; either is told by its kana.
-        return {mine, theirs} == {"kana", "han"} and len(text) < _ENOUGH_CHARACTERS
-    if mine != "latin" or theirs != "latin":
-        return True
-    ours, spoken = _language(text), _language(said)
-    if ours is None or spoken is None or ours == spoken:
-        return True
-    return any({ours, spoken} <= group for group in _ALIKE)
-
-
-def _script(text: str) -> str | None:
-    """The script that most of the text is in; None where too little is."""
-    sample = text[:8_000]
-    counts = {name: len(form.findall(sample)) * (3 if name in _DENSE else 1) for name, form in _SCRIPTS}
-    if counts["kana"] > 0.1 * (counts["kana"] + counts["han"]):
-        counts["kana"] += counts.pop("han")
-    best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] >= 20 and counts[best] > 0.5 * sum(counts.values()) else None
-
-
-def _language(text: str) -> str | None:
-    """The language whose small words the text has by far the most of; None where that is not clear."""
-    words = Counter(_words(text))
-    counts = sorted(((sum(words[w] for w in stops), language) for language, stops in _STOPS.items()), reverse=True)
-    if counts[0][0] < _ENOUGH_STOPS:
-        return None
-    rival = next((n for n, other in counts[1:] if not any({other, counts[0][1]} <= group for group in _ALIKE)), 0)
-    return counts[0][1] if counts[0][0] >= _CLEARLY * max(1, rival) else None
-
-
-def _words(text: str) -> Iterable[str]:
-    return re.findall(r"[^\W\d_]+", text[:20_000].casefold())
+def _clean(text: str) -> str:
+    return defused(safe(" ".join(text.split())))

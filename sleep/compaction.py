@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -284,9 +284,8 @@ class _Work:
         committed = False
         try:
             summary = await self._ask(outline.material, self._order.live)
-            self.made.append(
-                self._conversation.compact(outline.finished(summary, self._of._clock()), self._of._clock())
-            )
+            compaction = replace(outline.finished(summary, self._of._clock()), started=started)
+            self.made.append(self._conversation.compact(compaction, self._of._clock()))
             committed = True
         finally:
             if not committed:
@@ -307,7 +306,7 @@ class _Work:
         try:
             summary = await self._ask(await self._material_of(pair, found), None)
             compaction = merged(view, pair, live, summary, counter, self._order.trigger, self._of._clock())
-            self.made.append(self._conversation.compact(compaction, self._of._clock()))
+            self.made.append(self._conversation.compact(replace(compaction, started=started), self._of._clock()))
             committed = True
         finally:
             if not committed:

@@ -93,27 +93,27 @@ class Extractor:
             return Extracted(0, ())
         model = self._model()
         if model.provider == _OFFLINE:
-            return self.plainly(spoken)
+            return self.plainly(spoken, known)
         try:
             reply = await self._ask(model, spoken, known)
         except ModelError as error:
             passing = error.kind in _PASSING
-            why = (f"the model failed: {error}",)
-            return Extracted(len(spoken), by_rules(spoken), why, calls=1, failed=True, passing=passing)
+            reasons = (f"the model failed: {error}",)
+            return Extracted(len(spoken), by_rules(spoken, known), reasons, calls=1, failed=True, passing=passing)
         cost = reply.usage.cost_usd
         entries, rejected = parsed(reply.message.content, spoken, known)
         if entries is None or reply.message.tool_calls or reply.stop == "refusal":
             why = rejected or ("the model answered no list",)
-            return Extracted(len(spoken), by_rules(spoken), why, calls=1, cost_usd=cost, failed=True)
+            return Extracted(len(spoken), by_rules(spoken, known), why, calls=1, cost_usd=cost, failed=True)
         if reply.stop == "max_tokens":
-            entries, rejected = _completed(entries, spoken), (*rejected, "the answer was cut off")
+            entries, rejected = _completed(entries, spoken, known), (*rejected, "the answer was cut off")
         name = reply.message.model or model.name
         return Extracted(len(spoken), entries, rejected, name, 1, cost)
 
-    def plainly(self, records: Sequence[Record]) -> Extracted:
+    def plainly(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
         """By the rules, no model asked."""
         spoken = [record for record in records if readable(record)]
-        return Extracted(len(spoken), by_rules(spoken))
+        return Extracted(len(spoken), by_rules(spoken, known))
 
     async def _ask(self, model: Model, records: Sequence[Record], known: Sequence[str]) -> Reply:
         told = "\n\n".join(_line(record) for record in records)
@@ -141,14 +141,16 @@ def readable(record: Record) -> bool:
     return record.trust != "guest" or record.scope != OWNER_SCOPE
 
 
-def by_rules(records: Sequence[Record]) -> tuple[JournalEntry, ...]:
-    """What the users' messages tell by rules alone."""
-    return tuple(
-        _entry(record, found.content, found.kind, found.importance, (record.id,))
-        for record in records
+def by_rules(records: Sequence[Record], known: Sequence[str] = ()) -> tuple[JournalEntry, ...]:
+    """What the users' messages tell by rules alone, but for what is known."""
+    found = {
+        _words(fact.content): _entry(record, fact.content, fact.kind, fact.importance, (record.id,))
+        for record in reversed(records)
         if record.role == "user"
-        for found in facts(record.content)
-    )
+        for fact in reversed(facts(record.content))
+    }
+    seen = {_words(text) for text in known}
+    return tuple(entry for words, entry in reversed(found.items()) if words not in seen)
 
 
 def parsed(
@@ -209,10 +211,10 @@ def _parsed(raw: Any, by_id: dict[int, Record]) -> JournalEntry | str:
         return "no source among the messages"
     content = " ".join(raw["content"].split())[:_LONGEST_CONTENT]
     kind = raw["kind"] if raw.get("kind") in _KINDS else "fact"
-    weight = raw.get("importance")
-    if type(weight) not in (int, float) or not 0 <= weight <= 1:
-        weight = importance(kind, content)
-    return _entry(by_id[sources[0]], content, kind, float(weight), tuple(dict.fromkeys(sources)))
+    given = raw.get("importance")
+    weighed = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
+    weight = float(given) if weighed else importance(kind, content)
+    return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)))
 
 
 def _unwanted(entry: JournalEntry, seen: set[str]) -> str:
@@ -221,10 +223,12 @@ def _unwanted(entry: JournalEntry, seen: set[str]) -> str:
     return "of no importance" if entry.importance < _LEAST_IMPORTANCE else ""
 
 
-def _completed(entries: Sequence[JournalEntry], records: Sequence[Record]) -> tuple[JournalEntry, ...]:
+def _completed(
+    entries: Sequence[JournalEntry], records: Sequence[Record], known: Sequence[str]
+) -> tuple[JournalEntry, ...]:
     """The entries of an answer that was cut off, and what the rules find in the messages after the last it came to."""
     reached = max((source for entry in entries for source in entry.sources), default=0)
-    return (*entries, *by_rules([record for record in records if record.id > reached]))
+    return (*entries, *by_rules([record for record in records if record.id > reached], known))
 
 
 def _entry(record: Record, content: str, kind: str, weight: float, sources: tuple[int, ...]) -> JournalEntry:

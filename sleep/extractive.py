@@ -11,25 +11,45 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from assistant.context.quote import safe
 from assistant.messages import Message
-from sleep.facts import missing
+from sleep.answer import clean, fitted
+from sleep.facts import named
 from sleep.rules import facts
-from sleep.summary import Material
+from sleep.summary import Material, SummaryTier
+from sleep.transcript import pictures
 
 Count = Callable[[str], int]
 
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
-_WORD = re.compile(r"\w{2,}")
+# Scripts that are written without spaces are taken by pairs of characters.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
+_SPACELESS = re.compile(rf"[{_UNSPACED}]")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_LISTED = re.compile(r"^[-*•]\s+")
+_GREETING = re.compile(
+    r"\W*(?:(?:hi|hello|hey|good (?:morning|evening|night|day|afternoon)|thanks?|thank you|cheers|bye|goodbye|see you"
+    r"|welcome|you['’]?re welcome|no problem|sounds good|how are you|hallo|guten (?:morgen|tag|abend)|danke|tschüss"
+    r"|bonjour|bonsoir|salut|merci|au revoir|hola|buenos días|gracias|adiós|hei|god (?:morgen|kveld|natt)|takk|ha det"
+    r"|привет|здравствуй(?:те)?|спасибо)\b"
+    r"|[你您]好|早上好|晚上好|[谢謝]{2}|再见|こんにちは|おはよう|ありがとう|こんばんは|안녕|감사)",
+    re.IGNORECASE,
+)
+# What begins with a greeting and is hardly longer than one, is one.
+_WORDS_OF_GREETING = 8
+_CHARACTERS_OF_GREETING = 12
 _LONGEST = 300
 _SHORTEST_WORDS = 3
 _SHORTEST_CHARACTERS = 6
 _LOOKED_AT = 6_000
 _OF_ROLE = {"user": 1.5, "assistant": 1.0}
 _OF_KIND = {"named": 0.5, "told": 1.5, "rare": 0.5}
+_MOST_NAMED = 6
 _END_CHARACTERS = 2_000
+_SHORTER_ENDS = (1_000, 500, 250)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,7 @@ def extractive(material: Material, budget: int, count: Count) -> str:
     chosen: list[_Line] = []
     left = budget
     for line in sorted(lines, key=lambda one: (-one.score, -one.index, one.place)):
-        tokens = count(_shown(line)) + 1
+        tokens = count(f"{_shown(line)}\n")
         if tokens <= left:
             left -= tokens
             chosen.append(line)
@@ -59,24 +79,42 @@ def extractive(material: Material, budget: int, count: Count) -> str:
     return "\n".join(_shown(line) for line in sorted(chosen, key=lambda one: (one.index, one.place)))
 
 
-def both_ends(material: Material) -> str:
-    """The first and the last 2,000 characters of what was said, and where the rest is: what always can be done."""
-    said = "\n".join(f"#{row.id}: {row.content}" if row.id else row.content for row in material.rows if row.content)
-    if len(said) <= 2 * _END_CHARACTERS:
+def both_ends(material: Material, chars: int = _END_CHARACTERS) -> str:
+    """The first and the last `chars` characters of what was said, and where the rest is: what always can be done."""
+    said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
+    if len(said) <= 2 * chars:
         return said
-    first = next((row.id for row in material.rows if row.id), None)
-    where = f"; read_history(message_id={first}) reads on from the first" if first else ""
-    left_out = len(said) - 2 * _END_CHARACTERS
-    return f"{said[:_END_CHARACTERS]}\n[… {left_out} characters left out{where} …]\n{said[-_END_CHARACTERS:]}"
+    ids = [row.id for row in material.rows if row.id is not None]
+    where = f"; read_history(message_id={ids[0]}) reads on from the first, #{ids[-1]} is the last" if ids else ""
+    left_out = len(said) - 2 * chars
+    return f"{said[:chars]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars :]}"
+
+
+def without_model(material: Material, source: int, count: Count) -> tuple[str, SummaryTier]:
+    """The best that there is without a model, smaller than the `source` tokens that the rows take, and its tier."""
+    text = clean(extractive(material, min(material.budget, source // 2), count))
+    if text:
+        return text, "extractive"
+    room = max(1, min(material.budget, source - 1))
+    tries = (clean(both_ends(material, chars)) for chars in (_END_CHARACTERS, *_SHORTER_ENDS))
+    ends = next((ends for ends in tries if count(ends) <= room), "")
+    return ends or fitted(clean(both_ends(material, _SHORTER_ENDS[-1])), room, count), "ends"
+
+
+def _headed(row: Message) -> str:
+    number = _number(row)
+    words = f"{safe(row.content)}{pictures(row.media)}".strip()
+    return f"#{number}: {words}" if number else words
 
 
 def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
     told: set[str] = set()
     for index, row in enumerate(rows):
-        if row.role not in _OF_ROLE:
+        if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
-        for place, match in enumerate(_SENTENCE.finditer(_CODE.sub("\n", row.content[:_LOOKED_AT]))):
-            text = " ".join(match[0].split())
+        content = _CODE.sub("\n", safe(row.content[:_LOOKED_AT]))
+        for place, match in enumerate(_SENTENCE.finditer(content)):
+            text = _LISTED.sub("", " ".join(match[0].split()))
             if not _says_something(text) or text.casefold() in told:
                 continue
             told.add(text.casefold())
@@ -84,31 +122,40 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
 
 
 def _says_something(text: str) -> bool:
-    words = text.split()
-    return len(text) >= _SHORTEST_CHARACTERS and (len(words) >= _SHORTEST_WORDS or not text.isascii())
+    words, spaceless = len(text.split()), bool(_SPACELESS.search(text))
+    if len(text) < _SHORTEST_CHARACTERS or (words < _SHORTEST_WORDS and not spaceless):
+        return False
+    short = len(text) < _CHARACTERS_OF_GREETING if spaceless else words < _WORDS_OF_GREETING
+    return not (short and _GREETING.match(text) and not any(named(text)))
 
 
 def _scored(lines: list[_Line]) -> list[_Line]:
-    seen = Counter(word for line in lines for word in set(_words(line.text)))
-    return [_with_score(line, seen, len(lines)) for line in lines]
+    words = [_words(line.text) for line in lines]
+    seen = Counter(word for of_line in words for word in set(of_line))
+    return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
 
 
-def _with_score(line: _Line, seen: Counter[str], total: int) -> _Line:
-    words = _words(line.text)
-    named = sum(len(values) for values in missing([line.text], "").values())
+def _with_score(line: _Line, words: list[str], seen: Counter[str], total: int) -> _Line:
+    names = len({value for _, value in named(line.text)})
     told = bool(line.row.role == "user" and facts(line.text))
-    rare = sum(math.log(total / seen[word]) for word in set(words)) / (len(words) or 1)
-    weight = 1 + _OF_KIND["named"] * min(named, 6) + _OF_KIND["told"] * told + _OF_KIND["rare"] * rare
-    score = _OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words))
-    return _Line(line.row, line.index, line.place, line.text, score)
+    rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
+    weight = 1 + _OF_KIND["named"] * min(names, _MOST_NAMED) + _OF_KIND["told"] * told + _OF_KIND["rare"] * rare
+    return replace(line, score=_OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words)))
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return [pair or word for pair, word in _WORD.findall(text.casefold())]
 
 
 def _shown(line: _Line) -> str:
+    number = _number(line.row)
+    if number is None:
+        # A line of an earlier summary says by itself who said it and when.
+        return f"- {line.text}"
     day = f" {line.row.ts:%Y-%m-%d}" if line.row.ts else ""
-    who = "user" if line.row.role == "user" else "assistant"
-    number = line.row.id or line.row.metadata.get("carried_from")
-    return f"- {f'#{number}' if number else 'earlier'}{day} {who}: {line.text}"
+    return f"- #{number}{day} {line.row.role}: {line.text}"
+
+
+def _number(row: Message) -> int | None:
+    """The message's number in the log, also that of one which a copy was made of."""
+    return row.id or row.metadata.get("carried_from")

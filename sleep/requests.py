@@ -17,76 +17,88 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
-_LONGEST = 4_000
+from sleep.sentences import Sentence, sentences
 
-_DOING = (
-    "add|arrange|ask|book|build|buy|call|cancel|change|check|clean|collect|compile|contact|convert|copy|create"
-    "|delete|"
-    "deploy|design|draft|email|file|finish|fix|get|implement|install|invite|make|message|migrate|mail|move"
-    "|order|organi[sz]e|"
-    "pack|pay|phone|pick up|plan|post|prepare|print|publish|put|record|refactor|register|remove|rename|renew|repair|"
-    "replace|reply|report|research|reserve|return|review|rewrite|run|save|schedule|send|set|sell|sign|sort"
-    "|start|submit|"
-    "test|track|translate|update|upload|water|wash|write"
+# Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.
+_BEGINNING = 4_000
+_END = 1_000
+_SHORTEST = 4
+# What may stand after a verb of doing that is an order: with most of these words nothing else begins like that.
+_OBJECT = (
+    r"(?:(?:me|us|up|out|down|off|in|back|over)\ )*(?:(?:an?|the|my|our|your|his|her|their|this|that|these|those|all"
+    r"|some|two|three|four|another|every|each|both|to|for|with|at|on|it|them|him|me|us)\b|[\"“«„'])"
 )
-_TOLD_AT_ONCE = re.compile(
-    r"^(?:please |could you |can you |would you )?(?:tell|explain|show|say|describe|list|give me|summari[sz]e"
-    r"|define|compare|"
-    r"translate this|guess|repeat|help me understand|let me know what|erklär|sag|zeig|explique|dis|montre|dime"
-    r"|explica)\b",
+_DOING = (
+    "add|arrange|ask|book|build|buy|call|cancel|change|check|clean|collect|compile|contact|convert|copy|create|delete"
+    "|deploy|design|draft|email|file|finish|fix|get|implement|install|invite|make|message|migrate|mail|move|order"
+    "|organi[sz]e|pack|pay|phone|pick up|plan|post|prepare|print|publish|put|record|refactor|register|remove|rename"
+    "|renew|repair|replace|reply|report|research|reserve|return|review|rewrite|run|save|schedule|send|set|sell|sign"
+    "|sort|start|submit|test|track|translate|update|upload|wash|water|write"
+).replace(" ", r"\ ")
+# These name things as often as they order: a name or a number after them is no sign of an order.
+_BY_NAME = "add|arrange|ask|book|buy|call|cancel|contact|email|finish|fix|get|invite|message|pay|phone|send|tell"
+_SAID_AT_ONCE = re.compile(
+    r"(?:please |(?:could|can|would) you (?:please )?)?(?:tell|explain|show|say|describe|list|give me|summari[sz]e"
+    r"|define|compare|guess|repeat|help me understand|let me know (?:what|how|why|if)"
+    r"|(?:bitte )?(?:erklär|sag|zeig|nenn)|(?:s'il te plaît )?(?:explique|dis|montre)"
+    r"|(?:por favor )?(?:dime|explica|muestra)|(?:fortell|forklar|vis))"
+    r"(?:e|st|en|-moi|me|z)?\b",
     re.IGNORECASE,
 )
 _ORDER = re.compile(
-    rf"""^(?:(?:and|then|also|next|now|ok(?:ay)?|so|oh|und|et|y|og)[ ,]+)*(?:
+    rf"""(?:(?:and|then|also|next|now|first|finally|ok(?:ay)?|so|oh|hey|hi|yes|great|thanks|und|et|y|og)[ ,:!]+)*(?:
       (?:todo|to-do|task|aufgabe|tâche|tarea|oppgave)\s*[:：-]
-    | (?:please|pls|kindly)[ ,]+(?!tell|explain|say|show|describe|note\b)\w+
-    | (?:remind\ me|remember\ to|don'?t\ (?:let\ me\ )?forget\ to|make\ sure|be\ sure\ to|keep\ an\ eye\ on)\b
-    | (?:can|could|would|will)\ you\ (?:please\ )?(?:{_DOING})\b
-    | (?:i|we)\ (?:still\ )?(?:need|have|want|must|ought)\ (?:you\ )?to\ (?:{_DOING})\b
-    | i(?:'d|\ would)\ like\ you\ to\b
-    | (?:{_DOING})\ (?:(?:me|us|up|out|down|off|in)\ )*(?:a|an|the|my|our|your|his|her|their|this|that|these
-      |those|all|some|two|three
-        |another|every|to|for|with|at|on|(?-i:[A-Z0-9]))
-    | bitte\b | (?:erinner[e]?|denk)\ (?:mich|daran)\b | vergiss\ nicht\b | (?:ich|wir)\ (?:muss|müssen|soll|sollen)\b
-    | (?:buche|schreib[e]?|kauf[e]?|ruf|schick[e]?|bestell[e]?|plane|mach[e]?)\ (?:ein|eine|einen|den|die|das
-      |mir|bitte|für|dem|der)\b
-    | rappelle-moi\b | n'oublie\ pas\b | (?:réserve|écris|achète|appelle|envoie|prépare|commande)\ (?:un|une|le
-      |la|les|mon|ma|des|à)\b
-    | (?:je\ dois|il\ faut|nous\ devons)\b | s'il\ (?:te|vous)\ pla[iî]t\b
-    | recuérdame\b | no\ olvides\b | por\ favor\b | (?:reserva|escribe|compra|llama|envía|prepara)\ (?:un|una
-      |el|la|los|mi|a)\b
+    | (?:please|pls|kindly)[ ,]+(?:also\ )?(?!note\b|wait\b|be\b|stop\b|excuse\b)\w+
+    | (?:please\ )?(?:remind\ (?:me|us)|remember\ to|(?:do\ not|don'?t)\ (?:let\ me\ )?forget\ (?:to|about|the|my|that)
+      |make\ sure|be\ sure\ to|keep\ an\ eye\ on)\b
+    | (?:can|could|would|will)\ you\ (?:please\ |also\ )*(?:{_DOING}|remind)\b
+    | (?:i|we)(?:'ve|'ll)?\ (?:still\ |also\ )?(?:need|have|must|ought|got)\ (?:you\ )?(?:to\ )?(?:{_DOING})\ {_OBJECT}
+    | i(?:'d|\ would)\ like\ you\ to\b | let'?s\ (?:{_DOING})\ {_OBJECT}
+    | (?:{_DOING})\ {_OBJECT}
+    | (?:{_BY_NAME})\ (?:(?-i:[A-Z0-9])|\w+\ (?:and\ \w+\ )?(?:to|for|on|at|from|about|by)\b)
+    | bitte\b | (?:erinner[e]?|denk)\ (?:bitte\ )?(?:mich|daran)\b | vergiss\ (?:bitte\ )?nicht\b
+    | (?:ich|wir)\ (?:muss|müssen|soll|sollen)\ (?:noch|bis|unbedingt|den|die|das|einen?|mein\w*|morgen)\b
+    | (?:buche|schreib[e]?|kauf[e]?|ruf|schick[e]?|bestell[e]?|plane|mach[e]?|reservier[e]?)\ (?:eine?[mnrs]?|den|die
+      |das|mir|bitte|für|dem|der|mein\w*)\b
+    | rappelle-moi\b | n'oublie\ pas\b | (?:réserve|écris|achète|appelle|envoie|prépare|commande)[ -](?:une?|le|la
+      |les|mon|ma|mes|des|du|à|moi)\b
+    | (?:je\ dois|il\ faut|nous\ devons)\ \w+ | s'il\ (?:te|vous)\ pla[iî]t\b
+    | recuérdame\b | no\ (?:te\ )?olvides\b | por\ favor\b | (?:reserva|escribe|compra|llama|envía|prepara)\ (?:una?
+      |el|la|los|las|mi|a|al)\b
     | (?:tengo|tenemos|hay)\ que\b
-    | (?:husk|minn\ meg|ikke\ glem)\b | (?:bestill|skriv|kjøp|ring|send|lag|planlegg)\ (?:en|et|ei|til|meg|den
-      |det|min|mitt)\b
-    | (?:jeg|vi)\ (?:må|skal)\b
+    | (?:husk|minn\ meg|ikke\ glem)\b | (?:bestill|skriv|kjøp|ring|send|lag|planlegg)\ (?:en|et|ei|til|meg|den|det
+      |min|mitt|mine)\b
+    | (?:jeg|vi)\ må\ (?:huske|bestille|kjøpe|skrive|ringe|sende|betale|lage|få)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ORDER_CJK = re.compile(
     r"提醒我|别忘|不要忘|記得|记得|帮我(?!看看|解释|说)|幫我|请(?:帮|预订|发|写|买|安排|准备)"
     r"|我(?:需要|要|得)(?:去|买|写|做|发|订|准备)"
-    r"|忘れないで|思い出させて|リマインド|予約して|書いて(?:ください|おいて)?|買って|送って|準備して"
-    r"|やって(?:ください|おいて)|しておいて"
-    r"|しなければ|する必要が|해\s?줘|잊지\s?마|알려\s?줘|예약해"
-    r"|напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно ",
-    re.IGNORECASE,
+    r"|忘れないで|思い出させて|リマインドして|予約して|書いて(?:ください|おいて)|買って|送って|準備して"
+    r"|やって(?:ください|おいて)|しておいて|しなければ|する必要が"
+    r"|해\s?줘|잊지\s?마|알려\s?줘|예약해",
 )
-_QUESTION = re.compile(r"[?？]\s*[\"'”’)]*$")
-_DOES_ASK = re.compile(r"^(?:can|could|would|will) you (?:please )?(?!tell|explain|show|say|describe)", re.IGNORECASE)
-_QUOTED = re.compile(r"^\s*(?:[>\"“«„「]|```)")
+_ORDER_CYRILLIC = re.compile(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
+# An order that is put as a question; what it asks for has to be done all the same.
+_KINDLY = re.compile(
+    rf"(?:can|could|would|will)\ you\ (?:please\ |also\ )*(?:{_DOING}|remind)\b", re.IGNORECASE | re.VERBOSE
+)
 
 
 def is_task(text: str) -> bool:
     """Whether some sentence of the message asks for something that is not over with an answer."""
-    return any(_asks_for_doing(sentence.strip()) for sentence in _SENTENCE.findall(text[:_LONGEST]))
+    if len(text) > _BEGINNING + _END:
+        text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
+    return any(asks_for_doing(sentence) for sentence in sentences(text))
 
 
-def _asks_for_doing(sentence: str) -> bool:
-    if len(sentence) < 4 or _QUOTED.match(sentence) or _TOLD_AT_ONCE.match(sentence):
+def asks_for_doing(sentence: Sentence) -> bool:
+    own = sentence.own
+    if len(own) < _SHORTEST or _SAID_AT_ONCE.match(own):
         return False
-    if _ORDER_CJK.search(sentence):
-        return not _QUESTION.search(sentence)
-    if _QUESTION.search(sentence) and not _DOES_ASK.match(sentence):
+    if _KINDLY.match(own):
+        return True
+    if sentence.has_mark:
         return False
-    return bool(_ORDER.match(sentence))
+    return bool(_ORDER_CJK.search(own) or _ORDER.match(own) or _ORDER_CYRILLIC.match(own))

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sleep.requests import is_task
+from sleep.requests import asks_for_doing
+from sleep.sentences import Sentence, sentences
 
 Kind = Literal["fact", "preference", "decision", "task"]
 
-_LONGEST_TEXT = 8_000
+_LONGEST_TEXT = 20_000
 _LONGEST = 400
 _SHORTEST_WORDS = 3
 _SHORTEST_CJK = 5
 
-_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|(?<=\d)[.](?=\d)|(?<=\w)[.](?=\w))+[.!?。！？]*")
-_CODE = re.compile(r"```.*?(?:```|\Z)|^(?: {4}|\t).*$|^\s*>.*$", re.DOTALL | re.MULTILINE)
-_QUESTION = re.compile(r"[?？]\s*[\"'”’)]*$")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 _PREFERENCE = re.compile(
@@ -38,7 +36,7 @@ _PREFERENCE = re.compile(
 _DECISION = re.compile(
     r"\b(?:i|we)(?:'ve| have)? (?:decided|agreed|chose|chosen|settled on|picked)\b|\b(?:let'?s go with"
     r"|we'?ll go with|i'?ll take)\b"
-    r"|\b(?:i|we)(?:'re| are|'m| am) going (?:to|with)\b|\bthe plan is\b|\b(?:wir"
+    r"|\b(?:i|we)(?:'re| are|'m| am) going with\b|\bthe plan is\b|\b(?:wir"
     r"|ich) haben? (?:uns )?(?:beschlossen|entschieden)"
     r"|\b(?:nous avons|j'ai) décidé\b|\b(?:hemos|he) decidido\b|\b(?:vi|jeg) (?:har )?(?:bestemt|bestemte)\b"
     r"|我们?决定|決めました|に決めた",
@@ -55,7 +53,7 @@ _FACT = re.compile(
     r"|unser)e?[rsnm]? \w+ (?:ist|heißt|hat|wohnt)"
     r"|\bje (?:suis|m'appelle|travaille)\b|\bj'(?:habite|ai)\b|\b(?:mon|ma|mes|notre) \w+ (?:est|s'appelle|a)\b"
     r"|\b(?:soy|vivo|trabajo|tengo|me llamo)\b|\bmi \w+ (?:es|está|se llama|tiene|vive)\b"
-    r"|\bjeg (?:er|bor|jobber|heter|har)\b|\b(?:min|mitt|mine) \w+ (?:er|heter|har|bor)\b"
+    r"|\bjeg (?:er|bor|jobber|heter|har)\b|\b(?:(?:min|mitt|mine) \w+|\w+ (?:min|mi|mitt|mine)) (?:er|heter|har|bor|jobber)\b"
     r"|我(?:是|住|在|有|叫|的)|我们(?:是|住|有|的)|私(?:は|の)|僕(?:は|の)|俺(?:は|の)",
     re.IGNORECASE,
 )
@@ -63,12 +61,22 @@ _HEDGED = re.compile(
     r"^(?:if|maybe|perhaps|suppose|imagine|what if|i think|i guess|wenn|falls|si |peut-être|quizás|hvis)\b",
     re.IGNORECASE,
 )
-_FEELING = re.compile(
-    r"\bi(?:'m| am) (?:so |very |really )*(?:back|here|fine|good|ok|okay|sorry|tired|ready|sure|glad|happy"
-    r"|not sure|afraid|done)\b",
+# What is over when the conversation is.
+_MOMENT = re.compile(
+    r"\bi(?:'m| am) (?:so |very |really |just |still |not |a bit |all )*(?:back|here|fine|good|well|ok|okay|sorry|tired"
+    r"|ready|sure|glad|happy|afraid|done|curious|confused|stuck|lost|thinking|wondering|trying|asking|looking (?:at"
+    r"|for)|hungry|busy|leaving|listening|going to (?:bed|sleep|have|get|go|try|take a))\b"
+    r"|\bi (?:was|had|have) (?:just )?(?:been )?(?:wondering|thinking|asking|hoping|trying|looking|no idea|an idea"
+    r"|(?:a|one|another|some) (?:\w+ )?(?:questions?|ideas?|request))\b"
+    r"|\b(?:i|we) have to (?:go|run|leave|think|say|admit)\b"
+    r"|\bi need (?:help|some|a hand|advice|you|to know|more|your)\b"
+    r"|\bi have (?:not|never|no|to)\b|\bi (?:got|see|have) it\b|\bmy (?:question|point|bad|guess|mistake|pleasure)\b",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"\b(?:is|are|was|costs?|starts?|opens?|closes?|ist|est|es|er)\b[^.!?]*\d", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^(?!(?:it|that|this|there)\b).*\b(?:is|are|was|costs?|starts?|opens?|closes?|ist|est|es|er)\b[^.!?]*\d",
+    re.IGNORECASE,
+)
 _TELLING = re.compile(r"\d|(?<=\s)[A-ZÀ-Þ]\w+")
 _IMPORTANT = re.compile(
     r"\b(?:allerg|passport|birthday|wedding|married|died|born|doctor|diagnos|insurance|password|code|address"
@@ -101,23 +109,24 @@ def importance(kind: str, content: str) -> float:
 
 
 def _found(text: str) -> Iterator[Found]:
-    for match in _SENTENCE.finditer(_CODE.sub("\n", text[:_LONGEST_TEXT])):
-        sentence = " ".join(match[0].split())[:_LONGEST]
-        if _is_small(sentence) or _QUESTION.search(sentence) or _HEDGED.match(sentence):
-            continue
-        kind = _kind(sentence)
+    for sentence in sentences(text[:_LONGEST_TEXT]):
+        kind = None if _is_small(sentence.own) or _HEDGED.match(sentence.own) else _kind(sentence)
         if kind is not None:
-            yield Found(kind, sentence, importance(kind, sentence))
+            content = sentence.words[:_LONGEST]
+            yield Found(kind, content, importance(kind, content))
 
 
-def _kind(sentence: str) -> Kind | None:
-    if is_task(sentence):
+def _kind(sentence: Sentence) -> Kind | None:
+    own = sentence.own[:_LONGEST]
+    if asks_for_doing(sentence):
         return "task"
-    if _DECISION.search(sentence):
+    if sentence.is_question:
+        return None
+    if _DECISION.search(own):
         return "decision"
-    if _PREFERENCE.search(sentence):
+    if _PREFERENCE.search(own):
         return "preference"
-    if (_FACT.search(sentence) and not _FEELING.search(sentence)) or _NUMBERED.search(sentence):
+    if (_FACT.search(own) and not _MOMENT.search(own)) or _NUMBERED.search(own):
         return "fact"
     return None
 

@@ -1,11 +1,11 @@
 """A summary of what leaves a view, in the best tier that can be had: full, partial, extractive, both ends.
 
 What always holds:
-- Every tier gives a checked `Summary`: what the originals name and the text lacks is appended word for word, boundaries
-  are escaped, and it is shorter than what it stands for. A model's answer that is anything else is not used (F12).
+- Every tier gives a checked `Summary`: what the originals name and the text lacks is appended word for word, our
+  boundaries are escaped, and it is smaller than what it stands for. A model's answer that is anything else is not used
+  (F12, F25).
 - No request is larger than the window of whoever gets it: what was said is sent in chunks of a quarter of the smaller
-  of both models' windows, each call carrying the record so far on (F05). A row that is too large by itself is shown
-  with both its ends, and where even that fails, described (F06).
+  of both models' windows, each call carrying the record so far on, and what would not fit is not sent (F05).
 - The prompt that the provider has in its cache is used again where that is cheaper than the economical model (F23).
 - The model part ends in time. What fails is told in `failures`; nothing is raised but cancellation and `StoreError`.
 """
@@ -14,29 +14,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from assistant.context.pressure import Counter
-from assistant.errors import ModelError
 from assistant.messages import Message, Usage
 from assistant.ports import Model
-from assistant.requests import Reply, Request
-from sleep.answer import Answer, clean, is_noise, read_answer
-from sleep.check import restored, same_language
-from sleep.extractive import both_ends, extractive
+from assistant.requests import Request
+from sleep.answer import DECLINED, Answer, bounded
+from sleep.asking import OFFLINE, Attempts, BadAnswer, Cost, Overflow, Unusable, ask
+from sleep.check import check
+from sleep.extractive import without_model
+from sleep.language import same_language
 from sleep.summary import Material, Summary, SummaryTier
-from sleep.summary_prompts import SummaryPrompts, chunk_request, chunks, prefix_words
+from sleep.summary_prompts import Piece, SummaryPrompts, instructions, piece_request, prefix_words
+from sleep.transcript import chunks
 
-Cost = Callable[[str, str, Usage], float | None]
-
-OFFLINE = "offline"
 _SHARE_OF_WINDOW = 4
 _LEAST_CHUNK = 500
 _ROOM_FOR_MEMORIES = 800
-# An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
-_TOO_LONG = 2.0
+_ROOM_OF_BUDGET = 1.5
 _TRIES = 2
+_ANOTHER_LANGUAGE = "the answer was in another language than the conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +57,28 @@ class Estimate:
     usd: float | None
 
 
-@dataclass(slots=True)
-class _Attempts:
-    """What was tried for one summary, and what that cost."""
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One material being summarised: `source` are the tokens that it takes in the view, `most` those of a chunk."""
 
-    failures: list[str] = field(default_factory=list)
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    model: str = ""
+    material: Material
+    counter: Counter
+    attempts: Attempts
+    source: int
+    most: int = _LEAST_CHUNK
 
-    def add(self, cost_usd: float | None, model: str) -> None:
-        self.model = model
-        known = self.cost_usd is not None and cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (cost_usd or 0.0) if known else None
+    def texts(self, most: int, *, partial: bool) -> list[str]:
+        return chunks(self.material.rows, most, self.counter.count_text, partial=partial)
 
+    @property
+    def beside(self) -> int:
+        """What may be told beside a chunk, in tokens."""
+        return self.most // 2
 
-class _Unusable(Exception):
-    """A tier could not be had; the text says why."""
-
-
-class _Overflow(_Unusable):
-    """The request did not fit."""
+    @property
+    def room(self) -> int:
+        """The longest answer to ask for, in tokens."""
+        return int(self.material.budget * _ROOM_OF_BUDGET) + _ROOM_FOR_MEMORIES
 
 
 class Summariser:
@@ -113,195 +112,185 @@ class Summariser:
 
     async def summarise(self, material: Material, *, live: Live | None = None, plain: bool = False) -> Summary:
         """With `plain` no model is asked. Raises `StoreError` where a call cannot be metered."""
-        attempts = _Attempts()
-        counter = self._count_for(self._writer().name)
+        job = self._job(material)
         if not plain and self._writer().provider != OFFLINE:
             try:
                 async with asyncio.timeout(self._seconds):
-                    found = await self._by_model(material, live, attempts, counter)
+                    found = await self._by_model(replace(job, most=await self.chunk_tokens()), live)
             except TimeoutError:
-                attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
+                job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
             else:
                 if found is not None:
-                    answer, tier = found
-                    return self._checked(answer, tier, material, attempts, counter)
-        return self._without_model(material, attempts, counter)
+                    return self._checked(*found, job)
+        return self._without_model(job)
 
     async def estimate(self, material: Material, *, live: Live | None = None) -> Estimate:
         """About what `summarise` would take, all going well."""
         model = self._writer()
         if model.provider == OFFLINE:
             return Estimate(model.name, 0, 0, 0, 0.0)
-        counter = self._count_for(model.name)
-        texts = chunks(material.rows, await self.chunk_tokens(), counter.count_text, partial=False)
-        if live is not None and await self._reuses(live, material, texts, counter):
-            usage = Usage(output=material.budget, cache_read=live.prompt_tokens)
+        job = replace(self._job(material), most=await self.chunk_tokens())
+        reused = await self._reused(live, job) if live is not None else None
+        if reused is not None:
             answerer = self._answerer()
-            usd = self._cost(answerer.provider, answerer.name, usage)
-            return Estimate(answerer.name, 1, live.prompt_tokens, material.budget, usd)
-        usage = self._usage_of(texts, material, counter)
-        usd = self._cost(model.provider, model.name, usage)
-        return Estimate(model.name, len(texts), usage.input, usage.output, usd)
+            usd = self._cost(answerer.provider, answerer.name, reused)
+            return Estimate(answerer.name, 1, reused.prompt, reused.output, usd)
+        usage, calls = self._chunked(job)
+        return Estimate(model.name, calls, usage.prompt, usage.output, self._cost(model.provider, model.name, usage))
 
-    # ------------------------------------------------------------------------------------------------------------ model
+    def _job(self, material: Material) -> _Job:
+        counter = self._count_for(self._writer().name)
+        return _Job(material, counter, Attempts(), sum(counter.count_message(row) for row in material.rows))
 
-    async def _by_model(
-        self, material: Material, live: Live | None, attempts: _Attempts, counter: Counter
-    ) -> tuple[Answer, SummaryTier] | None:
-        most = await self.chunk_tokens()
-        texts = chunks(material.rows, most, counter.count_text, partial=False)
-        try:
-            if live is not None and await self._reuses(live, material, texts, counter):
-                return await self._from_live(live, material, attempts, counter), "full"
-        except _Unusable as error:
-            attempts.failures.append(f"over the live prompt: {error}")
-        tiers: tuple[tuple[SummaryTier, int, bool], ...] = (
-            ("full", most, False), ("full", most // 2, False), ("partial", most // 2, True),
-        )  # fmt: skip
-        for tier, size, partial in tiers:
+    # ------------------------------------------------------------------------------------------------------------ tiers
+
+    async def _by_model(self, job: _Job, live: Live | None) -> tuple[Answer, SummaryTier] | None:
+        """The answer and its tier; None where no model gives one. What is too long is halved once, then told in part.
+        What is of no use otherwise would be so again, unless a message was too large to be shown whole."""
+        if live is not None and (found := await self._over_live(live, job)) is not None:
+            return found, "full"
+        size, tier = job.most, "full"
+        while True:
+            partial = tier == "partial"
             try:
-                return await self._rolling(material, size, partial, attempts, counter), tier
-            except _Overflow as error:
-                attempts.failures.append(f"{tier}: {error}")
-            except _Unusable as error:
-                # The same model would answer smaller pieces no better; only what was too long is cut smaller.
-                attempts.failures.append(f"{tier}: {error}")
+                return await self._rolling(job, job.texts(size, partial=partial)), "partial" if partial else "full"
+            except Overflow as error:
+                job.attempts.failures.append(f"{tier}: {error}")
+                if partial:
+                    return None
+                size, tier = size // 2, "partial" if size < job.most else "full"
+            except BadAnswer as error:
+                job.attempts.failures.append(f"{tier}: {error}")
+                if partial or job.texts(size, partial=True) == job.texts(size, partial=False):
+                    return None
+                tier = "partial"
+            except Unusable as error:
+                job.attempts.failures.append(f"{tier}: {error}")
                 return None
-        return None
 
-    async def _rolling(
-        self, material: Material, most: int, partial: bool, attempts: _Attempts, counter: Counter
-    ) -> Answer:
-        """Chunk by chunk, each call carrying on the record so far. Raises `_Unusable`."""
-        texts = chunks(material.rows, most, counter.count_text, partial=partial)
-        so_far: Answer | None = None
-        memories: list[str] = []
+    async def _rolling(self, job: _Job, texts: list[str]) -> Answer:
+        """Chunk by chunk, each call carrying on the record so far. Raises `Unusable`."""
+        if not texts:
+            raise Unusable("there was nothing to summarise")
+        so_far = Answer("")
         for text in texts:
-            so_far = await self._one(material, text, so_far.text if so_far else "", attempts, counter)
-            memories += so_far.memories
-        if so_far is None:
-            raise _Unusable("there was nothing to summarise")
-        return replace(so_far, memories=tuple(dict.fromkeys(memories)))
+            found = await self._piece(job, text, so_far.text)
+            facts = {kind: (*so_far.facts.get(kind, ()), *values) for kind, values in found.facts.items()}
+            so_far = replace(
+                found,
+                memories=tuple(dict.fromkeys((*so_far.memories, *found.memories))),
+                facts={**so_far.facts, **{kind: tuple(dict.fromkeys(values)) for kind, values in facts.items()}},
+            )
+        return so_far
 
-    async def _one(self, material: Material, text: str, so_far: str, attempts: _Attempts, counter: Counter) -> Answer:
-        """One chunk, tried again once with what was wrong. Raises `_Unusable`."""
+    async def _piece(self, job: _Job, text: str, so_far: str) -> Answer:
+        """One chunk, asked for once more with what was wrong. Raises `Unusable`."""
         model, why = self._writer(), ""
-        room = min((await model.limits()).max_output, material.budget * 2 + _ROOM_FOR_MEMORIES)
+        limits = await model.limits()
         for _ in range(_TRIES):
-            request = chunk_request(self._prompts, material, text, so_far, room, why)
-            found = await self._ask(model, request, material, attempts, counter)
+            request = piece_request(
+                self._prompts, job.material, Piece(text, so_far, why), job.counter.count_text,
+                beside=job.beside, max_output=min(limits.max_output, job.room),
+            )  # fmt: skip
+            prompt = job.counter.corrected(_tokens_of(request, job.counter))
+            if prompt + request.max_output_tokens > limits.window:
+                raise Overflow(f"{prompt} tokens would not fit into a window of {limits.window}")
+            found = await self._judged(model, request, job)
             if isinstance(found, Answer):
                 return found
             why = found
-        raise _Unusable(why)
+            if why == DECLINED:
+                break
+        raise BadAnswer(why)
 
-    async def _from_live(self, live: Live, material: Material, attempts: _Attempts, counter: Counter) -> Answer:
-        """Over the prompt that the provider has: the same request with one message more (F23). Raises `_Unusable`."""
-        words = Message("user", prefix_words(self._prompts, material))
-        messages = (*live.request.messages, words)
-        room = material.budget * 2 + _ROOM_FOR_MEMORIES
-        edges = (*live.request.cache_edges, len(live.request.messages) - 1)[-2:]
-        request = replace(live.request, messages=messages, cache_edges=edges, max_output_tokens=room)
-        found = await self._ask(self._answerer(), request, material, attempts, counter)
+    async def _judged(self, model: Model, request: Request, job: _Job) -> Answer | str:
+        """The answer within its length and in the conversation's language, or what is wrong with it."""
+        found = await ask(model, request, job.material.session, self._cost, job.attempts)
+        if isinstance(found, str):
+            return found
+        if not same_language(found.text, job.material):
+            return _ANOTHER_LANGUAGE
+        return bounded(found, job.material.budget, job.source, job.counter.count_text)
+
+    # ------------------------------------------------------------------------------------------------------------- live
+
+    async def _over_live(self, live: Live, job: _Job) -> Answer | None:
+        """Over the prompt that the provider has: the same request with one message more (F23). None where that is
+        dearer, or no use."""
+        if await self._reused(live, job) is None:
+            return None
+        model = self._answerer()
+        words = Message("user", prefix_words(self._prompts, job.material, job.beside, job.counter.count_text))
+        last = len(live.request.messages) - 1
+        request = replace(
+            live.request,
+            messages=(*live.request.messages, words),
+            cache_edges=tuple(dict.fromkeys((*live.request.cache_edges, last)))[-2:],
+            max_output_tokens=min((await model.limits()).max_output, job.room),
+        )
+        try:
+            found = await self._judged(model, request, job)
+        except Unusable as error:
+            found = str(error)
         if isinstance(found, Answer):
             return found
-        raise _Unusable(found)
+        job.attempts.failures.append(f"over the live prompt: {found}")
+        return None
 
-    async def _ask(
-        self, model: Model, request: Request, material: Material, attempts: _Attempts, counter: Counter
-    ) -> Answer | str:
-        """The answer, or what is wrong with it. Raises `_Unusable` where the model cannot be asked."""
-        attempts.calls += 1
-        reply: Reply | None = None
-        try:
-            async with aclosing(model.stream(request, "summary", session=material.session)) as events:
-                async for event in events:
-                    if isinstance(event, Reply):
-                        reply = event
-        except ModelError as error:
-            raise (_Overflow if error.kind == "overflow" else _Unusable)(str(error)) from None
-        if reply is None:
-            raise _Unusable("the stream ended without an answer")
-        if reply.stop == "overflow":
-            raise _Overflow("the request was too long")
-        by = reply.message.model or model.name
-        attempts.add(self._cost_of(model, reply), by)
-        if by == OFFLINE:
-            raise _Unusable("only the built-in model answered")
-        answer = read_answer(reply)
-        return answer if isinstance(answer, str) else _judged(answer, material, counter)
-
-    def _cost_of(self, model: Model, reply: Reply) -> float | None:
-        known = reply.usage.cost_usd
-        return (
-            known if known is not None else self._cost(model.provider, reply.message.model or model.name, reply.usage)
-        )
-
-    async def _reuses(self, live: Live, material: Material, texts: list[str], counter: Counter) -> bool:
-        """Whether the live prompt is of the model that would answer, fits with the question, and is cheaper."""
+    async def _reused(self, live: Live, job: _Job) -> Usage | None:
+        """What a call over the live prompt would use, where it is of the model that would answer, has all that leaves
+        in it, fits with the question, and costs less than the economical model."""
         model = self._answerer()
-        if material.depth > 1 or live.model != model.name:
-            return False
-        answer = material.budget * 2 + _ROOM_FOR_MEMORIES
-        asked = counter.count_text(prefix_words(self._prompts, material))
-        if live.prompt_tokens + asked + answer > (await model.limits()).window:
-            return False
-        reused = Usage(input=asked, output=material.budget, cache_read=live.prompt_tokens)
-        mine = self._cost(model.provider, model.name, reused)
+        if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
+            return None
+        words = prefix_words(self._prompts, job.material, job.beside, job.counter.count_text)
+        asked = job.counter.corrected(job.counter.count_text(words))
+        if live.prompt_tokens + asked + job.room > (await model.limits()).window:
+            return None
+        usage = Usage(input=asked, output=job.material.budget, cache_read=live.prompt_tokens)
         writer = self._writer()
-        theirs = self._cost(writer.provider, writer.name, self._usage_of(texts, material, counter))
-        return mine is not None and theirs is not None and mine < theirs
+        mine = self._cost(model.provider, model.name, usage)
+        theirs = self._cost(writer.provider, writer.name, self._chunked(job)[0])
+        return usage if mine is not None and theirs is not None and mine < theirs else None
 
-    def _usage_of(self, texts: list[str], material: Material, counter: Counter) -> Usage:
-        """About what the calls for these chunks use."""
-        asked = counter.count_text(self._prompts.summary) + material.budget
-        tokens = sum(counter.corrected(counter.count_text(text) + asked) for text in texts)
-        return Usage(input=tokens, output=material.budget * len(texts))
+    def _chunked(self, job: _Job) -> tuple[Usage, int]:
+        """About what chunk by chunk uses, and in how many calls."""
+        texts = job.texts(job.most, partial=False)
+        around = job.counter.count_text(instructions(self._prompts, job.material))
+        tokens = sum(job.counter.count_text(text) + around for text in texts)
+        carried = job.material.budget * max(0, len(texts) - 1)
+        usage = Usage(input=job.counter.corrected(tokens + carried), output=job.material.budget * len(texts))
+        return usage, len(texts)
 
-    # --------------------------------------------------------------------------------------------------------- checking
+    # ---------------------------------------------------------------------------------------------------- without model
 
-    def _without_model(self, material: Material, attempts: _Attempts, counter: Counter) -> Summary:
-        size = sum(counter.count_text(row.content) for row in material.rows)
-        text = extractive(material, min(material.budget, max(40, size // 2)), counter.count_text)
-        tier: SummaryTier = "extractive"
-        if not text:
-            text, tier = both_ends(material), "ends"
-        return self._checked(Answer(clean(text)), tier, material, attempts, counter)
+    def _without_model(self, job: _Job) -> Summary:
+        text, tier = without_model(job.material, job.source, job.counter.count_text)
+        return self._checked(Answer(text), tier, job)
 
-    def _checked(
-        self, answer: Answer, tier: SummaryTier, material: Material, attempts: _Attempts, counter: Counter
-    ) -> Summary:
-        size = sum(counter.count_text(row.content) for row in material.rows)
-        most = min(self._restored, max(0, size - counter.count_text(answer.text)), material.budget // 2)
-        text, added = restored(answer.text, material, counter.count_text, most)
+    def _checked(self, answer: Answer, tier: SummaryTier, job: _Job) -> Summary:
+        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
+        material, count, attempts = job.material, job.counter.count_text, job.attempts
+        most = min(self._restored, material.budget // 2, job.source - 1 - count(answer.text))
+        done = check(answer.text, material, count, most)
+        by = attempts.model if tier in ("full", "partial") else ""
         return Summary(
-            text, tier, counter.count_text(text), answer.memories, answer.facts, added, tuple(attempts.failures),
-            attempts.model if tier in ("full", "partial") else "", attempts.calls, attempts.cost_usd, material.depth,
+            done.text, tier, count(done.text), answer.memories, answer.facts, done.restored, tuple(attempts.failures),
+            by, attempts.calls, attempts.cost_usd, material.depth,
         )  # fmt: skip
 
 
-def _judged(answer: Answer, material: Material, counter: Counter) -> Answer | str:
-    """The answer, cut to its budget where it is only a little too long; or what is wrong with it."""
-    size = sum(counter.count_text(row.content) for row in material.rows)
-    tokens = counter.count_text(answer.text)
-    if tokens > size or tokens > _TOO_LONG * material.budget:
-        return f"it took {tokens} tokens where {min(size, material.budget)} were asked for"
-    if not same_language(answer.text, material):
-        return "it was in another language than the conversation"
-    if is_noise(answer.text):
-        return "it was noise"
-    if tokens > material.budget:
-        return replace(answer, text=_cut_to(answer.text, material.budget, counter))
-    return answer
+def _holds(request: Request, material: Material) -> bool:
+    """Whether the request shows every message with words that leaves."""
+    there = {message.id for message in request.messages}
+    return all(
+        row.id in there
+        for row in material.rows
+        if row.id is not None and row.role in ("user", "assistant") and row.content.strip()
+        if not row.metadata.get("internal")
+    )
 
 
-def _cut_to(text: str, budget: int, counter: Counter) -> str:
-    """Whole lines from the start, as many as fit; the most important come first."""
-    kept: list[str] = []
-    left = budget
-    for line in text.splitlines():
-        left -= counter.count_text(line) + 1
-        if left < 0:
-            break
-        kept.append(line)
-    return "\n".join(kept) or text[: budget * 3]
+def _tokens_of(request: Request, counter: Counter) -> int:
+    system = sum(counter.count_text(block.text) for block in request.system)
+    return system + sum(counter.count_message(message) for message in request.messages)

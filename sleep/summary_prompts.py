@@ -1,135 +1,100 @@
-"""How a model is asked for a summary: our instructions, and what was said as quoted material. Pure."""
+"""How a model is asked for a summary: our instructions, and everything that others said as quoted material. Pure.
+
+What always holds: the system prompt is ours alone, whatever the material says (I10); what goes beside the material
+(open tasks, what is known already, what is told already) is bounded, so that a request is known to fit before it is
+made (F05).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from string import Template
 
-from assistant.context.quote import RECORD, quoted, safe
-from assistant.context.structure import block_starts
+from assistant.context.quote import RECORD, quoted
 from assistant.messages import Message
 from assistant.requests import Request, SystemBlock
+from sleep.answer import clean
 from sleep.summary import Material
+from sleep.transcript import shortened
 
 Count = Callable[[str], int]
 
 FIRMER = (
-    "Your last answer could not be used: {why}. Answer again in exactly the form asked for, within the length asked "
-    "for, in the language of the conversation."
+    "Your last answer could not be used: {why}. Answer again, in exactly the form asked for, within the length asked "
+    "for, in the language of the conversation, and call no tool."
 )
-_TOOL_CHARACTERS = 1_000
-_NO_OUTPUT = "(no words)"
+_NOW = "That is all of it. Answer now in the form asked for."
+_LONGEST_POINT = 400
+_BEGINNING = 80
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompts:
-    """The texts of `config/prompts/`, or the home's own. `$budget`, `$last` and `$focus` stand for what they say."""
+    """The texts of `config/prompts/`, or the home's own. `$budget` stands for the tokens that a summary may take; in
+    `prefix` `$until` stands for the beginning of the last message that it is of."""
 
     summary: str
     merge: str
     prefix: str
 
 
-def chunk_request(
-    prompts: SummaryPrompts, material: Material, transcript: str, so_far: str, max_output: int, why: str = ""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece of a material: its transcript, what was summarised of the pieces before it, and what was wrong with
+    the last answer, "" where there was none."""
+
+    transcript: str
+    so_far: str = ""
+    why: str = ""
+
+
+def piece_request(
+    prompts: SummaryPrompts, material: Material, piece: Piece, count: Count, *, beside: int, max_output: int
 ) -> Request:
-    """The request for one chunk; `so_far` is what was summarised of earlier ones, `why` what was wrong with the last
-    answer."""
+    """The request for one piece. What goes beside the material takes at most `beside` tokens."""
+    what = "The records" if material.depth > 1 else "The conversation"
+    words = [*_beside(material, beside, count, earlier=True)]
+    if piece.so_far:
+        so_far = quoted(RECORD, clean(piece.so_far))
+        words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
+    words.append(f"{what}:\n{quoted(RECORD, piece.transcript)}")
+    words.append(FIRMER.format(why=piece.why) if piece.why else _NOW)
+    system = SystemBlock(instructions(prompts, material), stable_edge=True)
+    return Request((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
+
+
+def instructions(prompts: SummaryPrompts, material: Material) -> str:
     template = prompts.merge if material.depth > 1 else prompts.summary
-    parts = [Template(template).safe_substitute(budget=material.budget, focus=material.focus, last="").strip()]
-    if material.focus:
-        parts.append(f"Above all the person wants this kept in mind: {quoted(RECORD, safe(material.focus))}")
-    if material.tasks:
-        parts.append(f"Open, and to be named in the record:\n{quoted(RECORD, _points(material.tasks))}")
-    if material.known:
-        parts.append(f"Known already:\n{quoted(RECORD, _points(material.known))}")
-    if material.earlier:
-        parts.append(f"Told already, in records that stay:\n{quoted(RECORD, safe(material.earlier))}")
-    words = [f"The conversation:\n{quoted(RECORD, transcript)}"]
-    if so_far:
-        words.insert(
-            0, f"Your record so far, to be carried on and answered as a whole:\n{quoted(RECORD, safe(so_far))}"
-        )
-    if why:
-        words.append(FIRMER.format(why=why))
-    return Request(
-        (SystemBlock("\n\n".join(parts)),), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output
-    )
+    return Template(template).safe_substitute(budget=material.budget).strip()
 
 
-def prefix_words(prompts: SummaryPrompts, material: Material) -> str:
-    """What is appended to a prompt that the provider still has."""
-    last = next((row.id for row in reversed(material.rows) if row.id is not None), 0)
-    focus = f"Above all keep in mind: {safe(material.focus)}\n" if material.focus else ""
-    tasks = f"Open, and to be named in the record:\n{_points(material.tasks)}\n" if material.tasks else ""
-    known = (
-        f"Known already, not to be repeated among the memories:\n{_points(material.known)}\n" if material.known else ""
-    )
-    asked = Template(prompts.prefix).safe_substitute(budget=material.budget, last=last, focus=focus + tasks + known)
-    return asked.strip()
+def prefix_words(prompts: SummaryPrompts, material: Material, beside: int, count: Count) -> str:
+    """What is appended to a prompt that the provider still has. Earlier summaries stand in it already."""
+    until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
+    begins = " ".join(clean(until[: 4 * _BEGINNING]).split())[:_BEGINNING]
+    asked = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
+    return "\n\n".join([*_beside(material, beside, count, earlier=False), asked])
 
 
-def shown(row: Message, limit: int | None = None) -> str:
-    """One row as a paragraph: who, when, which, its words, its calls, its pictures by name. `limit` in characters."""
-    number = row.id or row.metadata.get("carried_from")
-    head = " ".join(
-        [f"#{number}" if number else "earlier", f"{row.ts:%Y-%m-%d %H:%M}" if row.ts else "", _who(row)]
-    ).replace("  ", " ")
-    words = safe(row.content).strip()
-    most = _TOOL_CHARACTERS if row.role == "tool" else limit
-    if most is not None and len(words) > most:
-        half = most // 2
-        words = f"{words[:half]} […{len(words) - most} characters…] {words[-half:]}"
-    calls = "".join(f" [calls {call.name} {dict(call.arguments)}]"[:300] for call in row.tool_calls)
-    pictures = "".join(f" [{medium.kind}: {medium.name or medium.mime}]" for medium in row.media)
-    return f"{head}: {words or ('' if calls or pictures else _NO_OUTPUT)}{calls}{pictures}"
+def _beside(material: Material, most: int, count: Count, *, earlier: bool) -> list[str]:
+    """What the record has to name, and what it need not say again; a quarter of the room for each of the lists."""
+    parts: list[str] = []
+    if material.focus.strip():
+        focus = shortened(clean(material.focus), most // 4, count)
+        parts.append(f"Above all the person wants this kept:\n{quoted(RECORD, focus)}")
+    for head, lines in (("Open, to be named in the record", material.tasks), ("Known already", material.known)):
+        if lines:
+            parts.append(f"{head}:\n{quoted(RECORD, shortened(_points(lines), most // 4, count))}")
+    if earlier and material.earlier.strip():
+        told = shortened(clean(material.earlier), most // 4, count)
+        parts.append(f"Told already, in records that stay:\n{quoted(RECORD, told)}")
+    return parts
 
 
-def described(row: Message, tokens: int) -> str:
-    """A row that is too large to be sent, by what is known of it."""
-    words = " ".join(safe(row.content).split())[:200]
-    number = row.id or row.metadata.get("carried_from")
-    return f"#{number} {_who(row)}: [a message of about {tokens} tokens, not shown; it begins: {words}…]"
-
-
-def chunks(rows: Sequence[Message], most: int, count: Count, *, partial: bool) -> list[str]:
-    """The rows as transcripts of at most `most` tokens each, calls and their results together. One that is larger by
-    itself is shown with both its ends, or, in a partial summary, only described."""
-    starts = [*block_starts(rows), len(rows)]
-    made: list[list[str]] = [[]]
-    used = 0
-    for start, end in pairwise(starts):
-        texts = [_fitted(row, most, count, partial=partial) for row in rows[start:end]]
-        size = sum(count(text) + 2 for text in texts)
-        if used and used + size > most:
-            made.append([])
-            used = 0
-        made[-1] += texts
-        used += size
-    return ["\n\n".join(texts) for texts in made if texts]
-
-
-def _fitted(row: Message, most: int, count: Count, *, partial: bool) -> str:
-    text = shown(row)
-    tokens = count(text)
-    if tokens <= most // 2:
-        return text
-    if partial:
-        return described(row, tokens)
-    return shown(row, limit=max(400, len(text) * most // (2 * tokens) - 100))
-
-
-def _who(row: Message) -> str:
-    match row.role:
-        case "tool":
-            return f"result of {row.name or 'a tool'}"
-        case "system":
-            return "note"
-        case role:
-            return role
+def _is_said(row: Message) -> bool:
+    return row.role in ("user", "assistant") and bool(row.content.strip()) and not row.metadata.get("internal")
 
 
 def _points(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {safe(' '.join(line.split()))[:400]}" for line in lines)
+    return "\n".join(f"- {' '.join(clean(line).split())[:_LONGEST_POINT]}" for line in lines)

@@ -122,6 +122,11 @@ class StrictServer:
         """Of all requests, those that were refused as malformed."""
         return [request.complaint for request in self.requests if request.complaint]
 
+    def behaviour_for(self, body: dict[str, Any]) -> Behaviour:
+        """What is done with an accepted request: the next of the script. A server that reads what it is asked has its
+        own."""
+        return self.script.popleft() if self.script else Answer("ok")
+
     async def _messages(self, request: Request) -> Response:
         return await self._serve(request, self.messages)
 
@@ -146,7 +151,7 @@ class StrictServer:
         self.requests.append(Received(request.url.path, dict(request.headers), body, complaint))
         if complaint:
             return _error(api, api.refusal_of_request(status, complaint))
-        behaviour = self.script.popleft() if self.script else Answer("ok")
+        behaviour = self.behaviour_for(body)
         if isinstance(behaviour, Status):
             return _error(api, behaviour)
         if isinstance(behaviour, Stall) and behaviour.before_headers:

@@ -1,0 +1,102 @@
+"""What a person wrote, sentence by sentence, with what is not their own voice told apart. Pure.
+
+What always holds: `words` is verbatim but for white space; in `own`, what stands between quotation marks or in code is
+blanked, so that no rule reads somebody else's words as the person's. Lines that quote or are code are no sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+BLANK = "·"
+_ASIDE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^(?: {4}|\t)[^\n]*$|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
+_WITHIN = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』")
+_BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\s*\n+\s*")
+# A point that ends no sentence: abbreviations, initials, numbers before a number or in front of a month.
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:dr|mrs?|ms|st|prof|vs|approx|ca|bzw|z\.\s?b|e\.g|i\.e|sr|jr)|\b[B-HJ-Z])\.$", re.IGNORECASE
+)
+_NUMBER = re.compile(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
+_GOES_ON = re.compile(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
+_LISTED = re.compile(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
+_WH = r"(?:what|where|when|who|whom|whose|why|how|which)"
+_AUXILIARY = (
+    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|shall|may|might"
+    r"|isn'?t|aren'?t|don'?t|doesn'?t|didn'?t|can'?t|won'?t)"
+)
+_ASKS = re.compile(
+    rf"(?:(?:and|so|but|or|ok(?:ay)?|hey|hi|well|also|then)[ ,]+)*(?:{_WH}(?:'s|'re| {_AUXILIARY})\b"
+    rf"|(?:which|what|how|whose) \w+ {_AUXILIARY}\b|how (?:much|many|long|far|old|often)\b|(?:what|how) (?:about|if)\b"
+    rf"|{_AUXILIARY} (?:i|you|we|they|he|she|it|my|our|the|there|this|that|these|any\w*|some\w*)\b)",
+    re.IGNORECASE,
+)
+_ASKS_CJK = re.compile(
+    r"[吗嗎呢]$|什么|甚麼|为什么|怎么|怎麼|哪[里裡儿个個]|谁|誰|几点|多少|(?:です|ます|でした|ました)か$"
+    r"|何(?:[がをで時]|です)|どこ|いつ(?!も)|だれ|どうして|なぜ"
+)
+_MARK = re.compile(r"[?？]\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`words` as they were written, `own` as long as that, without what is quoted in it."""
+
+    words: str
+    own: str
+
+    @property
+    def is_question(self) -> bool:
+        """With its mark, or without it in the order of words that asks."""
+        bare = self.own.rstrip(".!。！… ")
+        return bool(_MARK.search(self.own) or _ASKS.match(self.own) or _ASKS_CJK.search(bare))
+
+    @property
+    def has_mark(self) -> bool:
+        return bool(_MARK.search(self.own))
+
+
+def sentences(text: str) -> list[Sentence]:
+    """In their order; what has no letter of the person's own is none."""
+    own = _WITHIN.sub(lambda found: found[0][0] + BLANK * (len(found[0]) - 2) + found[0][-1], _ASIDE.sub(_gone, text))
+    found: list[Sentence] = []
+    for start, end in _spans(own):
+        listed = _LISTED.match(own, start, end)
+        start = listed.end() if listed else start
+        words = Sentence(" ".join(text[start:end].split()), " ".join(own[start:end].replace("’", "'").split()))
+        if any(map(str.isalpha, words.own)):
+            found.append(words)
+    return found
+
+
+def _gone(found: re.Match[str]) -> str:
+    """As long as it was, so that places stay places."""
+    return "".join("\n" if char == "\n" else " " for char in found[0])
+
+
+def _spans(own: str) -> Iterator[tuple[int, int]]:
+    start = _skipped(own, 0)
+    for found in _BREAK.finditer(own):
+        said = own[start : found.start()]
+        if "\n" not in found[0] and _is_inside(said, own[found.end() : found.end() + 3]):
+            continue
+        # Marks that close a quotation belong to what they close.
+        end = found.end() - (len(found[0]) - len(found[0].rstrip()))
+        if end > start:
+            yield start, end
+            start = _skipped(own, found.end())
+    if start < len(own):
+        yield start, len(own)
+
+
+def _is_inside(said: str, following: str) -> bool:
+    if _ABBREVIATION.search(said):
+        return True
+    return bool(_NUMBER.search(said) and _GOES_ON.match(following))
+
+
+def _skipped(own: str, start: int) -> int:
+    while start < len(own) and own[start].isspace():
+        start += 1
+    return start

@@ -1,0 +1,92 @@
+"""The scripted model: it holds its side of the written conversation, and knows of the past what stands in the request.
+
+A question is answered when the value it asks for stands somewhere in the request. Where it does not, the model searches
+once with the question's words; what it then does not see it does not know. Summaries are written by somebody who keeps
+a fixed number of facts and forgets the others; nobody extracts memories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.strict.behaviour import Answer, ToolUse
+from tests.study.asked import Body, Place, all_text, place_of, purpose_of, results
+from tests.study.conversation import Turn
+from tests.study.facts import Fact
+
+UNKNOWN = "I cannot find that in what we said, sorry."
+
+_PROSE = """The person and the assistant talked about everyday matters: work, people they know, trips, the house.
+The assistant gave practical advice on several of them, and some ideas were left for another day. Files of the person
+were looked at where they bore on a question. The tone was friendly, and nothing else came of it."""
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """How questions ended: by fact where the value stood when it was answered, and which were not answered. `outputs`
+    holds by turn what the planned tool calls brought."""
+
+    answered: dict[int, Place] = field(default_factory=dict)
+    missed: list[Fact] = field(default_factory=list)
+    outputs: dict[int, str] = field(default_factory=dict)
+
+    def places(self) -> Counter[Place]:
+        return Counter(self.answered.values())
+
+
+class Answerer:
+    """Answers requests; `turn` is the one that is being held, `keep` how many facts survive a summary."""
+
+    def __init__(self, facts: Sequence[Fact], keep: int) -> None:
+        self._facts = facts
+        self._keep = keep
+        self.turn: Turn | None = None
+        self.outcomes = Outcomes()
+
+    def __call__(self, body: Body) -> Answer:
+        match purpose_of(body):
+            case "summary":
+                return lossy_summary(body, self._facts, self._keep)
+            case "extraction":
+                return Answer("<memories>\n</memories>")
+            case _:
+                assert self.turn is not None, "the conversation has not begun"
+                return self._spoken(body, self.turn)
+
+    def _spoken(self, body: Body, turn: Turn) -> Answer:
+        brought = results(body)
+        if turn.kind == "question" and turn.fact is not None:
+            return self._recalled(body, turn, turn.fact, searched=bool(brought))
+        if turn.call is None:
+            return Answer(turn.reply)
+        if not brought:
+            return Answer(calls=[ToolUse(turn.call.name, turn.call.arguments)])
+        self.outcomes.outputs[turn.number] = brought
+        return Answer(turn.reply)
+
+    def _recalled(self, body: Body, turn: Turn, fact: Fact, *, searched: bool) -> Answer:
+        place = place_of(fact.value, body)
+        if place is not None:
+            self.outcomes.answered[fact.number] = place
+            return Answer(turn.reply)
+        if not searched:
+            return Answer(calls=[ToolUse("search_history", {"query": fact.question})])
+        self.outcomes.missed.append(fact)
+        return Answer(UNKNOWN)
+
+
+def lossy_summary(body: Body, facts: Sequence[Fact], keep: int) -> Answer:
+    """A summary in the form asked for that tells `keep` of the facts in what is to be summarised, always the same ones
+    of the same facts, and is about nothing otherwise."""
+    told = all_text(body)
+    present = sorted((fact for fact in facts if fact.value in told), key=_lot)
+    lines = [f"- {fact.said}" for fact in sorted(present[:keep], key=lambda fact: fact.number)]
+    summary = "\n".join([_PROSE, *lines])
+    return Answer(f"<summary>\n{summary}\n</summary>\n<memories>\n</memories>")
+
+
+def _lot(fact: Fact) -> str:
+    return hashlib.sha256(fact.value.encode()).hexdigest()

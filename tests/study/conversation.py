@@ -1,0 +1,183 @@
+"""A conversation of thousands of turns over weeks, written before it is held: what the person says and when, what the
+model will answer, which tools it calls, which facts are planted where and asked for when.
+
+What always holds: everything follows from the seed; a fact is asked for when it has long left the view of any small
+window; turns of one sitting are less than a minute apart, sittings hours, so that a prompt cache of five minutes lives
+within a sitting and never between two.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from tests.study.facts import Fact, planted
+from tests.study.talk import Stretch, Talk
+
+BEGUN = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+TURNS_A_DAY = 33
+TOOL_SHARE = 0.2
+# Turns between a fact and its question: a window of 32,000 tokens holds fewer, as do the kept words of the person.
+LEAST_GAP = 250
+_SITTING = (6, 18)
+_APART_SECONDS = (20, 60)
+_FILES, _PICTURES = 48, 70
+
+Kind = Literal["talk", "tool", "fact", "question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A tool call that the model will make."""
+
+    name: str
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the person and what will come of it. `reply` of a question holds the value."""
+
+    number: int
+    at: datetime
+    kind: Kind
+    text: str
+    reply: str
+    call: Planned | None = None
+    fact: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`files` are the texts of the workspace by their paths."""
+
+    turns: tuple[Turn, ...]
+    facts: tuple[Fact, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def written(turns: int, facts: int, seed: int) -> Conversation:
+    """The whole conversation. There have to be at least five turns for each fact."""
+    assert turns >= 5 * facts, "a conversation needs at least five turns for each fact"
+    chance = random.Random(f"conversation {seed}")
+    talk, told = Talk(seed), planted(facts, seed)
+    files = _workspace(talk, random.Random(f"files {seed}"))
+    plants, asks = _places(turns, told, chance)
+    made: list[Turn] = []
+    stretch = talk.stretch(chance)
+    for number, at in enumerate(_times(turns, chance)):
+        if number == 0 or at - made[-1].at > timedelta(minutes=5):
+            stretch = talk.stretch(chance)
+        if number in plants:
+            made.append(_plant(number, at, plants[number], talk, stretch, chance))
+        elif number in asks:
+            made.append(_ask(number, at, asks[number], talk, stretch, chance))
+        elif chance.random() < TOOL_SHARE * turns / (turns - 2 * facts):
+            made.append(_look(number, at, files, talk, stretch, chance))
+        else:
+            made.append(_chat(number, at, talk, stretch, chance))
+    return Conversation(tuple(made), tuple(told), files)
+
+
+# ---------------------------------------------------------------------------------------------------------------- turns
+
+
+def _plant(number: int, at: datetime, fact: Fact, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+    """Every second fact is a message of its own, the others stand within talk."""
+    text = fact.said
+    if fact.number % 2:
+        before, after = (talk.said(chance, stretch, chance.randint(15, 60)) for _ in range(2))
+        text = f"{before} {fact.said} {after}"
+    return Turn(number, at, "fact", text, "Noted. " + talk.answered(chance, stretch, _short(chance)), fact=fact)
+
+
+def _ask(number: int, at: datetime, fact: Fact, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+    reply = f"That is {fact.value}. " + talk.answered(chance, stretch, 30)
+    return Turn(number, at, "question", fact.question, reply, fact=fact)
+
+
+def _chat(number: int, at: datetime, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+    text = talk.said(chance, stretch, _length(chance, 20, 400))
+    return Turn(number, at, "talk", text, talk.answered(chance, stretch, _length(chance, 30, 500)))
+
+
+def _look(
+    number: int, at: datetime, files: Mapping[str, str], talk: Talk, stretch: Stretch, chance: random.Random
+) -> Turn:
+    kind = chance.random()
+    if kind < 0.05:
+        text = f"Please remind me to call {chance.choice(stretch.names)} about the {chance.choice(stretch.things)}."
+        call = Planned("manage_todo_list", {"action": "add", "items": [text.removeprefix("Please remind me to ")]})
+    elif kind < 0.6:
+        path = chance.choice([path for path in files if path.startswith("notes/")])
+        text, call = f"What did I write in {path}?", Planned("read_file", {"path": path})
+    elif kind < 0.75:
+        text, call = "Which pictures are there?", Planned("list_files", {"path": "pictures"})
+    else:
+        words = " ".join(chance.sample((*stretch.words, *stretch.names), 3))
+        text = f"When did we last talk about {words}?"
+        call = Planned("search_history", {"query": words})
+    text = f"{talk.said(chance, stretch, chance.randint(10, 40))} {text}"
+    return Turn(number, at, "tool", text, talk.answered(chance, stretch, _length(chance, 60, 300)), call)
+
+
+def _length(chance: random.Random, low: int, high: int) -> int:
+    """Tokens; short ones are frequent, long ones are not rare."""
+    return int(low * (high / low) ** chance.triangular(0, 1, 0.3))
+
+
+def _short(chance: random.Random) -> int:
+    return _length(chance, 30, 120)
+
+
+# --------------------------------------------------------------------------------------------------------------- places
+
+
+def _places(turns: int, facts: list[Fact], chance: random.Random) -> tuple[dict[int, Fact], dict[int, Fact]]:
+    """At which turns facts are said and asked for: half of the questions at the end, half spread over the turns that
+    are far enough behind their facts."""
+    gap = min(LEAST_GAP, turns // 4)
+    last = turns - len(facts)
+    said = sorted(chance.sample(range(last - gap), len(facts)))
+    plants = dict(zip(said, facts, strict=True))
+    order = list(plants.items())
+    chance.shuffle(order)
+    at_end, spread = order[: len(order) // 2], order[len(order) // 2 :]
+    free = set(range(gap, last)) - set(plants)
+    asks: dict[int, Fact] = {}
+    for place, fact in spread:
+        asked = chance.choice(sorted(number for number in free if number >= place + gap))
+        free.discard(asked)
+        asks[asked] = fact
+    end = turns - len(at_end)
+    asks |= {end + n: fact for n, (_, fact) in enumerate(at_end)}
+    assert all(asked - said >= gap for asked, fact in asks.items() for said, one in plants.items() if one is fact)
+    return plants, asks
+
+
+def _times(turns: int, chance: random.Random) -> list[datetime]:
+    """When each message comes: sittings of some turns, at hours of the day, about `TURNS_A_DAY`."""
+    sittings: list[int] = []
+    while sum(sittings) < turns:
+        sittings.append(chance.randint(*_SITTING))
+    days = max(1, round(turns / TURNS_A_DAY))
+    a_day = -(-len(sittings) // days)
+    times: list[datetime] = []
+    for index, size in enumerate(sittings):
+        day, place = divmod(index, a_day)
+        at = BEGUN + timedelta(days=day, hours=14 * place / a_day, minutes=chance.randint(0, 50))
+        for _ in range(size):
+            times.append(at)
+            at += timedelta(seconds=chance.randint(*_APART_SECONDS))
+    return times[:turns]
+
+
+def _workspace(talk: Talk, chance: random.Random) -> dict[str, str]:
+    names = [f"notes/{number:02}-{talk.stretch(chance).words[0]}.md" for number in range(_FILES)]
+    files = {name: talk.notes(chance, name[9:-3], _length(chance, 400, 2_500)) for name in names}
+    pictures = [f"pictures/2025-{chance.randint(1, 12):02}-{n:03}-{talk.stretch(chance).words[0]}.txt"
+                for n in range(_PICTURES)]  # fmt: skip
+    return {**files, **dict.fromkeys(pictures, "(a picture)\n")}

@@ -1,0 +1,149 @@
+"""The conversation held with the real house: real stores, runtime, compaction and SDK, over HTTP with the strict
+server. Time is injected; between sittings the house naps, and at night it sleeps, as the daemon would let it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.compactions import Checkpoint
+from assistant.sessions import MAIN
+from tests.scripted import KeptBridge, SteppingClock, said
+from tests.study.answerer import Answerer, Outcomes
+from tests.study.conversation import Conversation, Turn
+from tests.study.measure import MODEL, Seen, StudyServer
+
+_A_WHILE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What came of a conversation. `frame` are the system blocks and tools of the first request; `reserve` is the room
+    that was kept for answers, `refused` the complaints of the strict server, `failed` turns that had no answer."""
+
+    seen: tuple[Seen, ...]
+    outcomes: Outcomes
+    checkpoints: tuple[Checkpoint, ...]
+    refused: tuple[str, ...]
+    failed: tuple[str, ...]
+    frame: Mapping[str, object]
+    reserve: int
+
+
+async def lived(conversation: Conversation, home: Path, *, window: int, keep: int, sleeps: bool = True) -> Lived:
+    """Hold the conversation in a new home, with a model of that window whose summaries keep so many facts."""
+    clock = SteppingClock(conversation.turns[0].at)
+    answerer = Answerer(conversation.facts, keep)
+    with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
+        settings = _settings(home, server)
+        _furnish(settings.home.workspace, conversation.files)
+        house = wire.build(settings, clock, bridges={"kept": (bridge := KeptBridge())})
+        life = _Life(house, bridge, clock, server, answerer)
+        try:
+            await house.runtime.start()
+            await life.live(conversation, sleeps=sleeps)
+            return life.told()
+        finally:
+            await house.runtime.stop(5)
+            await house.close_model()
+            house.close()
+
+
+class _Life:
+    def __init__(
+        self, house: wire.House, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
+    ) -> None:
+        self._house = house
+        self._bridge = bridge
+        self._clock = clock
+        self._server = server
+        self._answerer = answerer
+        self._failed: list[str] = []
+        self._frame: dict[str, object] = {}
+
+    async def live(self, conversation: Conversation, *, sleeps: bool) -> None:
+        for earlier, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
+            if earlier is not None and turn.at - earlier.at > _A_WHILE:
+                self._house.upkeep()
+                if sleeps:
+                    await self._rest(earlier.at, turn.at)
+            await self._hold(turn)
+
+    async def _hold(self, turn: Turn) -> None:
+        self._clock.now = turn.at
+        self._answerer.turn, self._server.turn = turn, turn.number
+        await self._house.runtime.accept(said(turn.text, external_id=str(turn.number)))
+        await self._house.runtime.idle()
+        await self._house.delivery.flush()
+        if not self._frame:
+            body = self._server.bodies[0]
+            self._frame = {key: body[key] for key in ("system", "tools")}
+        self._failed += [item.outgoing.body for item in self._bridge.sent if item.outgoing.kind != "reply"]
+        self._bridge.sent.clear()
+        self._bridge.events.clear()
+        self._server.forget_bodies()
+
+    async def _rest(self, since: datetime, until: datetime) -> None:
+        """What happens in a gap: a nap when it is quiet for long enough, sleep at night."""
+        wanted = self._house.settings.values.sleep
+        nap = since + timedelta(minutes=wanted.nap_minutes, seconds=30)
+        if wanted.nap_minutes and nap < until:
+            self._clock.now = nap
+            self._house.sleeping.sleeper.look()
+            if self._house.sleeping.sleeper.asleep:
+                await self._house.sleep("nap")
+        for night in _nights(since, until, wanted.at):
+            self._clock.now = night
+            await asleep(self._house)
+        self._server.forget_bodies()
+
+    def told(self) -> Lived:
+        measures = self._house.sleeping.measures
+        terms = measures.terms(MAIN)
+        assert terms is not None
+        return Lived(
+            tuple(self._server.seen()), self._answerer.outcomes,
+            tuple(self._house.stores.conversation.checkpoints(MAIN)), tuple(self._server.refused),
+            tuple(self._failed), self._frame, terms.budgets.reserve,
+        )  # fmt: skip
+
+
+async def asleep(house: wire.House) -> None:
+    """One night."""
+    await house.sleep("sleep")
+
+
+def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:
+    """The moments between two others at which the nightly sleep begins."""
+    if not at:
+        return []
+    hour, minute = map(int, at.split(":"))
+    first = since.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    days = (first + timedelta(days=n) for n in itertools.count())
+    return [night for night in itertools.takewhile(lambda night: night < until, days) if night > since]
+
+
+def _settings(home: Path, server: StudyServer) -> settings_module.Settings:
+    environment = {
+        "ASSISTANT_HOME": str(home),
+        "ASSISTANT_HOME__TIMEZONE": "UTC",
+        "ASSISTANT_MODEL__NAME": MODEL,
+        "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_BUDGET__DAILY_USD": "0",
+        "ASSISTANT_BUDGET__MONTHLY_USD": "0",
+        "ANTHROPIC_API_KEY": server.key,
+        "ANTHROPIC_BASE_URL": server.url,
+    }
+    return settings_module.load(None, environment)
+
+
+def _furnish(workspace: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
