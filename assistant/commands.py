@@ -230,7 +230,7 @@ def slept(report: CycleReport | None) -> str:
 
 
 def _told(phase: Mapping[str, Any]) -> str:
-    told = [f"{key} {value}" for key, value in phase.items() if value not in (0, 0.0, "", None, [], {})]
+    told = [f"{key} {value}" for key, value in phase.items() if key != "state" and value not in (0, "", None, [], {})]
     return ", ".join(told) or "nothing to do"
 
 

@@ -59,13 +59,19 @@ class House:
     """A home with everybody in it: what the daemon serves and the commands change."""
 
     def __init__(
-        self, settings: Settings, stores: Stores, clock: Clock, bridges: Mapping[str, Bridge], model: Model | None
+        self,
+        settings: Settings,
+        stores: Stores,
+        clock: Clock,
+        bridges: Mapping[str, Bridge],
+        model: Model | None,
+        writer: Model | None,
     ) -> None:
         self.settings = settings
         self.stores = stores
         self._clock = clock
         self.terminal = TerminalBridge()
-        self._writer = self._writer_of(settings) if model is None else OfflineModel()
+        self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
         self.toolbox: Toolbox = build_toolbox(
             stores.history,
             stores.todos,
@@ -215,14 +221,20 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
 
 
 def build(
-    settings: Settings, clock: Clock, *, bridges: Mapping[str, Bridge] | None = None, model: Model | None = None
+    settings: Settings,
+    clock: Clock,
+    *,
+    bridges: Mapping[str, Bridge] | None = None,
+    model: Model | None = None,
+    writer: Model | None = None,
 ) -> House:
-    """Open the home and wire everything; `model` answers instead of the configured one.
+    """Open the home and wire everything; `model` answers instead of the configured one, and then `writer` summarises,
+    the built-in model where there is none.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = open_stores(settings, clock())
     try:
-        return House(settings, stores, clock, bridges or {}, model)
+        return House(settings, stores, clock, bridges or {}, model, writer)
     except BaseException:
         stores.close()
         raise

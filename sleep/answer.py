@@ -53,8 +53,9 @@ _PACKED_FROM = 100
 _PACKING = 20
 _LEAST_LETTERS = 0.4
 _LEAST_DISTINCT = 6
-# No word of a language that is written with spaces and in ASCII is this long.
+# No word of a language that is written with spaces and in ASCII is this long, but addresses and paths are.
 _LONG_WORD = 50
+_PLACE = re.compile(r"://|^[~.]*/")
 # An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
 _TOO_LONG = 2.0
 
@@ -101,6 +102,16 @@ def bounded(answer: Answer, budget: int, source: int, count: Count) -> Answer | 
     return answer if tokens <= budget else replace(answer, text=fitted(answer.text, budget, count))
 
 
+def carried_on(earlier: Answer, found: Answer) -> Answer:
+    """The later answer, which tells the whole, with what the earlier ones had beside their texts."""
+    facts = {
+        kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *found.facts.get(kind, ()))))[:_MOST_FACTS]
+        for kind in KINDS
+        if kind in earlier.facts or kind in found.facts
+    }
+    return replace(found, memories=tuple(dict.fromkeys((*earlier.memories, *found.memories))), facts=facts)
+
+
 def fitted(text: str, most: int, count: Count) -> str:
     """Whole lines from the start, as many as fit into `most` tokens; the beginning of the first where it does not."""
     if count(text) <= most:
@@ -133,7 +144,8 @@ def is_noise(text: str) -> bool:
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _PACKED_FROM and len(zlib.compress(raw)) - _PACKING < _PACKED * len(raw):
         return True
-    return text.isascii() and sum(len(word) for word in text.split() if len(word) >= _LONG_WORD) > len(text) // 2
+    long = (word for word in text.split() if len(word) >= _LONG_WORD and not _PLACE.search(word))
+    return text.isascii() and sum(map(len, long)) > len(text) // 2
 
 
 def _parts(content: str) -> tuple[str, str, bool]:

@@ -212,8 +212,9 @@ def _parsed(raw: Any, by_id: dict[int, Record]) -> JournalEntry | str:
     content = " ".join(raw["content"].split())[:_LONGEST_CONTENT]
     kind = raw["kind"] if raw.get("kind") in _KINDS else "fact"
     given = raw.get("importance")
-    weighed = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
-    weight = float(given) if weighed else importance(kind, content)
+    weight = importance(kind, content)
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
+        weight = float(given)
     return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)))
 
 

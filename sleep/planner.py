@@ -13,12 +13,12 @@ tool, marks of stopped turns, open requests, the person's newest words (`sleep/v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from assistant.context.pressure import Pressure, Size
 from assistant.records import LogPlace, View
-from sleep.masking import mask
+from sleep.masking import at_best, mask
 from sleep.outline import Outline
 from sleep.plan import Fate, Plan
 from sleep.policy import WITHOUT_SUMMARY, Keeping, Policy
@@ -28,7 +28,7 @@ from sleep.selecting import most_telling
 from sleep.sheet import Sheet, total
 from sleep.summary import Material
 from sleep.terms import Terms
-from sleep.verbatim import Verbatim, kept, protected_copies, said
+from sleep.verbatim import Bounds, Verbatim, kept, protected_copies, said
 
 Places = Mapping[int, LogPlace]
 
@@ -36,8 +36,10 @@ Places = Mapping[int, LogPlace]
 _LEAST_LEAVING = 400
 # Of the room below the target, what summaries may take together.
 _SHARE_OF_SUMMARIES = 0.5
-# Triggers that ask for a summary where masking would do for the weight alone.
-_NOT_BY_WEIGHT = frozenset({"manual", "messages"})
+# Of the same room, what open requests have for themselves, before the preserve window.
+_SHARE_OF_REQUESTS = 0.2
+# Triggers that ask for more than masks: somebody wants a summary, there are too many messages, the provider refused.
+_MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
 
 
 def plan(
@@ -47,13 +49,14 @@ def plan(
     view where the log has them; a message that is not in it is never shortened."""
     sheet = Sheet(view, terms)
     tail = _preserved(sheet, policy, trigger)
-    if policy.strategy in ("hybrid", "mask") and trigger not in _NOT_BY_WEIGHT | {"overflow"}:
+    if policy.strategy == "mask":
+        return _masked(view, sheet, tail, places, trigger)
+    enough = policy.enough(terms.target)
+    if policy.strategy == "hybrid" and trigger not in _MORE_THAN_MASKS and at_best(sheet, tail).ratio <= enough:
         masked = _masked(view, sheet, tail, places, trigger)
-        if policy.strategy == "mask" or (masked.changes and masked.after.ratio <= policy.enough(terms.target)):
+        if masked.changes and masked.after.ratio <= enough:
             return masked
         sheet = Sheet(view, terms) if masked.changes else sheet
-    elif policy.strategy == "mask":
-        return _masked(view, sheet, tail, places, trigger)
     return _Cutting(view, sheet, places, policy, keeping, now, trigger).plan(tail)
 
 
@@ -103,6 +106,7 @@ class _Cutting:
         restored = policy.restored_tokens(budgets)
         self.budget = max(200, min(policy.summary_tokens(budgets), share - restored))
         self.new_section = 0 if self._recorded else self.budget + restored
+        self.requests_room = int(self.room * _SHARE_OF_REQUESTS)
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
 
     @property
@@ -154,8 +158,18 @@ class _Cutting:
         sheet = self.sheet
         tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.terms.protected]
         last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
-        tokens = self._summaries_tokens()
+        tokens = self._summaries_tokens() + self._open_tokens()
         return total(list(last.values())) + Size(tokens, 4 * tokens)
+
+    def _open_tokens(self) -> int:
+        """What open requests will take, as far as they have room of their own."""
+        wanted = {request.message_id for request in self.keeping.requests}
+        size = total([self.sheet.sizes[n] for n in said(self.sheet, self.sheet.turn) if self._origin(n) in wanted])
+        return min(size.tokens, self.requests_room)
+
+    def _origin(self, index: int) -> int:
+        row = self.sheet.rows[index]
+        return int(row.metadata.get("carried_from") or row.id or 0)
 
     def _summaries_tokens(self) -> int:
         """About what all summaries take after this plan, merges included."""
@@ -199,14 +213,13 @@ class _Cutting:
         if self.trigger == "messages":
             newest = newest[: self.policy.preserve_messages]
         most = self.policy.user_tokens(self.sheet.terms.budgets)
-        match self.policy.strategy:
-            case "sliding_window" | "deletion":
-                return kept(self.sheet, cut, room, most, requests, self.places, self.now, order=())
-            case "selective":
-                order = most_telling(self.sheet, cut)
-                return kept(self.sheet, cut, room, most, requests, self.places, self.now, order=order)
-            case _:
-                return kept(self.sheet, cut, room, most, requests, self.places, self.now, order=newest)
+        order: Sequence[int] = newest
+        if self.policy.strategy in ("sliding_window", "deletion"):
+            order = ()
+        elif self.policy.strategy == "selective":
+            order = most_telling(self.sheet, cut)
+        bounds = Bounds(room, most, self.requests_room)
+        return kept(self.sheet, cut, bounds, requests, order, self.places, self.now)
 
     def _merge(self) -> tuple[int, ...]:
         """The two oldest checkpoints, where another one would be too many or find no room."""

@@ -53,7 +53,8 @@ _FACT = re.compile(
     r"|unser)e?[rsnm]? \w+ (?:ist|heißt|hat|wohnt)"
     r"|\bje (?:suis|m'appelle|travaille)\b|\bj'(?:habite|ai)\b|\b(?:mon|ma|mes|notre) \w+ (?:est|s'appelle|a)\b"
     r"|\b(?:soy|vivo|trabajo|tengo|me llamo)\b|\bmi \w+ (?:es|está|se llama|tiene|vive)\b"
-    r"|\bjeg (?:er|bor|jobber|heter|har)\b|\b(?:(?:min|mitt|mine) \w+|\w+ (?:min|mi|mitt|mine)) (?:er|heter|har|bor|jobber)\b"
+    r"|\bjeg (?:er|bor|jobber|heter|har)\b"
+    r"|\b(?:(?:min|mitt|mine) \w+|\w+ (?:min|mi|mitt|mine)) (?:er|heter|har|bor|jobber)\b"
     r"|我(?:是|住|在|有|叫|的)|我们(?:是|住|有|的)|私(?:は|の)|僕(?:は|の)|俺(?:は|の)",
     re.IGNORECASE,
 )
@@ -79,10 +80,10 @@ _NUMBERED = re.compile(
 )
 _TELLING = re.compile(r"\d|(?<=\s)[A-ZÀ-Þ]\w+")
 _IMPORTANT = re.compile(
-    r"\b(?:allerg|passport|birthday|wedding|married|died|born|doctor|diagnos|insurance|password|code|address"
-    r"|phone|account|salary|"
-    r"mortgage|contract|deadline|emergency|moved|pregnan|surgery|medic|blood)", re.IGNORECASE,
-)  # fmt: skip
+    r"\b(?:allerg|passport|birthday|wedding|married|died|born|doctor|diagnos|insurance|password|code|address|phone"
+    r"|account|salary|mortgage|contract|deadline|emergency|moved|pregnan|surgery|medic|blood)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

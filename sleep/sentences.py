@@ -12,14 +12,20 @@ from dataclasses import dataclass
 
 BLANK = "·"
 _ASIDE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^(?: {4}|\t)[^\n]*$|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
-_WITHIN = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』")
-_BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\s*\n+\s*")
+# As long as a quotation may be: what is never closed must not be looked for to the end, again and again.
+_LONG = r"{1,300}"
+_WITHIN = re.compile(
+    rf"`[^`\n]{_LONG}`|\"[^\"\n]{_LONG}\"|“[^”\n]{_LONG}”|«[^»\n]{_LONG}»|„[^“”\n]{_LONG}[“”]"
+    rf"|「[^」\n]{_LONG}」|『[^』\n]{_LONG}』"
+)
+_BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
 # A point that ends no sentence: abbreviations, initials, numbers before a number or in front of a month.
 _ABBREVIATION = re.compile(
     r"(?:\b(?:dr|mrs?|ms|st|prof|vs|approx|ca|bzw|z\.\s?b|e\.g|i\.e|sr|jr)|\b[B-HJ-Z])\.$", re.IGNORECASE
 )
 _NUMBER = re.compile(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
 _GOES_ON = re.compile(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
+_LOOKED_BACK = 12
 _LISTED = re.compile(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
 _WH = r"(?:what|where|when|who|whom|whose|why|how|which)"
 _AUXILIARY = (
@@ -59,7 +65,7 @@ class Sentence:
 
 def sentences(text: str) -> list[Sentence]:
     """In their order; what has no letter of the person's own is none."""
-    own = _WITHIN.sub(lambda found: found[0][0] + BLANK * (len(found[0]) - 2) + found[0][-1], _ASIDE.sub(_gone, text))
+    own = _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
     found: list[Sentence] = []
     for start, end in _spans(own):
         listed = _LISTED.match(own, start, end)
@@ -75,10 +81,17 @@ def _gone(found: re.Match[str]) -> str:
     return "".join("\n" if char == "\n" else " " for char in found[0])
 
 
+def _blanked(found: re.Match[str]) -> str:
+    """The marks stay, and the end of a sentence that ends with the quotation."""
+    text, after = found[0], found.string[found.end() : found.end() + 2]
+    ends = text[-2] in ".!?" and after[:1].isspace() and after[1:].isupper()
+    return f"{text[0]}{BLANK * (len(text) - 2 - ends)}{text[-2:] if ends else text[-1]}"
+
+
 def _spans(own: str) -> Iterator[tuple[int, int]]:
     start = _skipped(own, 0)
     for found in _BREAK.finditer(own):
-        said = own[start : found.start()]
+        said = own[max(start, found.start() - _LOOKED_BACK) : found.start()]
         if "\n" not in found[0] and _is_inside(said, own[found.end() : found.end() + 3]):
             continue
         # Marks that close a quotation belong to what they close.

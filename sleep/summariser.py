@@ -20,7 +20,7 @@ from assistant.context.pressure import Counter
 from assistant.messages import Message, Usage
 from assistant.ports import Model
 from assistant.requests import Request
-from sleep.answer import DECLINED, Answer, bounded
+from sleep.answer import DECLINED, Answer, bounded, carried_on
 from sleep.asking import OFFLINE, Attempts, BadAnswer, Cost, Overflow, Unusable, ask
 from sleep.check import check
 from sleep.extractive import without_model
@@ -174,13 +174,7 @@ class Summariser:
             raise Unusable("there was nothing to summarise")
         so_far = Answer("")
         for text in texts:
-            found = await self._piece(job, text, so_far.text)
-            facts = {kind: (*so_far.facts.get(kind, ()), *values) for kind, values in found.facts.items()}
-            so_far = replace(
-                found,
-                memories=tuple(dict.fromkeys((*so_far.memories, *found.memories))),
-                facts={**so_far.facts, **{kind: tuple(dict.fromkeys(values)) for kind, values in facts.items()}},
-            )
+            so_far = carried_on(so_far, await self._piece(job, text, so_far.text))
         return so_far
 
     async def _piece(self, job: _Job, text: str, so_far: str) -> Answer:

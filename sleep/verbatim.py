@@ -1,7 +1,7 @@
 """What stays word for word when the rows around it leave: copies, marked as history. Pure.
 
-In this order, as far as there is room: the last result of each protected tool, marks of turns that were stopped,
-requests that nobody has finished, and the person's other words, newest first. Summaries of earlier compactions are not
+In this order, as far as there is room: the last result of each protected tool, requests that nobody has finished, marks
+of turns that were stopped, and the person's other words, newest first. Summaries of earlier compactions are not
 the person's words, whatever role they are sent in.
 """
 
@@ -20,8 +20,6 @@ from sleep.sheet import KEPT_OF_SPEECH, Sheet, total
 
 # Marks of the last so many stopped turns stay.
 _MARKS = 5
-# Of the room that is left, what open requests may take at most.
-_SHARE_OF_REQUESTS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,16 @@ class Verbatim:
     open_ids: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Uncorrected tokens: the `room` that is left for copies, the most that the person's `words` take of it, and what
+    open `requests` may take however little room there is."""
+
+    room: int
+    words: int
+    requests: int
+
+
 def protected_copies(sheet: Sheet, cut: int, now: datetime) -> tuple[Message, ...]:
     """The last result of each protected tool, with its call, where it stands before `cut`."""
     return carried(sheet.rows, cut, sheet.starts, sheet.terms.protected, now)
@@ -43,27 +51,24 @@ def protected_copies(sheet: Sheet, cut: int, now: datetime) -> tuple[Message, ..
 def kept(
     sheet: Sheet,
     cut: int,
-    room: int,
-    most: int,
+    bounds: Bounds,
     requests: Sequence[int],
+    order: Sequence[int],
     places: Mapping[int, LogPlace],
     now: datetime,
-    *,
-    order: Sequence[int],
 ) -> Verbatim:
-    """What stays of the rows before `cut` beside a summary, in `room` uncorrected tokens, of which the person's words
-    take at most `most`. `requests` are the ids of open ones, newest first. `order` are the indexes of what else may be
-    kept, most wanted first."""
+    """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
+    are the indexes of what else may be kept, most wanted first."""
     chooser = _Chooser(sheet, places, now)
     tools = protected_copies(sheet, cut, now)
-    left = room - total([size_of(copy, sheet.terms.counter) for copy in tools]).tokens
-    marks = [n for n in range(cut) if _is_mark(sheet.rows[n])][-_MARKS:]
-    left -= chooser.take(list(reversed(marks)), left)
-    by_id = {_origin(sheet.rows[n]): n for n in range(cut) if _is_said(sheet.rows[n])}
+    left = bounds.room - total([size_of(copy, sheet.terms.counter) for copy in tools]).tokens
+    by_id = {_origin(sheet.rows[n]): n for n in said(sheet, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
-    spent = chooser.take(wanted, min(int(left * _SHARE_OF_REQUESTS), most))
+    spent = chooser.take(wanted, min(max(bounds.requests, left), max(bounds.requests, bounds.words)))
     opened = tuple(_origin(sheet.rows[n]) for n in wanted if n in chooser.chosen)
-    chooser.take([n for n in order if n not in chooser.chosen], min(left, most) - spent)
+    marks = [n for n in reversed(range(cut)) if _is_mark(sheet.rows[n])][:_MARKS]
+    spent += chooser.take(marks, left - spent)
+    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.words) - spent)
     copies = (*chooser.copies(), *tools)
     ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
     return Verbatim(copies, total([size_of(copy, sheet.terms.counter) for copy in copies]), ids, opened)

@@ -14,6 +14,7 @@ from assistant import settings as settings_module
 from assistant import wire
 from assistant.errors import BridgeError, ModelError, UsageError
 from assistant.messages import ToolCall
+from assistant.ports import Model
 from assistant.records import InboxItem
 from assistant.requests import Notice, Request
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
@@ -48,13 +49,13 @@ class Lived:
 
 @asynccontextmanager
 async def lived(
-    home: Path, *script: object, model: ScriptedModel | None = None, **environ: str
+    home: Path, *script: object, model: ScriptedModel | None = None, writer: Model | None = None, **environ: str
 ) -> AsyncIterator[Lived]:
     environment = {"ASSISTANT_HOME": str(home), **environ}
     settings = settings_module.load(None, environment)
     bridge, clock = KeptBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model)
+    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
         await house.runtime.start()
         yield Lived(house, model, bridge, clock, [])

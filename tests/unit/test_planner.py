@@ -175,12 +175,14 @@ def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:
 
 
 def test_f18_the_words_of_open_requests_without_room_are_given_to_the_summary() -> None:
-    stored = numbered([user(3_000, "write the book "), *chat(40, 150)])
-    keeping = Keeping(requests=(request(stored[0], "write the book"),), tasks=("water the plants",))
-    no_room = replace(POLICY, user_messages_max_tokens=0)
-    found = plan(view_of(stored), places_of(stored), TERMS, no_room, keeping, NOW, trigger="sleep")
+    stored = numbered(chat(40, 150))
+    asked = tuple(request(row) for row in reversed(stored) if row.role == "user")
+    keeping = Keeping(requests=asked, tasks=("water the plants",))
+    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
     assert found.outline is not None
-    assert found.outline.material.tasks == ("write the book", "water the plants")
+    tasks, still = found.outline.material.tasks, found.outline.kept.open_ids
+    assert still and tasks[-2:] == (stored[0].content, "water the plants")
+    assert not {row.content for row in stored if row.id in still} & set(tasks)
 
 
 def test_marks_of_stopped_turns_stay() -> None:

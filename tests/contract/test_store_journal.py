@@ -1,0 +1,189 @@
+"""The journal: entries by their keys, cursors committed with what they stand for, sleep cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import StoreError
+from assistant.remembered import CycleReport, JournalEntry, Reading
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.store.journal import Journal
+from tests.store_home import NOW
+
+LATER = NOW + timedelta(hours=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "character.db"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[Database]:
+    db = Database.open(path, character, NOW)
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def journal(db: Database) -> Journal:
+    return Journal(db)
+
+
+def entry(content: str, key: str = "", *, scope: str = "owner", hours: float = 0, **more: object) -> JournalEntry:
+    of = JournalEntry(
+        key or f"k:{content}",
+        scope,
+        "main",
+        1,
+        content,
+        NOW + timedelta(hours=hours),
+        "extraction",
+        0.5,
+        ("fact",),
+        (7,),
+    )
+    return replace(of, **more)  # type: ignore[arg-type]
+
+
+def contents(found: list[JournalEntry]) -> list[str]:
+    return [one.content for one in found]
+
+
+# ------------------------------------------------------------------------------------------------------------ entries
+
+
+def test_an_entry_comes_back_as_it_was_written(journal: Journal) -> None:
+    wanted = entry("She sails.", source_type="compaction", importance=0.7, tags=("fact", "boat"), sources=(3, 9))
+    (written,) = journal.add([wanted], NOW)
+    assert written.id is not None and replace(written, id=None) == wanted
+    assert journal.entries("owner") == [written]
+
+
+def test_what_is_written_twice_is_there_once(journal: Journal) -> None:
+    (first,) = journal.add([entry("She sails.", "a"), entry("again", "a")], NOW)
+    again = journal.add([entry("She sails no more.", "a"), entry("She rows.", "b")], LATER)
+    assert contents(again) == ["She rows."]
+    assert journal.entries("owner") == [*again, first]
+    assert contents(journal.search("sails", "owner")) == ["She sails."]
+
+
+def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(journal: Journal) -> None:
+    journal.add(
+        [
+            entry("old", hours=-48), entry("new", hours=-1), entry("theirs", scope="peer:x:ann"),
+            entry("summed up", hours=-2, source_type="context_synthesis"),
+        ],
+        NOW,
+    )  # fmt: skip
+    assert contents(journal.entries("owner")) == ["new", "summed up", "old"]
+    assert contents(journal.entries("owner", since=NOW - timedelta(days=1))) == ["new", "summed up"]
+    assert contents(journal.entries("owner", source_type="extraction", limit=1)) == ["new"]
+    assert contents(journal.entries("peer:x:ann")) == ["theirs"]
+
+
+def test_broken_characters_are_mended(journal: Journal) -> None:
+    (written,) = journal.add([entry("half \ud83d", "a", tags=("\ud83d",))], NOW)
+    assert written.content == "half \ufffd" and journal.entries("owner")[0].tags == ("\ufffd",)
+
+
+# ------------------------------------------------------------------------------------------------------------- search
+
+
+def test_entries_are_found_by_their_words_best_first(journal: Journal) -> None:
+    journal.add(
+        [entry("Anna keeps bees in Bergen."), entry("The bees of Anna swarm; Anna loves bees."), entry("A car.")], NOW
+    )
+    assert contents(journal.search("Does Anna like her BEES?", "owner")) == [
+        "The bees of Anna swarm; Anna loves bees.", "Anna keeps bees in Bergen.",
+    ]  # fmt: skip
+    assert contents(journal.search("keeping", "owner")) == ["Anna keeps bees in Bergen."]
+    assert len(journal.search("bees", "owner", limit=1)) == 1
+
+
+def test_f33_nobody_finds_what_another_was_told(journal: Journal) -> None:
+    journal.add([entry("The code is 4711."), entry("金庫の番号は四七一一", scope="owner")], NOW)
+    assert journal.search("code 4711 番号", "peer:x:ann") == []
+    assert journal.entries("peer:x:ann") == []
+
+
+@pytest.mark.parametrize("query", ["住んで", "京都", "京都に住んでいます", "Tokyo 京都"])
+def test_a_part_of_a_text_without_spaces_is_found(journal: Journal, query: str) -> None:
+    journal.add([entry("私は京都に住んでいます。"), entry("我喜欢绿茶。"), entry("She lives in Kyoto.")], NOW)
+    assert contents(journal.search(query, "owner")) == ["私は京都に住んでいます。"]
+
+
+def test_what_has_the_most_of_the_words_comes_first_in_any_script(journal: Journal) -> None:
+    journal.add([entry("私は京都に住んでいます。"), entry("京都の妻"), entry("妻は大阪")], NOW)
+    assert contents(journal.search("京都に住んで", "owner")) == ["私は京都に住んでいます。", "京都の妻"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", '"', "AND", "bees OR", "NEAR(", "col:x", "*", "-", "a" * 50_000, "\ud83d", "x\0y", "🐝", "'; --"],
+)
+def test_no_question_is_read_as_syntax(journal: Journal, query: str) -> None:
+    journal.add([entry("Anna keeps bees.")], NOW)
+    assert len(journal.search(query, "owner")) <= 1
+
+
+# ------------------------------------------------------------------------------------------------------------ reading
+
+
+def test_reading_is_of_a_phase_a_session_and_a_generation(journal: Journal) -> None:
+    assert journal.reading("extract", "main", 1) == 0
+    journal.add([entry("a")], NOW, reading=Reading("extract", "main", 1, 12))
+    assert journal.reading("extract", "main", 1) == 12
+    assert [journal.reading(*of) for of in (("extract", "main", 2), ("score", "main", 1), ("extract", "x", 1))] == [
+        0
+    ] * 3
+
+
+def test_where_an_entry_cannot_be_written_nothing_is_read(journal: Journal, db: Database) -> None:
+    """The cursor never runs ahead of what it stands for."""
+    with db.write():
+        db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON journal WHEN NEW.key = 'b' BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    with pytest.raises(StoreError):
+        journal.add([entry("first", "a"), entry("second", "b")], NOW, reading=Reading("extract", "main", 1, 9))
+    assert (journal.entries("owner"), journal.reading("extract", "main", 1)) == ([], 0)
+    assert journal.search("first", "owner") == []
+
+
+def test_reading_only_goes_forward_and_stands_after_a_restart(journal: Journal, path: Path) -> None:
+    journal.add([], NOW, reading=Reading("extract", "main", 1, 9))
+    journal.add([], LATER, reading=Reading("extract", "main", 1, 4))
+    again = Database.open(path, character, LATER)
+    assert Journal(again).reading("extract", "main", 1) == 9
+    again.close()
+
+
+# ------------------------------------------------------------------------------------------------------------- cycles
+
+
+def test_a_cycle_is_kept_as_it_was_last_noted(journal: Journal) -> None:
+    first = journal.begin_cycle("nap", NOW)
+    assert journal.cycles() == [CycleReport(first, "nap", NOW, None, "running")]
+    done = CycleReport(first, "nap", NOW, LATER, "done", {"extract": {"read": 3, "cost_usd": None, "rejected": ["x"]}})
+    journal.note_cycle(done)
+    second = journal.begin_cycle("manual", LATER)
+    assert journal.cycles() == [CycleReport(second, "manual", LATER, None, "running"), done]
+    assert [cycle.id for cycle in journal.cycles(limit=1)] == [second]
+
+
+def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path: Path) -> None:
+    cut = journal.begin_cycle("sleep", NOW)
+    journal.note_cycle(CycleReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
+    again = Database.open(path, character, LATER)
+    restarted = Journal(again)
+    assert [(one.state, one.phases) for one in restarted.cycles()] == [("interrupted", {"settle": {"written": 1}})]
+    restarted.begin_cycle("sleep", LATER)
+    assert [one.state for one in restarted.cycles()] == ["running", "interrupted"]
+    again.close()

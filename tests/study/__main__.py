@@ -1,0 +1,83 @@
+"""`python -m tests.study [--turns 2000] [--facts 200] [--keep 10,3] [--seed 7] [--window 32000] [--quick]`: one long
+conversation through the whole house, what it cost and what it remembered, in one plain table.
+
+Every summary forgets all but `--keep` facts; several numbers hold the conversation as many times. `--quick` is a small
+one, to see that it works: its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import structlog
+
+from tests.bench.figures import Row, table
+from tests.bench.machine import description
+from tests.study.conversation import Conversation, written
+from tests.study.life import Lived, lived
+from tests.study.report import rows
+
+
+def main() -> int:
+    """0 when every target is met, 1 when one is missed."""
+    chosen = _chosen()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    conversation = written(chosen.turns, chosen.facts, chosen.seed)
+    with tempfile.TemporaryDirectory(prefix="study-") as folder:
+        print(description(Path(folder)), end="\n\n", flush=True)
+        print(_size(conversation, chosen.window), end="\n\n", flush=True)
+        found: list[Row] = []
+        for keep in chosen.keep:
+            print(f"holding the conversation, summaries keep {keep} facts ...", file=sys.stderr, flush=True)
+            began = time.perf_counter()
+            held = _held(conversation, Path(folder) / f"keep-{keep}", chosen.window, keep, sleeps=not chosen.awake)
+            took = time.perf_counter() - began
+            found += rows(f"keeps {keep}", conversation, held, chosen.window)
+            found.append(Row(f"keeps {keep}", None, "time it took to hold", f"{took:.0f} s"))
+    print(table(found))
+    return 1 if any(row.good is False for row in found) else 0
+
+
+def _held(conversation: Conversation, home: Path, window: int, keep: int, *, sleeps: bool) -> Lived:
+    return asyncio.run(lived(conversation, home, window=window, keep=keep, sleeps=sleeps))
+
+
+def _chosen() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.study", description="Hold a long conversation.")
+    parser.add_argument("--turns", type=int, default=2_000, help="messages of the person")
+    parser.add_argument("--facts", type=int, default=200, help="facts planted, and asked for later")
+    parser.add_argument("--keep", type=_numbers, default=[10, 3], help="facts a summary keeps, by commas")
+    parser.add_argument("--seed", type=int, default=7, help="another one is another conversation")
+    parser.add_argument("--window", type=int, default=32_000, help="tokens of the model's window")
+    parser.add_argument("--awake", action="store_true", help="neither naps nor nights: only emergencies compact")
+    parser.add_argument("--quick", action="store_true", help="150 turns, 15 facts")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.turns, chosen.facts, chosen.keep = 150, 15, chosen.keep[:1]
+    return chosen
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _size(conversation: Conversation, window: int) -> str:
+    turns = conversation.turns
+    tools = sum(turn.call is not None for turn in turns)
+    days = (turns[-1].at - turns[0].at).days + 1
+    said = sum(len(turn.text) for turn in turns) // 4 // len(turns)
+    answered = sum(len(turn.reply) for turn in turns) // 4 // len(turns)
+    return (
+        f"{len(turns):,} turns over {days} days, {tools:,} with a tool call; {len(conversation.facts)} facts; a "
+        f"message of the person has {said} tokens, an answer {answered}, on average; a window of {window:,} tokens"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

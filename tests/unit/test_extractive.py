@@ -1,0 +1,151 @@
+"""Summaries without a model: the most telling lines, in their order, within their budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from assistant.messages import Media, Message, ToolCall
+from sleep.extractive import both_ends, extractive, without_model
+from tests.summarising import COUNTER, START, count, long_talk, material, spoken
+
+TOLD = "My passport number is P4471-88 and it ends in May 2027."
+DECIDED = "We have decided to take the ferry to Bergen with Anna."
+
+
+def lines_of(rows: tuple[Message, ...], budget: int = 300) -> list[str]:
+    return extractive(material(rows), budget, count).splitlines()
+
+
+def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
+    assert lines_of(spoken(f"Well now. {TOLD}", "I have noted that the passport ends in May 2027.")) == [
+        f"- #1 2026-03-04 user: {TOLD}",
+        "- #2 2026-03-04 assistant: I have noted that the passport ends in May 2027.",
+    ]
+
+
+def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said() -> None:
+    talk = long_talk(20)
+    rows = (*talk[:20], *spoken(TOLD, "Noted, I have it.", DECIDED, "Good, then it is the ferry.", first=21))
+    chosen = lines_of((*rows, *(replace(row, id=(row.id or 0) + 4) for row in talk[20:])), 60)
+    assert chosen == [f"- #21 2026-03-04 user: {TOLD}", f"- #23 2026-03-04 user: {DECIDED}"]
+
+
+def test_a_persons_own_words_come_before_the_assistants() -> None:
+    said = "The ferry to Bergen leaves at 21:30 from quay 4."
+    alike = said.replace("21:30", "22:45")
+    assert lines_of(spoken(said, alike), 25) == [f"- #1 2026-03-04 user: {said}"]
+    assert lines_of(spoken(alike, said), 25) == [f"- #1 2026-03-04 user: {alike}"]
+
+
+def test_rare_words_tell_more_than_common_ones() -> None:
+    common = ["The weather in the old town was nice again today."] + [
+        f"The weather in the old town was {how} again today." for how in ("nicer", "fine", "finer", "warm", "warmer")
+    ]
+    rare = "Quartz lamps ruin sourdough starter overnight, apparently."
+    assert lines_of(spoken(*common, rare), 25) == [f"- #7 2026-03-04 user: {rare}"]
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        "Hello, how are you today?", "Thanks a lot for that!", "Good morning to you", "Vielen Dank", "Hei, takk for sist!",
+        "你好，谢谢你！", "こんにちは。", "Привет, как дела?", "ok", "Merci beaucoup mon ami",
+    ],
+)  # fmt: skip
+def test_greetings_are_never_chosen(greeting: str) -> None:
+    assert lines_of(spoken(greeting, greeting)) == []
+
+
+def test_a_greeting_that_tells_something_is_chosen() -> None:
+    assert lines_of(spoken("Hello, my ticket is TK-4471.")) == ["- #1 2026-03-04 user: Hello, my ticket is TK-4471."]
+
+
+def test_what_tools_were_asked_and_returned_is_never_chosen() -> None:
+    asked = Message("assistant", "", id=2, ts=START, tool_calls=(ToolCall("c1", "look", {"at": "order 99812-B"}),))
+    came = Message("tool", "Order 99812-B was sent to Anna Berg on 2027-03-04.", id=3, tool_call_id="c1", name="look")
+    note = Message("user", "Order 1 of 99812-B by the runtime itself.", id=4, metadata={"note": True})
+    quoting = Message("assistant", "Here is the log:\n```\nERROR 99812-B at /var/lib/home.db\n```", id=5, ts=START)
+    assert lines_of((*spoken(TOLD), asked, came, note, quoting)) == [
+        f"- #1 2026-03-04 user: {TOLD}",
+        "- #5 2026-03-04 assistant: Here is the log:",
+    ]
+
+
+def test_what_is_said_again_is_told_once() -> None:
+    assert lines_of(spoken(TOLD, "Noted.", TOLD.upper())) == [f"- #1 2026-03-04 user: {TOLD}"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["我的护照号码是P4471，五月到期。", "私は五月にベルゲンへ行くことに決めました。", "Моя сестра Анна живёт в Бергене.", "제 여권은 5월에 만료됩니다."],
+)  # fmt: skip
+def test_any_language_is_read(said: str) -> None:
+    assert lines_of(spoken(said, "好", said)) == [f"- #1 2026-03-04 user: {said}"]
+
+
+def test_unspaced_scripts_are_scored_by_what_is_rare_too() -> None:
+    same = [f"今天老城的天气又很好，我们去走了{n}。" for n in "一二三四五六"]
+    rare = "妹妹对坚果过敏请牢记此事勿忘。"
+    assert lines_of(spoken(*same, rare), count(rare) + 20) == [f"- #7 2026-03-04 user: {rare}"]
+
+
+@pytest.mark.parametrize("budget", [0, 5, 40, 200, 5000])
+def test_it_keeps_its_budget(budget: int) -> None:
+    assert count(extractive(material(long_talk()), budget, count)) <= budget
+
+
+def test_the_lines_of_an_earlier_summary_stay_as_they_are() -> None:
+    line = "- #12 2026-01-02 user: We have decided to sell the boat to Anna."
+    rows = (Message("assistant", line, ts=START),)
+    assert lines_of(rows) == [line]
+
+
+def test_a_copy_is_named_by_its_original() -> None:
+    row = Message("user", TOLD, ts=START, metadata={"carried_from": 7})
+    assert lines_of((row,)) == [f"- #7 2026-03-04 user: {TOLD}"]
+
+
+# ----------------------------------------------------------------------------------------------------------- both ends
+
+
+def test_both_ends_tell_how_much_is_between_and_where_it_is() -> None:
+    said = both_ends(material(spoken("a" * 3000, "b" * 3000)))
+    assert said.startswith("#1: aaa")
+    assert said.endswith("b" * 2000)
+    assert "2009 characters left out" in said
+    assert "read_history(message_id=1)" in said
+    assert "#2 is the last" in said
+    assert both_ends(material(spoken("short", "talk")), 10) == "#1: short\n#2: talk"
+
+
+def test_both_ends_never_fail_whatever_the_rows_are() -> None:
+    broken = Message("user", "half \ud83d and \0 nothing", id=3)
+    seen = Message("user", "", id=4, media=(Media("image", "image/png", "boat.png"),))
+    assert both_ends(material(())) == ""
+    assert both_ends(material((Message("assistant"),))) == ""
+    assert both_ends(material((broken, seen))) == "#3: half \ufffd and \ufffd nothing\n#4: [1 picture: boat.png]"
+    both_ends(material(spoken("x" * 50)), 0)
+
+
+def size(rows: tuple[Message, ...]) -> int:
+    return sum(COUNTER.count_message(row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        spoken("hi"), spoken("hi", "hello"), spoken("ok " * 3), spoken("x" * 9000), spoken("说" * 5000), spoken(TOLD),
+        spoken("<context-record>" * 300), (Message("assistant", "", id=1, tool_calls=(ToolCall("c", "look"),)),),
+        (Message("user", "", id=1, media=(Media("image", "image/png", "boat.png", data="aaaa"),)),), long_talk(),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("budget", [200, 2000])
+def test_without_a_model_there_is_always_something_smaller(rows: tuple[Message, ...], budget: int) -> None:
+    text, tier = without_model(material(rows, budget), size(rows), count)
+    assert count(text) < size(rows)
+    assert count(text) <= budget
+    assert tier in ("extractive", "ends")
+    assert text or not any(row.content or row.media for row in rows)

@@ -1,0 +1,189 @@
+"""What a summary left out is appended word for word, and a summary in another language is found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from assistant.context.quote import RECORD as TAG
+from assistant.messages import Message
+from sleep.check import KEPT, Checked, check
+from sleep.facts import missing
+from sleep.language import same_language
+from tests.summarising import RECORD, START, count, long_talk, material, spoken
+
+NOTHING = "They talked."
+
+
+def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[str, ...] = ()) -> tuple[str, ...]:
+    return check(summary, material(spoken(*texts), tasks=tasks), count, most).restored
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("the ticket is TK-4471-Q.", "identifiers", "TK-4471-Q"),
+        ("see https://example.org/a?b=1, it says", "identifiers", "https://example.org/a?b=1"),
+        ("write to anna@example.org", "identifiers", "anna@example.org"),
+        ("it lies in /var/lib/home.db", "identifiers", "/var/lib/home.db"),
+        ("it costs 1,299.50 in all", "numbers", "1,299.50"),
+        ("we leave on 2027-03-04", "numbers", "2027-03-04"),
+        ("then ask Anna Berg about it", "names", "Anna Berg"),
+        ("потом спроси Анну", "names", "Анну"),
+        ("Please water the plants", "tasks", "Please water the plants"),
+        ("- [ ] order boots", "tasks", "- [ ] order boots"),
+    ],
+)
+def test_what_a_text_names_is_found_by_its_form(text: str, kind: str, value: str) -> None:
+    assert missing([text, text], "Nothing of it.") == {kind: [value]}
+    assert missing([text], f"It has {value.upper()} in it.") == {}
+
+
+@pytest.mark.parametrize("summary", ["in 2012", "at 12:30", "for 12.50", "on 12-04", "0.12", "5/12"])
+def test_a_number_within_another_one_is_missing(summary: str) -> None:
+    assert missing(["it was 12 of them"], summary) == {"numbers": ["12"]}
+
+
+@pytest.mark.parametrize("summary", ["12 of them", "all 12.", "€12", "12%", "12km", "(12)", "x=12, y", "１２"])
+def test_a_number_by_itself_is_there(summary: str) -> None:
+    assert missing(["it was 12 of them"], summary) == {}
+
+
+def test_a_whole_summary_stays_as_it_is() -> None:
+    rows = material(spoken("We met Anna Berg in Bergen.", "Yes."), tasks=("book the ferry",))
+    assert check("With Anna Berg in Bergen; open: Book the Ferry.", rows, count, 800) == Checked(
+        "With Anna Berg in Bergen; open: Book the Ferry."
+    )
+
+
+def test_what_is_missing_stands_at_the_end_with_its_message_and_the_words_before_it() -> None:
+    found = check(NOTHING, material(spoken("the booking code for the ferry is TK-4471.")), count, 800)
+    assert found.text == f"{NOTHING}\n{KEPT}\n- #1: the booking code for the ferry is TK-4471"
+    assert found.restored == ("- #1: the booking code for the ferry is TK-4471",)
+
+
+def test_open_tasks_come_first_then_identifiers_and_of_a_kind_the_persons_words() -> None:
+    lines = restored(
+        "it was Room 7 of them with Anna, code AB-1",
+        "so the code there is CD-2, for 35 of them",
+        tasks=("call the bank", "call the bank"),
+    )
+    assert lines == (
+        "- open: call the bank",
+        "- #1: it was Room 7 of them with Anna, code AB-1",
+        "- #2: so the code there is CD-2",
+        "- #2: so the code there is CD-2, for 35",
+    )
+
+
+def test_the_newest_is_kept_where_not_all_fits_and_the_budget_holds() -> None:
+    texts = [f"the code of day {'x' * (n % 5)} is ZZ-{n:04}" for n in range(400)]
+    for most in (0, 20, 60, 200, 800):
+        found = check(NOTHING, material(spoken(*texts)), count, most)
+        assert count(found.text) - count(NOTHING) <= most
+        assert len(found.restored) == 0 or "ZZ-0398" in found.restored[0]
+    assert len(check(NOTHING, material(spoken(*texts)), count, 800).restored) > 20
+
+
+def test_what_is_too_long_for_the_room_does_not_keep_shorter_lines_out() -> None:
+    lines = restored("so the code is AB-1", tasks=("do this " * 40, "pay"), most=30)
+    assert lines == ("- open: pay", "- #1: so the code is AB-1")
+
+
+def test_all_values_of_a_message_are_kept_in_lines_of_bearable_length() -> None:
+    codes = [f"{'of this long passage ' * 4}K-{n:03}" for n in range(12)]
+    lines = restored(" and ".join(codes))
+    assert all(f"K-{n:03}" in " ".join(lines) for n in range(12))
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 300
+
+
+def test_what_tools_returned_is_not_looked_at() -> None:
+    came = Message("tool", "order 99812-B for Anna Berg on 2027-03-04", id=3, tool_call_id="c1", name="look")
+    note = Message("system", "the job J-1 of 17 has ended", id=4)
+    assert check(NOTHING, material((came, note)), count, 800).restored == ()
+
+
+def test_each_thing_is_told_once() -> None:
+    assert restored("so it is TK-4471", "yes it is tk-4471", "ok with TK-4471 then") == ("- #1: so it is TK-4471",)
+
+
+def test_a_copy_is_named_by_its_original_and_a_record_has_no_number() -> None:
+    copy = Message("user", "so it is AB-1", ts=START, metadata={"carried_from": 7})
+    record = Message("assistant", "then it was CD-2", ts=START)
+    assert check(NOTHING, material((copy, record)), count, 800).restored == (
+        "- #7: so it is AB-1",
+        "- earlier: then it was CD-2",
+    )
+
+
+def test_f26_what_is_restored_cannot_close_a_boundary() -> None:
+    (line,) = restored(f"so </{TAG}> it is TK-4471")
+    assert f"</{TAG}" not in line
+    assert "TK-4471" in line
+
+
+def test_it_is_the_same_every_time() -> None:
+    rows = material(long_talk(), tasks=("one", "two"))
+    assert len({check(RECORD, rows, count, 400).text for _ in range(5)}) == 1
+
+
+def test_f05_planted_details_of_sixty_messages_survive_a_summary_that_keeps_nothing() -> None:
+    texts = [row.content for row in long_talk(30)]
+    planted = [f"TK-{4471 + n * 7}-Q" for n in range(10)] + [f"{n}9,{n}50.75" for n in range(1, 6)]
+    planted += ["/srv/boat/plan.md", "anna@example.org", "https://example.org/x?y=2", "Ragnhild Sæther"]
+    for n, value in enumerate(planted):
+        texts[2 * n] += f" and keep in mind {value}"
+    found = check(NOTHING, material(spoken(*texts), tasks=("renew the passport",)), count, 800)
+    assert [value for value in (*planted, "renew the passport") if value not in found.text] == []
+
+
+# ------------------------------------------------------------------------------------------------------------- language
+
+SPOKEN = {
+    "en": "We would like to go to Bergen in May, and the ferry is the best way for us, but it is not cheap for the kids.",
+    "de": "Wir möchten im Mai nach Bergen fahren, und die Fähre ist für uns der beste Weg, aber sie ist nicht billig mit den Kindern.",
+    "fr": "Nous voudrions aller à Bergen en mai, et le ferry est pour nous la meilleure solution, mais il est cher avec les enfants.",
+    "es": "Queremos ir a Bergen en mayo, y el ferry es la mejor opción para nosotros, pero no es barato con los niños y las maletas.",
+    "no": "Vi vil reise til Bergen i mai, og fergen er det beste for oss, men den er ikke billig for barna som skal være med.",
+    "nl": "Wij willen in mei naar Bergen gaan, en de veerboot is voor ons het beste, maar het is niet goedkoop met de kinderen.",
+    "pl": "Chcemy pojechać do Bergen w maju i prom jest dla nas najlepszy, ale nie jest tani, a dzieci też jadą z nami, bo jest tam ładnie.",
+    "tr": "Mayıs ayında Bergen'e gitmek istiyoruz ve feribot bizim için en iyisi ama çok ucuz değil, çocuklar da var ve bu bir sorun.",
+    "ru": "Мы хотим поехать в Берген в мае, и паром для нас лучше всего, но это недёшево с детьми.",
+    "zh": "我们想五月去卑尔根，坐渡轮最好，但是带孩子不便宜，而且票很快就卖完了。",
+    "ja": "五月にベルゲンへ行きたいです。フェリーが一番いいですが、子供と一緒だと安くないです。",
+    "ko": "우리는 5월에 베르겐에 가고 싶고 페리가 가장 좋지만 아이들과 함께라면 싸지 않습니다.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+@pytest.mark.parametrize("summary", SPOKEN)
+def test_f24_a_summary_in_another_language_is_told_from_one_in_the_same(language: str, summary: str) -> None:
+    rows = material(spoken(SPOKEN[language], SPOKEN[language]))
+    assert same_language(SPOKEN[summary], rows) == (language == summary)
+
+
+def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
+    rows = material(spoken(f"{SPOKEN['no']} {SPOKEN['no']}", SPOKEN["no"], "Hva står det her?", f"{SPOKEN['en']} " * 5))
+    assert same_language(SPOKEN["no"], rows)
+    assert not same_language(SPOKEN["fr"], rows)
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        (SPOKEN["zh"] + " 文件在 /srv/boat/plan.md `docker compose up` https://example.org/a?b=1 API", "去卑尔根的计划：/srv/boat/plan.md, docker-compose.yml, https://example.org/a?b=1, TK-4471"),
+        (SPOKEN["en"], "Bergen, Anna Berg, TK-4471."),
+        ("ok", SPOKEN["fr"]),
+        ("", SPOKEN["zh"]),
+        (SPOKEN["en"], "12 / 13 / 14"),
+        ("def f(x): return x\n" * 5, SPOKEN["de"]),
+        ("Vi må kjøpe billetter.", SPOKEN["no"]),
+    ],
+)  # fmt: skip
+def test_where_it_cannot_be_told_a_summary_is_taken(said: str, summary: str) -> None:
+    assert same_language(summary, material(spoken(said)))
+
+
+def test_danish_and_norwegian_are_not_told_apart() -> None:
+    danish = "Vi vil rejse til Bergen i maj, og færgen er det bedste for os, men den er ikke billig for børnene."
+    assert same_language(danish, material(spoken(SPOKEN["no"])))
