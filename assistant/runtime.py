@@ -40,12 +40,14 @@ class Runtime:
         turns: Turns,
         delivery: Delivery,
         surroundings: Surroundings,
+        settle: Callable[[datetime], None],
         clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
         self._turns = turns
         self._delivery = delivery
         self._surroundings = surroundings
+        self._settle = settle
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
@@ -66,6 +68,7 @@ class Runtime:
         if found.adopted or found.torn or found.running:
             log.info("settled", adopted=found.adopted, torn=list(found.torn), resumed=len(found.running))
         self._surroundings.settle(self._clock())
+        self._settle(self._clock())
         for turn in found.running:
             self._launch(turn)
         await self._delivery.start(self.accept)

@@ -97,7 +97,9 @@ class House:
             clock,
         )
         surroundings = Surroundings(stores.conversation, stores.delegations, self._recollection(), settings.zone)
-        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, surroundings, clock)
+        self.runtime = Runtime(
+            stores.conversation, self.turns, self.delivery, surroundings, self.sleeping.settle, clock
+        )
         open_to_commands = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         self.commands = Commands(self, open_to_commands, self.toolbox, self._compaction_commands(), clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)

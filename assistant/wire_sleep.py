@@ -48,13 +48,15 @@ class Voices:
 
 @dataclass(frozen=True, slots=True)
 class Sleeping:
-    """Working context, compaction and sleep of a home."""
+    """Working context, compaction and sleep of a home. `settle` writes what compactions before a crash left for the
+    journal."""
 
     measures: Measures
     context: WorkingContext
     compacting: Compacting
     cycle: Cycle
     sleeper: Sleeper
+    settle: Callable[[datetime], None]
 
 
 def sleeping(
@@ -67,7 +69,8 @@ def sleeping(
         stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
         values.context, values.compaction, prompts_of(settings.home),
     )  # fmt: skip
-    compactor = _compactor(settings, stores, voices, measures, clock)
+    settle = partial(settle_quietly, stores.conversation, stores.journal)
+    compactor = _compactor(settings, stores, voices, measures, settle, clock)
     compacting = Compacting(stores.conversation, compactor, measures, clock)
     context = WorkingContext(
         stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
@@ -80,10 +83,17 @@ def sleeping(
         await measures.get_to_know()
         return await cycle.run_sleep_tick(now, trigger=trigger, sessions=sessions)
 
-    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, naps, clock))
+    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, naps, clock), settle)
 
 
-def _compactor(settings: Settings, stores: Stores, voices: Voices, measures: Measures, clock: Clock) -> Compactor:
+def _compactor(
+    settings: Settings,
+    stores: Stores,
+    voices: Voices,
+    measures: Measures,
+    settle: Callable[[datetime], None],
+    clock: Clock,
+) -> Compactor:
     values = settings.values
     wanted, context = values.compaction, values.context
     policy = Policy(
@@ -99,7 +109,6 @@ def _compactor(settings: Settings, stores: Stores, voices: Voices, measures: Mea
         voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
         restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
     )  # fmt: skip
-    settle = partial(settle_quietly, stores.conversation, stores.journal)
     beside = Beside(stores.requests, stores.todos, stores.journal, stores.history, stores.breakers, settle)
     fuses = Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes))
     return Compactor(

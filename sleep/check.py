@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from assistant.context.quote import defused, safe
 from assistant.messages import Message
+from sleep.answer import clean
 from sleep.facts import Words, folded, named
 from sleep.summary import Material
 
@@ -124,13 +124,9 @@ def _with_context(content: str, value: str) -> str:
     start = max(0, at - _AROUND)
     if start and (space := flat.find(" ", start, at)) >= 0:
         start = space + 1
-    return _clean(flat[start : at + len(wanted)])
+    return clean(flat[start : at + len(wanted)])
 
 
 def _within(text: str, most: int) -> str:
-    flat = _clean(text)
+    flat = clean(" ".join(text.split()))
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
-
-
-def _clean(text: str) -> str:
-    return defused(safe(" ".join(text.split())))

@@ -260,7 +260,9 @@ def _line(record: Record) -> str:
     who = "user" if record.role == "user" else "assistant"
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
-    return f"#{record.id} {record.ts:%Y-%m-%d %H:%M} {who}: {_shown(safe(record.content))}{named}"
+    # Nothing that is said looks like the beginning of another message.
+    said = _shown(safe(record.content)).replace("\n#", "\n #")
+    return f"#{record.id} {record.ts:%Y-%m-%d %H:%M} {who}: {said}{named}"
 
 
 def _shown(content: str) -> str:

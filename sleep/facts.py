@@ -10,9 +10,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+# Looking ahead is bounded: on a text without spaces it would take the square of its length.
 _IDENTIFIER = re.compile(
-    r"https?://[^\s<>\"']+|[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
-    r"|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
+    r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
+    r"|\b(?=[\w-]{0,64}\d)(?=[\w-]{0,64}[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
 )
 _NUMBER = re.compile(r"(?<![\w.,-])[-+]?\d+(?:[.,:/-]\d+)*(?![\w-])")
 _NAME = re.compile(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")

@@ -27,7 +27,7 @@ _SCRIPTS = (
 # One character of these says about as much as three Latin letters.
 _DENSE = frozenset({"kana", "hangul", "han"})
 # Code, addresses, paths and identifiers are the same in every language.
-_NOT_WORDS = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*[\d/\\@_<>{}=]\S*", re.DOTALL)
+_NOT_WORDS = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
 _STOP_WORDS = {
     "en": "the and of to in is was that for with on it as are be this have from they you he she were had not but",
     "de": "der die das und ist nicht ein eine ich zu mit sich auf für war den von im dem auch es hat sie wird sind",

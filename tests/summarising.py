@@ -17,6 +17,44 @@ RECORD = (
     "The person plans a trip to Bergen with Anna and has booked the ferry. They want a cabin with a window, and the "
     "assistant is to look for a hotel near the harbour next."
 )
+# The same in some languages.
+SPOKEN = {
+    "en": (
+        "We would like to go to Bergen in May, and the ferry is the best way for us, but it is not cheap for the kids."
+    ),
+    "de": (
+        "Wir möchten im Mai nach Bergen fahren, und die Fähre ist für uns der beste Weg, aber sie ist nicht "
+        "billig mit den Kindern."
+    ),
+    "fr": (
+        "Nous voudrions aller à Bergen en mai, et le ferry est pour nous la meilleure solution, mais il est "
+        "cher avec les enfants."
+    ),
+    "es": (
+        "Queremos ir a Bergen en mayo, y el ferry es la mejor opción para nosotros, pero no es barato con los"
+        " niños y las maletas."
+    ),
+    "no": (
+        "Vi vil reise til Bergen i mai, og fergen er det beste for oss, men den er ikke billig for barna som "
+        "skal være med."
+    ),
+    "nl": (
+        "Wij willen in mei naar Bergen gaan, en de veerboot is voor ons het beste, maar het is niet goedkoop "
+        "met de kinderen."
+    ),
+    "pl": (
+        "Chcemy pojechać do Bergen w maju i prom jest dla nas najlepszy, ale nie jest tani, a dzieci też jadą"
+        " z nami, bo jest tam ładnie."
+    ),
+    "tr": (
+        "Mayıs ayında Bergen'e gitmek istiyoruz ve feribot bizim için en iyisi ama çok ucuz değil, çocuklar "
+        "da var ve bu bir sorun."
+    ),
+    "ru": "Мы хотим поехать в Берген в мае, и паром для нас лучше всего, но это недёшево с детьми.",
+    "zh": "我们想五月去卑尔根，坐渡轮最好，但是带孩子不便宜，而且票很快就卖完了。",
+    "ja": "五月にベルゲンへ行きたいです。フェリーが一番いいですが、子供と一緒だと安くないです。",
+    "ko": "우리는 5월에 베르겐에 가고 싶고 페리가 가장 좋지만 아이들과 함께라면 싸지 않습니다.",
+}
 
 
 def count(text: str) -> int:

@@ -62,7 +62,7 @@ def test_a_pin_of_another_session_is_out_of_reach(pins: Pins) -> None:
 
 def test_where_one_does_not_exist_none_is_removed(pins: Pins) -> None:
     kept = pins.add("main", "owner", "kept", "user", None, NOW)
-    with pytest.raises(UsageError, match="no pin 98, 99 here. Nothing was changed"):
+    with pytest.raises(UsageError, match=r"no pin 98, 99 here\. Nothing was changed"):
         pins.remove("main", [98, kept.id, 99])
     assert pins.all("main") == [kept]
     assert pins.remove("main", [kept.id, kept.id]) == [kept]

@@ -71,6 +71,10 @@ def stored(home: Path) -> dict[str, Any]:
             "SELECT session_id, checkpoint_num, messages_compressed, from_seq, to_seq, trigger, tier, state"
             " FROM checkpoints ORDER BY session_id, checkpoint_num",
         ),
+        "waiting to be read": rows(
+            script, "SELECT session, from_seq, to_seq, state FROM extraction_queue ORDER BY session, from_seq"
+        ),
+        "requests": rows(script, "SELECT session, state, task, closed_by FROM requests ORDER BY message_id"),
         "index": rows(
             script, "SELECT session, seq, kind, role, hidden_by IS NOT NULL FROM messages ORDER BY session, seq"
         ),
@@ -82,8 +86,9 @@ def stored(home: Path) -> dict[str, Any]:
 
 
 def _lasting(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Without what the log does not know, and a record taken from it after a crash cannot have."""
-    return {key: value for key, value in metadata.items() if key not in ("compacted_at", "is_error")}
+    """Without what the log does not know, and a record taken from it after a crash cannot have; nor the numbers of
+    checkpoints, which an attempt that was cut off uses up."""
+    return {key: value for key, value in metadata.items() if key not in ("compacted_at", "is_error", "checkpoints")}
 
 
 def _wrong_totals(script: Path) -> list[list[Any]]:
@@ -125,6 +130,8 @@ def remembered(home: Path) -> dict[str, Any]:
     character = home / "character.db"
     return {
         "todos": rows(character, "SELECT scope, text, state FROM todos ORDER BY id"),
+        "journal": rows(character, "SELECT scope, session, source_type, content FROM journal ORDER BY 3, 4"),
+        "sleep cycles": rows(character, "SELECT trigger, state FROM sleep_cycles ORDER BY id"),
         "keyed effects": rows(character, "SELECT scope, count(*) FROM effects GROUP BY scope ORDER BY scope"),
     }
 

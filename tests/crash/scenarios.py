@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
 from tests.crash.scenario import Scenario
 from tests.crash.toy import TOYS
 from tests.crash.turn_scenarios import (
@@ -15,7 +16,20 @@ from tests.crash.turn_scenarios import (
 )
 from tests.crash.upkeep_scenarios import REPAIR, UNDO
 
-_ALL = (TURN, TURN_SENT_ONCE, FIRST_START, FAILED_TURN, STOPPED_TURN, SIDE_BY_SIDE, FLOOR, UNDO, REPAIR)
+_ALL = (
+    TURN,
+    TURN_SENT_ONCE,
+    FIRST_START,
+    FAILED_TURN,
+    STOPPED_TURN,
+    SIDE_BY_SIDE,
+    FLOOR,
+    UNDO,
+    REPAIR,
+    COMPACTION,
+    UNCOMPACTION,
+    BRANCHED,
+)
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.bench.words import FIRST_NAMES, PLACES, listed
+from tests.study.wordings import parsed
 
 MOST_SHARED = 2
 
@@ -23,129 +24,7 @@ THINGS = listed(
     trailer veranda vineyard windmill workshop yacht
     """
 )
-# The kind of value, the fact and its question: {n} a name, {p} a place, {t} a thing, {v} the value.
-_WORDINGS = (
-    (
-        "identifier",
-        "By the way, {n} gave me the access code for the {t}: {v}.",
-        "How do I unlock the {t} of {n}?",
-    ),
-    (
-        "number",
-        "The deposit we paid {n} for the {t} came to {v} euros.",
-        "How much of our money does {n} hold because of the {t}?",
-    ),
-    (
-        "date",
-        "{n} gets married in {p} on {v}.",
-        "When is the wedding of {n} in {p}?",
-    ),
-    (
-        "name",
-        "The electrician in {p} who understood the {t} straight away is called {v}.",
-        "Who did the wiring of the {t} over in {p}?",
-    ),
-    (
-        "identifier",
-        "My traveller card with the ferry line to {p} carries {v}.",
-        "Which membership do I show the ferry people for {p}?",
-    ),
-    (
-        "number",
-        "The radiator of the {t} at {p} needs a valve of type {v}.",
-        "Which part should I buy so that the heating works again, for the {t} in {p}?",
-    ),
-    (
-        "date",
-        "The inspection of the {t} was moved to {v}, {n} told me.",
-        "{n} mentioned a new day for the check of the {t}, which one?",
-    ),
-    (
-        "name",
-        "{n} takes piano lessons from {v} in {p}.",
-        "Who teaches {n} music down in {p}?",
-    ),
-    (
-        "identifier",
-        "The warranty of the {t} from that shop in {p} is filed as {v}.",
-        "Under what do I claim if the {t} that I got in {p} breaks?",
-    ),
-    (
-        "number",
-        "In {p} the storage unit with everything for the {t} is number {v}.",
-        "Behind which door in {p} did we lock away what belongs to the {t}?",
-    ),
-    (
-        "date",
-        "The passport of {n} runs out on {v}.",
-        "Until when can {n} cross borders with that passport?",
-    ),
-    (
-        "name",
-        "The landlord of the flat that {n} has in {p} is {v}.",
-        "Whom does {n} pay the rent to, in {p}?",
-    ),
-    (
-        "identifier",
-        "The booking of the {t} tour in {p} runs under {v}.",
-        "What do I tell the guide about our {t} trip in {p}?",
-    ),
-    (
-        "number",
-        "The meter at the {t} of {n} stood at {v} when I read it.",
-        "What counter value did I write down, for {n} and the {t}?",
-    ),
-    (
-        "date",
-        "The lease of the {t} near {p} ends on {v}.",
-        "By when must we be out of the {t} around {p}?",
-    ),
-    (
-        "name",
-        "{n} wants the {t} to be painted by {v}.",
-        "Which craftsman did {n} pick to give the {t} its new colour?",
-    ),
-    (
-        "identifier",
-        "The parcel with the lamp for the {t}, the one to {p}, is tracked as {v}.",
-        "How can I look up the shipment to {p} that was meant for the {t}?",
-    ),
-    (
-        "number",
-        "The architect {n} sits in office {v} in {p}.",
-        "Which room do I go to when I see {n} in {p}?",
-    ),
-    (
-        "date",
-        "{n} starts the new job in {p} on {v}.",
-        "From what day does {n} work over in {p}?",
-    ),
-    (
-        "name",
-        "The vet who treated the dog by the {t} in {p} was {v}.",
-        "Which animal doctor helped us at the {t} in {p}?",
-    ),
-    (
-        "identifier",
-        "Our seats for the concert with {n} in {p} are {v}.",
-        "Where do {n} and I sit at the show in {p}?",
-    ),
-    (
-        "number",
-        "{n} asked me to wire {v} crowns for the repairs of the {t}.",
-        "What sum does {n} expect from me for fixing the {t}?",
-    ),
-    (
-        "date",
-        "The {t} in {p} is closed for the season from {v} on.",
-        "Since when can nobody enter the {t} in {p}?",
-    ),
-    (
-        "name",
-        "At the bank in {p} the adviser of {n} is {v}.",
-        "Who looks after the savings of {n} in {p}?",
-    ),
-)
+_WORDINGS = parsed()
 
 _COMMON = frozenset(
     listed(
@@ -174,14 +53,15 @@ class Fact:
 
 
 def planted(count: int, seed: int) -> list[Fact]:
-    """`count` facts, the wordings in turn; no value and no question occurs twice."""
+    """`count` facts, the wordings in turn, each asked for in several ways; no value and no question occurs twice."""
     chance = random.Random(f"facts {seed}")
     values = {kind: _values(kind, chance) for kind in ("identifier", "number", "date", "name")}
     facts: dict[str, Fact] = {}
     while len(facts) < count:
-        kind, said, question = _WORDINGS[len(facts) % len(_WORDINGS)]
+        round_, place = divmod(len(facts), len(_WORDINGS))
+        kind, said, questions = _WORDINGS[place]
         words = {"n": chance.choice(FIRST_NAMES), "p": chance.choice(PLACES), "t": chance.choice(THINGS)}
-        asked = question.format(**words)
+        asked = questions[round_ % len(questions)].format(**words)
         if asked not in facts:
             value = next(values[kind])
             facts[asked] = Fact(len(facts), kind, said.format(**words, v=value), asked, value)

@@ -50,8 +50,8 @@ def test_rare_words_tell_more_than_common_ones() -> None:
 @pytest.mark.parametrize(
     "greeting",
     [
-        "Hello, how are you today?", "Thanks a lot for that!", "Good morning to you", "Vielen Dank", "Hei, takk for sist!",
-        "你好，谢谢你！", "こんにちは。", "Привет, как дела?", "ok", "Merci beaucoup mon ami",
+        "Hello, how are you today?", "Thanks a lot for that!", "Good morning to you", "Vielen Dank",
+        "Hei, takk for sist!", "你好，谢谢你！", "こんにちは。", "Привет, как дела?", "ok", "Merci beaucoup mon ami",
     ],
 )  # fmt: skip
 def test_greetings_are_never_chosen(greeting: str) -> None:
@@ -79,8 +79,13 @@ def test_what_is_said_again_is_told_once() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["我的护照号码是P4471，五月到期。", "私は五月にベルゲンへ行くことに決めました。", "Моя сестра Анна живёт в Бергене.", "제 여권은 5월에 만료됩니다."],
-)  # fmt: skip
+    [
+        "我的护照号码是P4471，五月到期。",
+        "私は五月にベルゲンへ行くことに決めました。",
+        "Моя сестра Анна живёт в Бергене.",
+        "제 여권은 5월에 만료됩니다.",
+    ],
+)
 def test_any_language_is_read(said: str) -> None:
     assert lines_of(spoken(said, "好", said)) == [f"- #1 2026-03-04 user: {said}"]
 

@@ -9,9 +9,10 @@ from assistant.messages import Message
 from sleep.check import KEPT, Checked, check
 from sleep.facts import missing
 from sleep.language import same_language
-from tests.summarising import RECORD, START, count, long_talk, material, spoken
+from tests.summarising import RECORD, SPOKEN, START, count, long_talk, material, spoken
 
 NOTHING = "They talked."
+ADDRESS = "https://example.org/ferries?to=bergen"
 
 
 def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -139,21 +140,6 @@ def test_f05_planted_details_of_sixty_messages_survive_a_summary_that_keeps_noth
 
 # ------------------------------------------------------------------------------------------------------------- language
 
-SPOKEN = {
-    "en": "We would like to go to Bergen in May, and the ferry is the best way for us, but it is not cheap for the kids.",
-    "de": "Wir möchten im Mai nach Bergen fahren, und die Fähre ist für uns der beste Weg, aber sie ist nicht billig mit den Kindern.",
-    "fr": "Nous voudrions aller à Bergen en mai, et le ferry est pour nous la meilleure solution, mais il est cher avec les enfants.",
-    "es": "Queremos ir a Bergen en mayo, y el ferry es la mejor opción para nosotros, pero no es barato con los niños y las maletas.",
-    "no": "Vi vil reise til Bergen i mai, og fergen er det beste for oss, men den er ikke billig for barna som skal være med.",
-    "nl": "Wij willen in mei naar Bergen gaan, en de veerboot is voor ons het beste, maar het is niet goedkoop met de kinderen.",
-    "pl": "Chcemy pojechać do Bergen w maju i prom jest dla nas najlepszy, ale nie jest tani, a dzieci też jadą z nami, bo jest tam ładnie.",
-    "tr": "Mayıs ayında Bergen'e gitmek istiyoruz ve feribot bizim için en iyisi ama çok ucuz değil, çocuklar da var ve bu bir sorun.",
-    "ru": "Мы хотим поехать в Берген в мае, и паром для нас лучше всего, но это недёшево с детьми.",
-    "zh": "我们想五月去卑尔根，坐渡轮最好，但是带孩子不便宜，而且票很快就卖完了。",
-    "ja": "五月にベルゲンへ行きたいです。フェリーが一番いいですが、子供と一緒だと安くないです。",
-    "ko": "우리는 5월에 베르겐에 가고 싶고 페리가 가장 좋지만 아이들과 함께라면 싸지 않습니다.",
-}  # fmt: skip
-
 
 @pytest.mark.parametrize("language", SPOKEN)
 @pytest.mark.parametrize("summary", SPOKEN)
@@ -171,7 +157,7 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
-        (SPOKEN["zh"] + " 文件在 /srv/boat/plan.md `docker compose up` https://example.org/a?b=1 API", "去卑尔根的计划：/srv/boat/plan.md, docker-compose.yml, https://example.org/a?b=1, TK-4471"),
+        (f"{SPOKEN['zh']} `docker compose up` API", f"去卑尔根的计划：/srv/boat/plan.md, {ADDRESS}, TK-4471"),
         (SPOKEN["en"], "Bergen, Anna Berg, TK-4471."),
         ("ok", SPOKEN["fr"]),
         ("", SPOKEN["zh"]),

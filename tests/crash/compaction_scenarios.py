@@ -1,0 +1,122 @@
+"""Scenarios of compaction by hand: made, taken back, and a conversation that branches off; then a sleep, which reads
+what left the view for the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from assistant.compactions import Checkpoint
+from assistant.errors import StoreError
+from assistant.requests import Request
+from tests.crash.comparison import but, look
+from tests.crash.scenario import Differ, Faults, Scenario
+from tests.crash.world import Life, World, live, message
+from tests.scripted import Step
+
+_TRIES = 40
+_A_WHILE = timedelta(seconds=30)
+_FACTS = ("I moved to Bergen in March.", "My sister Ines keeps the spare key.", "We decided to sell the boat.")
+
+
+def _answer(request: Request) -> Step:
+    return "Noted. " + "The road goes on along the shore and over the hill. " * 30
+
+
+_LONG = World(
+    tuple(message(f"{_FACTS[n % 3]} Number {n}. " + "And so on along the shore. " * 30, n) for n in range(12)),
+    _answer,
+    settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "20000"},
+)
+
+
+async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
+    """A person asks for it until it is done: a disk that refuses is tried again, and again once a lease that it kept
+    from being given back has run out."""
+    for _ in range(_TRIES):
+        if done():
+            return
+        life.clock.now += _A_WHILE
+        try:
+            await do()
+        except StoreError:
+            continue
+    raise AssertionError("what was asked for was never done")
+
+
+def _committed(life: Life) -> list[Checkpoint]:
+    return [one for one in life.house.stores.conversation.checkpoints("main") if one.state not in ("started", "failed")]
+
+
+async def _command(life: Life, text: str) -> None:
+    await life.house.commands.run(text, "main", bridge="network")
+
+
+async def _compact(life: Life) -> None:
+    """The person compacts, unless the home says that this was done before the crash; then it sleeps."""
+    await life.house.runtime.idle()
+    await _persistently(life, lambda: _command(life, "/compact"), lambda: bool(_committed(life)))
+    await _sleep(life)
+
+
+async def _sleep(life: Life) -> None:
+    """Until everything that left the view was read."""
+
+    def read() -> bool:
+        stores = life.house.stores
+        waiting = sum(info.unextracted for info in stores.conversation.sessions())
+        slept = any(cycle.state == "done" for cycle in stores.journal.cycles())
+        return slept and not waiting and not stores.conversation.unjournaled()
+
+    await _persistently(life, lambda: life.house.sleep("manual"), read)
+
+
+async def _take_back(life: Life) -> None:
+    def undone() -> bool:
+        return any(one.state == "undone" for one in _committed(life))
+
+    await _persistently(life, lambda: _command(life, "/compact --undo"), undone)
+
+
+async def _branch(life: Life) -> None:
+    def branched() -> bool:
+        return any(info.parent for info in life.house.stores.conversation.sessions())
+
+    await _persistently(life, lambda: _command(life, "/branch"), branched)
+
+
+def _failed_more(before: list[list[object]], after: list[list[object]], faults: Faults) -> bool:
+    """Attempts that a fault cut off are noted as failed, one a fault at most (a fault can cut off its retry's note)."""
+    kept = [row for row in after if row[-1] != "failed"]
+    same = [row[:1] + row[2:] for row in before] == [row[:1] + row[2:] for row in kept]
+    return same and len(after) - len(kept) <= 2 * faults.all
+
+
+def _reports_more(before: list[object], after: list[object], faults: Faults) -> bool:
+    return bool(faults.all) and len(after) >= len(before)
+
+
+_CUT_OFF = "what a fault cut off is noted as failed, and done again"
+_CARRIED_OUT = but(
+    Differ("checkpoints", _CUT_OFF, _failed_more),
+    Differ("sleep cycles", _CUT_OFF, _reports_more),
+)
+
+
+def _scenario(name: str, about: str, before: World, doing: Callable[[Life], Awaitable[None]]) -> Scenario:
+    return Scenario(
+        name,
+        about,
+        lambda home: live(home, before),
+        lambda home: live(home, replace(before, meanwhile=doing)),
+        look,
+        _CARRIED_OUT,
+    )
+
+
+_COMPACTED = replace(_LONG, meanwhile=_compact)
+
+COMPACTION = _scenario("compaction", "the person compacts, and the assistant sleeps", _LONG, _compact)
+UNCOMPACTION = _scenario("compaction-undone", "a compaction is taken back", _COMPACTED, _take_back)
+BRANCHED = _scenario("branch", "a conversation branches off", _LONG, _branch)

@@ -1,0 +1,325 @@
+"""Sleep cycles with models that fail, people who talk meanwhile, and phases that go wrong: what the report says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import CorruptStore, ModelError, StaleView, StoreError
+from assistant.messages import Message, Usage
+from assistant.requests import Reply, Request
+from sleep.cycle import Compacted
+from sleep.settling import settle_checkpoints, settle_quietly
+from tests.compacting import merge, plan, summary
+from tests.journal_home import (
+    COOL_DOWN,
+    DOWN,
+    FACTS,
+    FAILURES,
+    LATER,
+    TOLD,
+    Dying,
+    JournalHome,
+    attentive,
+    learned,
+    tell,
+)
+from tests.store_home import NOW, StoreHome
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[JournalHome]:
+    home = JournalHome(tmp_path).open()
+    yield home
+    assert home.verify().problems == ()
+    home.close()
+
+
+# --------------------------------------------------------------------------------------------------- calls of the model
+
+
+async def test_f32_no_new_input_no_call(home: JournalHome) -> None:
+    tell(home)
+    await home.sleep()
+    for _ in range(3):
+        report = await home.sleep(LATER)
+        assert report.phases["extract"]["calls"] == 0
+    home.conversation.annotate("main", "edit", [1], "edited", NOW)
+    home.conversation.undo("main", [7], NOW)
+    await home.restart().sleep(LATER)
+    assert len(home.model.requests) == 1
+    tell(home, "I own a boat.")
+    await home.sleep(LATER)
+    assert len(home.model.requests) == 2
+    assert "I live in Oslo" not in home.model.requests[1].messages[0].content.split("The conversation:")[1]
+
+
+async def test_f32_nothing_but_tool_output_no_call(home: JournalHome) -> None:
+    home.conversation.ingest("main", "owner", [Message("user", "", media=()), Message("assistant", " ")], NOW)
+    report = await home.sleep()
+    assert (home.model.requests, report.phases["extract"]["read"], home.unread()) == ([], 0, 0)
+    assert home.journal.reading("extract", "main", 1) == 2
+
+
+async def test_a_model_that_is_away_is_waited_for_until_the_fuse_opens(home: JournalHome) -> None:
+    """Short troubles cost no quality; long ones lose nothing."""
+    tell(home)
+    home.model.script = [DOWN]
+    for number in range(1, FAILURES):
+        report = await home.sleep(NOW + timedelta(days=number))
+        assert (report.state, report.phases["extract"]["waiting"], home.remembered()) == ("failed", 1, [])
+        assert "main is read at the next sleep: the model failed: no route to host" in report.phases["extract"]["error"]
+    report = await home.restart().sleep(NOW + timedelta(days=FAILURES))
+    assert (report.state, home.remembered()) == ("done", list(FACTS))
+    assert report.phases["extract"]["rejected"] == ["the model failed: no route to host"]
+
+
+async def test_a_model_that_is_back_reads_what_waited(home: JournalHome) -> None:
+    tell(home)
+    home.model.script = [DOWN, attentive]
+    await home.sleep()
+    assert (await home.sleep(LATER)).state == "done"
+    assert home.remembered() == TOLD
+    assert home.breakers.get("extraction").failures == 0
+
+
+async def test_f07_f30_after_failures_the_rules_read_until_a_try_succeeds(home: JournalHome) -> None:
+    home.model.script = [DOWN]
+    for number in range(FAILURES):
+        tell(home, f"I own boat {number}.")
+        await home.sleep()
+    assert home.breakers.get("extraction").opened_at == NOW
+    tell(home, "I own a bicycle.")
+    await home.restart().sleep(NOW + COOL_DOWN / 2)
+    assert len(home.model.requests) == FAILURES
+    assert home.remembered() == ["I own boat 0.", "I own boat 1.", "I own boat 2.", "I own a bicycle."]
+    tell(home, "I own a car.")
+    await home.sleep(NOW + COOL_DOWN)
+    assert len(home.model.requests) == FAILURES + 1
+    home.model.script = [attentive]
+    tell(home, "I own a horse.")
+    await home.sleep(NOW + 2 * COOL_DOWN)
+    assert home.remembered()[4:] == ["I own a car.", "Told: I own a horse."]
+    assert home.breakers.get("extraction").opened_at is None
+
+
+async def test_f28_one_bad_answer_is_read_by_rules_and_holds_up_nothing(home: JournalHome) -> None:
+    home.batch_tokens = 40
+    home.model.script = ["I would rather not.", attentive]
+    tell(home)
+    report = await home.sleep()
+    assert report.state == "done"
+    assert home.remembered() == [FACTS[0], *TOLD[1:]]
+    assert report.phases["extract"]["rejected"] == ["the model answered no list"]
+
+
+async def test_costs_add_up_and_one_that_nobody_knows_makes_the_sum_unknown(home: JournalHome) -> None:
+    def at(usd: float | None) -> Callable[[Request], Reply]:
+        return lambda request: Reply(Message("assistant", attentive(request)), Usage(cost_usd=usd), "end")
+
+    home.batch_tokens = 40
+    tell(home)
+    home.model.script = [at(0.25), at(0.5), at(0.25)]
+    assert (await home.sleep()).phases["extract"]["cost_usd"] == 1.25
+    tell(home, "I own a car.", "I own a boat.")
+    home.model.script = [at(None), at(0.25)]
+    assert (await home.sleep(LATER)).phases["extract"]["cost_usd"] is None
+
+
+# ---------------------------------------------------------------------------------------------------- people in between
+
+
+async def test_f13_a_message_is_answered_while_the_model_reads(home: JournalHome) -> None:
+    tell(home, "I live in Oslo.")
+    home.model.gate = asyncio.Event()
+    asleep = asyncio.create_task(home.sleep())
+    await home.model.called.wait()
+    tell(home, "I own a boat.")
+    assert (home.shown()[-2:], asleep.done()) == (["I own a boat.", "Noted."], False)
+    home.model.gate.set()
+    assert (await asleep).state == "done"
+    assert home.remembered() == ["Told: I live in Oslo.", "Told: I own a boat."]
+
+
+async def test_between_two_batches_others_have_their_turn(home: JournalHome) -> None:
+    home.batch_tokens = 40
+    home.model.provider = "offline"
+    tell(home)
+    seen: list[int] = []
+
+    async def others() -> None:
+        while not asleep.done():
+            seen.append(len(home.remembered()))
+            await asyncio.sleep(0)
+
+    asleep = asyncio.create_task(home.sleep())
+    await asyncio.gather(asleep, others())
+    assert {1, 2, 3} <= set(seen)
+
+
+async def test_a_sleep_that_is_ended_is_interrupted_and_goes_on_the_next_time(home: JournalHome) -> None:
+    home.batch_tokens = 40
+    tell(home)
+    home.model.gate = first = asyncio.Event()
+    asleep = asyncio.create_task(home.sleep())
+    await home.model.called.wait()
+    home.model.called.clear()
+    home.model.gate = asyncio.Event()
+    first.set()
+    await home.model.called.wait()
+    asleep.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asleep
+    (cut,) = home.journal.cycles()
+    assert home.remembered() == TOLD[:1]
+    assert (cut.state, cut.ended_at, list(cut.phases)) == ("interrupted", NOW, ["settle"])
+    home.model.gate = None
+    assert (await home.sleep(LATER)).state == "done"
+    assert home.remembered() == TOLD
+
+
+# ---------------------------------------------------------------------------------------------------------- the report
+
+
+async def test_the_report_is_kept_as_it_was_given(home: JournalHome) -> None:
+    tell(home)
+    report = await home.cycle(clock=lambda: LATER).run_sleep_tick(NOW, trigger="manual")
+    assert home.journal.cycles() == [report]
+    assert (report.trigger, report.started_at, report.ended_at, report.state) == ("manual", NOW, LATER, "done")
+    assert list(report.phases) == ["settle", "extract", "compact"]
+    for phase in report.phases.values():
+        assert {"state", "read", "written", "rejected", "cost_usd", "error"} <= set(phase)
+    assert (report.phases["extract"]["read"], report.phases["extract"]["written"]) == (8, 4)
+
+
+async def test_f34_reading_and_saving_nothing_is_a_warning(home: JournalHome) -> None:
+    tell(home)
+    home.model.script = [learned()]
+    report = await home.sleep()
+    assert report.phases["extract"]["warning"] == "8 messages were read and nothing was saved from them"
+    assert "warning" not in (await home.sleep(LATER)).phases["extract"]
+    tell(home)
+    home.model.script = [attentive]
+    assert "warning" not in (await home.sleep(LATER)).phases["extract"]
+
+
+async def test_a_sleep_of_some_sessions_leaves_the_others(home: JournalHome) -> None:
+    tell(home)
+    tell(home, "I live in Rome.", session="peer:x:ann")
+    await home.cycle().run_sleep_tick(NOW, trigger="nap", sessions=["peer:x:ann"])
+    assert (home.remembered(), home.remembered("peer:x:ann")) == ([], ["Told: I live in Rome."])
+
+
+async def test_a_session_that_cannot_be_read_does_not_stop_the_others(home: JournalHome) -> None:
+    tell(home, "I live in Rome.", session="peer:x:ann")
+    tell(home)
+    log = home.log.path("main")
+    kept = log.read_bytes()
+    log.write_bytes(kept.replace(b'{"v":1', b'{"v":?', 1))
+    report = await home.sleep()
+    assert (report.state, home.remembered("peer:x:ann")) == ("failed", ["Told: I live in Rome."])
+    assert report.phases["extract"]["error"].startswith("main: ")
+    log.write_bytes(kept)
+    assert (await home.sleep(LATER)).state == "done"
+    assert home.remembered() == TOLD
+
+
+async def test_each_phase_stands_alone(home: JournalHome) -> None:
+    tell(home)
+    done: list[tuple[str, str]] = []
+
+    async def compact(session: str, trigger: str) -> Compacted | None:
+        done.append((session, trigger))
+        return Compacted(4, 1000, 300, 0.5, "full")
+
+    broken = Dying(home.conversation, "unjournaled", error=StoreError("The disk is full."))
+    report = await home.sleep(conversation=broken, compact=compact)
+    assert report.state == "failed"
+    assert {name: phase["state"] for name, phase in report.phases.items()} == {
+        "settle": "failed", "extract": "done", "compact": "done",
+    }  # fmt: skip
+    assert (done, home.remembered()) == ([("main", "sleep")], TOLD)
+
+
+@pytest.mark.parametrize("error", [StaleView(), CorruptStore("Broken."), ModelError("gone", kind="network")])
+async def test_one_compaction_that_fails_does_not_stop_the_others(home: JournalHome, error: Exception) -> None:
+    for session in ("main", "peer:x:ann", "peer:x:bob"):
+        tell(home, "I own a boat.", session=session)
+
+    async def compact(session: str, trigger: str) -> Compacted | None:
+        if session == "peer:x:ann":
+            raise error
+        return Compacted(4, 1000, 300, 0.5, "full") if session == "main" else None
+
+    phase = (await home.sleep(compact=compact)).phases["compact"]
+    assert (phase["state"], phase["read"], phase["written"], phase["cost_usd"]) == ("failed", 3, 1, 0.5)
+    assert phase["error"] == f"peer:x:ann: {error}"
+    assert phase["compacted"] == {
+        "main": {"messages": 4, "tokens_before": 1000, "tokens_after": 300, "tier": "full", "cost_usd": 0.5}
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ settling
+
+
+def compacted(home: StoreHome, count: int, **changes: object) -> int:
+    made = replace(plan(home, 0, count, summary()), **changes)  # type: ignore[arg-type]
+    return home.conversation.compact(made, NOW).id
+
+
+def test_a_summary_and_its_memories_become_entries_with_their_sources(home: JournalHome) -> None:
+    tell(home)
+    made = compacted(home, 5, summary="They talked.", key_facts={"memories": ["Likes boats.", "Has an allergy."]})
+    assert settle_checkpoints(home.conversation, home.journal, LATER).entries == 3
+    found = [(one.key, one.content, one.source_type, one.tags, one.sources) for one in home.entries()]
+    assert found == [
+        (f"synthesis:{made}", "They talked.", "context_synthesis", ("summary",), (1, 6)),
+        (f"memories:{made}:1", "Likes boats.", "compaction", ("fact",), (1, 6)),
+        (f"memories:{made}:2", "Has an allergy.", "compaction", ("fact",), (1, 6)),
+    ]
+    assert all((one.scope, one.session, one.timestamp) == ("owner", "main", NOW) for one in home.entries())
+    again = settle_checkpoints(home.conversation, home.journal, LATER)
+    assert (again.checkpoints, again.entries) == (0, 0)
+
+
+def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: JournalHome) -> None:
+    tell(home, *FACTS, *FACTS)
+    compacted(home, 1, tier="floor", summary="2 messages left the view.")
+    compacted(home, 1, tier="deletion", summary="2 messages left the view.")
+    compacted(home, 1, tier="full", summary="  ")
+    live = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
+    merged = replace(merge(home, live[:2], summary()), key_facts={"merged": [1, 2], "memories": ["Likes boats."]})
+    home.conversation.compact(merged, NOW)
+    assert settle_checkpoints(home.conversation, home.journal, LATER).checkpoints == 4
+    assert home.entries() == []
+
+
+def test_what_was_taken_back_before_it_settled_is_not_learned(home: JournalHome) -> None:
+    tell(home)
+    compacted(home, 5, summary="They talked.")
+    home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
+    settle_checkpoints(home.conversation, home.journal, LATER)
+    assert home.entries() == []
+
+
+def test_any_number_of_checkpoints_is_settled_at_once(home: JournalHome) -> None:
+    tell(home, *(f"I own boat {number}." for number in range(130)))
+    for number in range(120):
+        compacted(home, 1, summary=f"Boat {number}.")
+    assert len(home.conversation.unjournaled()) == 100
+    assert len(home.conversation.unjournaled(limit=3)) == 3
+    assert settle_checkpoints(home.conversation, home.journal, LATER).entries == 120
+
+
+def test_a_compaction_stands_though_the_journal_cannot_be_written(home: JournalHome) -> None:
+    tell(home)
+    compacted(home, 5, summary="They talked.")
+    settle_quietly(home.conversation, Dying(home.journal, "add", error=StoreError("full")), NOW)  # type: ignore[arg-type]
+    assert len(home.conversation.unjournaled()) == 1
+    settle_quietly(home.conversation, home.journal, NOW)
+    assert home.remembered() == ["They talked."]
