@@ -6,18 +6,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from assistant.compactions import Checkpoint, Compaction
+from assistant.context.build import build
+from assistant.context.pressure import Budgets
 from assistant.context.structure import block_starts
 from assistant.messages import Message
+from assistant.models import anthropic_form
+from sleep import planner
+from sleep.floor import floor_plan
+from sleep.merging import merged
+from sleep.policy import Keeping, Policy
+from sleep.summary import Summary
+from sleep.terms import Terms
 from tests.compacting import copy_of, live, mask, merge, plan, summary
+from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, PROTECTED
 from tests.store_home import NOW, StoreHome, count, in_memory, tool_round
+from tests.strict.validate import validate_messages
 
 KEPT = 4
+STRATEGIES = ("hybrid", "summary", "mask", "sliding_window", "deletion", "selective")
 numbers = st.integers(0, 1 << 20)
 Row = tuple[str, str, int | None, tuple[int, int, int]]
 
@@ -40,6 +53,7 @@ class Compactions(RuleBasedStateMachine):
         self.sessions: dict[str, Known] = {"main": Known()}
         self.started: dict[str, int] = {}
         self.home.chat(2)
+        self._talk_at_length("main", 8)
 
     def teardown(self) -> None:
         if hasattr(self, "home"):
@@ -51,10 +65,19 @@ class Compactions(RuleBasedStateMachine):
     @rule(number=numbers, tools=st.booleans())
     def talk(self, number: int, tools: bool) -> None:
         key = self._one_of(number)
-        turn = self.home.begin(f"question {number} " * (number % 5), key)
+        turn = self.home.begin(f"question {number} " * (number % 80), key)
         if tools:
             self.home.conversation.record(turn, tool_round(f"c{number}", "r" * (number % 3000)), NOW)
-        self.home.conversation.finish_turn(turn, "answered", Message("assistant", f"answer {number}"), [], NOW)
+        self.home.conversation.finish_turn(turn, "answered", Message("assistant", f"answer {number} " * (1 + number % 60)), [], NOW)
+
+    @rule(number=numbers, many=st.integers(2, 6))
+    def talk_at_length(self, number: int, many: int) -> None:
+        self._talk_at_length(self._one_of(number), many)
+
+    def _talk_at_length(self, key: str, many: int) -> None:
+        """Enough to be worth a plan."""
+        for number in range(many):
+            self.home.say(f"question {number} " * 40, f"answer {number} " * 40, key)
 
     @rule(number=numbers, many=st.integers(1, 3))
     def hide(self, number: int, many: int) -> None:
@@ -88,6 +111,38 @@ class Compactions(RuleBasedStateMachine):
             planned = replace(planned, started=self._begun(planned))
             self.home.say("meanwhile", "answered", key)
         self._commit(planned)
+
+    @rule(number=numbers, tokens=st.integers(600, 6_000), strategy=st.sampled_from(STRATEGIES))
+    def carry_out_a_plan(self, number: int, tokens: int, strategy: Any) -> None:
+        """What the planner makes of the view is committed as it is, and makes it smaller (I7)."""
+        key = self._one_of(number)
+        view = self.home.conversation.view(key)
+        places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
+        terms = Terms(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        policy = Policy(strategy, preserve_messages=1 + number % 6, preserve_share=0.05, summary_max_tokens=200)
+        on = tuple(self._live(key))
+        found = planner.plan(view, places, terms, policy, Keeping(checkpoints=on), NOW, trigger="sleep")
+        said = Summary("They talked.", "full", 3)
+        planned = found.whole()
+        if found.merge:
+            pair = [one for one in on if one.id in found.merge]
+            planned = merged(view, pair, on, said, COUNTER, "sleep", NOW)
+        elif found.outline is not None:
+            planned = found.outline.finished(said, NOW)
+        if planned is not None:
+            self._commit(planned)
+            if not found.merge:
+                assert self.home.conversation.view(key).tokens < view.tokens
+
+    @rule(number=numbers, tokens=st.integers(300, 3_000))
+    def bring_to_the_floor(self, number: int, tokens: int) -> None:
+        key = self._one_of(number)
+        view = self.home.conversation.view(key)
+        places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
+        terms = Terms(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        planned = floor_plan(view, places, terms, NOW).whole()
+        if planned is not None:
+            self._commit(planned)
 
     @rule(number=numbers, some=st.sets(st.integers(0, 12), min_size=1, max_size=4))
     def shorten(self, number: int, some: set[int]) -> None:
@@ -201,6 +256,16 @@ class Compactions(RuleBasedStateMachine):
             )
             named = [row for row in view.messages if row.is_summary and not row.metadata.get("inherited")]
             assert [row.metadata["checkpoints"] for row in named] == [[one.id for one in self._live(key)]] * len(named)
+
+    @invariant()
+    def what_is_sent_is_well_formed(self) -> None:
+        """I5, by the rules of a provider: pairs whole, a request at the end, nothing empty."""
+        for key in getattr(self, "sessions", {}):
+            asked = Message("user", "and now?", id=1 << 40)
+            view = self.home.conversation.view(key)
+            request = build(replace(view, messages=(*view.messages, asked)), FRAME, LIMITS)
+            assert validate_messages(anthropic_form.render(request, MODEL)) == []
+            assert request.messages[-1].content.endswith("and now?")
 
     # ------------------------------------------------------------------------------------------------------- helpers
 

@@ -123,6 +123,12 @@ def test_f26_what_is_restored_cannot_close_a_boundary() -> None:
     assert "TK-4471" in line
 
 
+@pytest.mark.parametrize("unspaced", ["说", "aB3", "a@"])
+def test_a_text_without_spaces_takes_no_square_of_its_length(unspaced: str) -> None:
+    text = f"{unspaced * 1_000_000} then, the code is TK-4471"
+    assert "TK-4471" in " ".join(restored(text))
+
+
 def test_it_is_the_same_every_time() -> None:
     rows = material(long_talk(), tasks=("one", "two"))
     assert len({check(RECORD, rows, count, 400).text for _ in range(5)}) == 1
