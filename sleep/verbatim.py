@@ -122,4 +122,5 @@ def _is_mark(row: Message) -> bool:
 
 def _is_said(row: Message) -> bool:
     """A person's own words: no note, no summary, whether still live or kept by an earlier compaction."""
-    return row.role == "user" and not any(row.metadata.get(key) for key in ("note", "internal", "type"))
+    said = row.metadata
+    return row.role == "user" and not (said and (said.get("note") or said.get("internal") or said.get("type")))

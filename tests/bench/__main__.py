@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tests.bench import search, start, turn, verify, whole_turn
+from tests.bench import compaction, recollection, search, start, turn, verify, whole_turn
 from tests.bench.figures import Row, table
 from tests.bench.homes import CACHE, home
 from tests.bench.machine import description
@@ -21,6 +21,8 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "start": start.measure,
     "search": search.measure,
     "verify": verify.measure,
+    "recall": recollection.measure,
+    "compaction": compaction.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

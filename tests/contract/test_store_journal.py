@@ -187,3 +187,9 @@ def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path:
     restarted.begin_cycle("sleep", LATER)
     assert [one.state for one in restarted.cycles()] == ["running", "interrupted"]
     again.close()
+
+
+def test_one_cycle_runs_at_a_time(journal: Journal) -> None:
+    journal.begin_cycle("sleep", NOW)
+    journal.begin_cycle("manual", LATER)
+    assert [one.state for one in journal.cycles()] == ["running", "interrupted"]

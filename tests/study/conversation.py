@@ -117,7 +117,7 @@ def _look(
     elif kind < 0.75:
         text, call = "Which pictures are there?", Planned("list_files", {"path": "pictures"})
     else:
-        words = " ".join(chance.sample((*stretch.words, *stretch.names), 3))
+        words = " ".join(chance.sample(stretch.words, 3))
         text = f"When did we last talk about {words}?"
         call = Planned("search_history", {"query": words})
     text = f"{talk.said(chance, stretch, chance.randint(10, 40))} {text}"

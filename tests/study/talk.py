@@ -8,6 +8,7 @@ tokens of four characters.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.bench.words import COMMON, FIRST_NAMES, PLACES, listed, vocabulary
@@ -124,6 +125,13 @@ _OPENINGS = {
     "assistant": ("Good.", "That makes sense.", "I see.", "Well done.", "Understood.", "Happy to think along.", ""),
 }
 THEMES = tuple(_USER)
+# Most people, places and things are spoken of without their names.
+_NAMELESS = {
+    "n": ("my sister", "a colleague", "the neighbour", "my brother", "my boss", "a friend", "the kids", "he", "she"),
+    "p": ("the city", "the coast", "the village", "the mountains", "the south", "the lake", "the island"),
+    "t": ("kitchen", "hall", "balcony", "bathroom", "study", "garden", "office", "dining room"),
+}
+_BY_NAME = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +156,9 @@ class Talk:
         """A new subject."""
         return Stretch(
             chance.choice(THEMES),
-            tuple(chance.sample(FIRST_NAMES, 3)),
-            tuple(chance.sample(PLACES, 2)),
-            tuple(chance.sample(THINGS, 2)),
+            tuple(_named(chance, FIRST_NAMES, "n", 3)),
+            tuple(_named(chance, PLACES, "p", 2)),
+            tuple(_named(chance, THINGS, "t", 2)),
             tuple(chance.sample(self._words, 12)),
         )
 
@@ -183,7 +191,14 @@ class Talk:
     def _filled(self, chance: random.Random, template: str, stretch: Stretch) -> str:
         while "{w}" in template:
             template = template.replace("{w}", chance.choice(stretch.words), 1)
-        return template.format(
+        sentence = template.format(
             n=chance.choice(stretch.names), p=chance.choice(stretch.places), t=chance.choice(stretch.things),
             d=chance.choice(_DAYS), h=chance.randint(3, 9),
         )  # fmt: skip
+        return sentence[0].upper() + sentence[1:]
+
+
+def _named(chance: random.Random, names: Sequence[str], kind: str, count: int) -> list[str]:
+    """So many different ones, some of them by their names."""
+    nameless = chance.sample(_NAMELESS[kind], count)
+    return [chance.choice(names) if chance.random() < _BY_NAME else one for one in nameless]

@@ -77,7 +77,8 @@ async def test_nothing_to_keep_is_an_answer() -> None:
 
 @pytest.mark.parametrize("sources", [[], [99], "3", None, [True], ["3"], {"id": 3}])
 def test_an_entry_that_names_none_of_the_messages_is_not_taken(sources: object) -> None:
-    entries, rejected = parsed(learned({"content": "x", "sources": sources}, ("kept", 3)), TALK)
+    records = (said(1, "Hello."), *TALK)
+    entries, rejected = parsed(learned({"content": "x", "sources": sources}, ("kept", 3)), records)
     assert entries is not None
     assert ([entry.content for entry in entries], rejected) == (["kept"], ("no source among the messages",))
 
@@ -123,6 +124,7 @@ def _cut(text: str) -> Reply:
     [
         "", "I can't help with that.", "<memories>\nShe sails.\n</memories>", '<memories>{"content": ""}</memories>',
         learned(("x", 99)), ToolCall("c", "search", {}),
+        Reply(Message("assistant", learned(("x", 3)), tool_calls=(ToolCall("c", "search", {}),)), Usage(), "tool_calls"),
         Reply(Message("assistant", learned(("x", 3))), Usage(cost_usd=0.0), "refusal"),
     ],
 )  # fmt: skip

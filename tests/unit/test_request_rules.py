@@ -50,6 +50,7 @@ NO_TASKS = (
     "Yesterday I finished the slides and sent them.",
     "I have two sons, and I love sailing.",
     "Did I pay the rent?",
+    "Write the tests first, or the code?",
     "Should I book the hotel now or wait?",
     "Show me the list again.",
     "Summarize the last three messages.",
