@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 # More workers than cores only make the timing of the tests worse.
 WORKERS ?= 2
 
-.PHONY: help run test lint bench crash docs docs-check clean
+.PHONY: help run test lint bench crash study docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
+	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
 	@echo "make docs        write docs/reference/ and the conversation in README.md again"
 	@echo "make clean       remove what the others made"
 
@@ -38,6 +39,9 @@ bench: $(VENV)/.dev
 
 crash: $(VENV)/.dev
 	@$(BIN)/python -m tests.crash $(ARGS)
+
+study: $(VENV)/.dev
+	@$(BIN)/python -m tests.study $(ARGS)
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate

@@ -124,7 +124,7 @@ def _cut(text: str) -> Reply:
     [
         "", "I can't help with that.", "<memories>\nShe sails.\n</memories>", '<memories>{"content": ""}</memories>',
         learned(("x", 99)), ToolCall("c", "search", {}),
-        Reply(Message("assistant", learned(("x", 3)), tool_calls=(ToolCall("c", "search", {}),)), Usage(), "tool_calls"),
+        Reply(Message("assistant", learned(("x", 3)), tool_calls=(ToolCall("c", "look", {}),)), Usage(), "tool_calls"),
         Reply(Message("assistant", learned(("x", 3))), Usage(cost_usd=0.0), "refusal"),
     ],
 )  # fmt: skip
