@@ -174,7 +174,7 @@ class Commands:
     # ------------------------------------------------------------------------------------------------------- compaction
 
     async def _compact(self, call: Typed) -> str:
-        return await self._compaction.compact(call.rest, call.session)
+        return await self._compaction.compact(call.rest, call.session, call.now)
 
     async def _branch(self, call: Typed) -> str:
         return self._compaction.branch(call.rest, call.session, call.now)

@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
-from sleep.summariser import Estimate, Live
-
 from assistant.errors import UsageError
 from assistant.measures import Measures
 from assistant.ports import Conversation
 from sleep.compaction import Compactor, Order, Outcome
 from sleep.plan import Plan
+from sleep.summariser import Estimate, Live
 from sleep.terms import Terms
 
 Tell = Callable[[str], None]
@@ -42,19 +41,19 @@ class Compacting:
         """Before a model call: bring the view down now. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
         outcome = await self._compactor.compact(Order(session, trigger, terms, live=live, plain=plain, above=above))
-        for line in self._news(session, outcome, terms):
+        for line in self._news(session, outcome):
             tell(line)
 
     async def in_sleep(self, session: str, trigger: str, live: Live | None = None) -> Outcome | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
         nobody knows yet whom the session talks to. Raises `StoreError`."""
-        if not self._measures.compaction.auto or not self.wants_sleep(session):
-            return None
         terms = self._measures.terms(session)
-        if terms is None:
+        if not self._measures.compaction.auto or terms is None or not self.wants_sleep(session):
             return None
+        if self._measures.ratio(session) < self._measures.compaction.sleep_threshold:
+            trigger = "messages"
         outcome = await self._compactor.compact(Order(session, trigger, terms, live=live))
-        self._untold[session] += self._news(session, outcome, terms)
+        self._untold[session] += self._news(session, outcome)
         return outcome
 
     def wants_sleep(self, session: str) -> bool:
@@ -69,28 +68,28 @@ class Compacting:
 
     # ----------------------------------------------------------------------------------------------------------- people
 
-    async def by_hand(self, session: str, focus: str) -> str:
+    async def by_hand(self, session: str, focus: str, live: Live | None = None) -> str:
         """`/compact`, with what the summary should keep in mind."""
         terms = await self._terms(session)
-        outcome = await self._compactor.compact(Order(session, "manual", terms, focus=focus))
-        if outcome.busy:
+        outcome = await self._compactor.compact(Order(session, "manual", terms, focus=focus, live=live))
+        if outcome.busy and not outcome.made:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.made:
             return f"There is nothing to compact: {outcome.before.describe()}."
         kinds = ", ".join(dict.fromkeys(one.tier for one in outcome.made))
-        ids = ", ".join(str(one.id) for one in outcome.made)
+        undo = "--undo" if len(outcome.made) == 1 else f"--undo {outcome.made[0].id}"
         told = [
             f"Compacted {outcome.messages} messages ({kinds}): {outcome.before.prompt_tokens:,} tokens became "
             f"{outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
             f"{outcome.after.ratio:.0%} of the context).{_cost(outcome)} The messages stay in the master log: "
-            f"`aihistory show {outcome.made[-1].id}` tells what was kept, `/compact --undo` takes it back ({ids}).",
-            *outcome.notices,
+            f"`aihistory show {outcome.made[-1].id}` tells what was kept, `/compact {undo}` takes it back.",
+            *self._news(session, outcome),
         ]
         return "\n\n".join(told)
 
-    async def preview(self, session: str, focus: str = "") -> str:
+    async def preview(self, session: str, focus: str = "", live: Live | None = None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
-        order = Order(session, "manual", await self._terms(session), focus=focus)
+        order = Order(session, "manual", await self._terms(session), focus=focus, live=live)
         found = self._compactor.plan(order)
         if not found.changes:
             return f"There is nothing to compact: {found.before.describe()}."
@@ -104,7 +103,8 @@ class Compacting:
         found = self._conversation.restorable(session, checkpoint_id)
         around = terms.counter.corrected(found.tokens + terms.fixed.tokens + terms.adding.tokens)
         budgets = terms.budgets
-        if around + budgets.reserve > budgets.tokens or found.bytes + terms.fixed.bytes > budgets.bytes:
+        too_many = bool(budgets.images) and found.images > budgets.images
+        if around + budgets.reserve > budgets.tokens or found.bytes + terms.fixed.bytes > budgets.bytes or too_many:
             raise UsageError(
                 f"The earlier view has about {around:,} tokens, and with {budgets.reserve:,} kept for the answer that "
                 f"is more than the context of {budgets.tokens:,}. Nothing was undone; `aihistory recover "
@@ -123,12 +123,11 @@ class Compacting:
         assert terms is not None
         return terms
 
-    def _news(self, session: str, outcome: Outcome, terms: Terms) -> list[str]:
+    def _news(self, session: str, outcome: Outcome) -> list[str]:
         """What to tell the person: that a context is at its floor once, until it is no longer."""
-        at_floor = outcome.after.ratio > terms.threshold
         known = session in self._at_floor
-        (self._at_floor.add if at_floor else self._at_floor.discard)(session)
-        return list(outcome.notices[:-1] if at_floor and known else outcome.notices)
+        (self._at_floor.add if outcome.stuck else self._at_floor.discard)(session)
+        return [*outcome.notices, *([outcome.stuck] if outcome.stuck and not known else [])]
 
 
 def _report(found: Plan, estimate: Estimate | None) -> str:
@@ -140,7 +139,8 @@ def _report(found: Plan, estimate: Estimate | None) -> str:
     asks = "No model is asked; it costs nothing."
     if estimate is not None and estimate.calls:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
-        asks = f"{estimate.calls} calls of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
+        calls = "One call" if estimate.calls == 1 else f"{estimate.calls} calls"
+        asks = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
     return "\n".join(
         [
             f"Nothing was changed. This would be done ({found.tier}):",

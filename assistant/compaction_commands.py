@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from assistant.messages import Message
 from assistant.ports import Conversation
 from assistant.sessions import scope_of
 from assistant.sleep_ports import Pins, Requests
+from sleep.summariser import Live
 
 _SHOWN = 20
 
@@ -20,8 +22,8 @@ _SHOWN = 20
 class Shortening(Protocol):
     """What these commands need of `assistant.compacting`."""
 
-    async def by_hand(self, session: str, focus: str) -> str: ...
-    async def preview(self, session: str, focus: str = "") -> str: ...
+    async def by_hand(self, session: str, focus: str, live: Live | None = None) -> str: ...
+    async def preview(self, session: str, focus: str = "", live: Live | None = None) -> str: ...
     async def undo(self, session: str, checkpoint_id: int | None) -> str: ...
 
 
@@ -34,24 +36,27 @@ class CompactionCommands:
         conversation: Conversation,
         pins: Pins,
         requests: Requests,
+        live: Callable[[str, datetime], Live | None],
         most_pinned: int,
         counter: Counter,
     ) -> None:
-        """`most_pinned` is what all pins of a conversation may take, in tokens as `counter` counts them."""
+        """`live` gives the request of a session that its provider still has; `most_pinned` is what all pins of a
+        conversation may take, in tokens as `counter` counts them."""
         self._compacting = compacting
         self._conversation = conversation
         self._pins = pins
         self._requests = requests
+        self._live = live
         self._most_pinned = most_pinned
         self._counter = counter
 
-    async def compact(self, rest: str, session: str) -> str:
+    async def compact(self, rest: str, session: str, now: datetime) -> str:
         first, _, more = rest.partition(" ")
         if first == "--dry-run":
-            return await self._compacting.preview(session, more)
+            return await self._compacting.preview(session, more, self._live(session, now))
         if first == "--undo":
             return await self._compacting.undo(session, _numbers(more)[0] if more.strip() else None)
-        return await self._compacting.by_hand(session, rest)
+        return await self._compacting.by_hand(session, rest, self._live(session, now))
 
     def branch(self, rest: str, session: str, now: datetime) -> str:
         message_id = _numbers(rest)[0] if rest else self._last(session).id

@@ -81,6 +81,11 @@ class Checkpoint:
     note: str = ""
 
     @property
+    def is_merge(self) -> bool:
+        """Whether it took over other checkpoints and nothing else left the view."""
+        return "merged" in self.key_facts
+
+    @property
     def ratio(self) -> float:
         """Compressed tokens for each original one; 0 where nothing was compressed."""
         return self.compressed_tokens / self.original_tokens if self.original_tokens else 0.0

@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from assistant import __version__
 from assistant.ports import Conversation, Ledger, Outbox
 from assistant.settings import Settings
+from assistant.sleep_ports import Breakers, Journal
 
+_WRONG = ("error", "warning")
 _LITTLE_DISK = 200 * 1024 * 1024
 
 
-def stored(
-    settings: Settings, conversation: Conversation, outbox: Outbox, ledger: Ledger, now: datetime
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The stores that tell how a home is."""
+
+    conversation: Conversation
+    outbox: Outbox
+    ledger: Ledger
+    breakers: Breakers
+    journal: Journal
+
+
+def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]:
     """What the home says of itself."""
+    conversation, outbox, ledger = stores.conversation, stores.outbox, stores.ledger
     local = now.astimezone(settings.zone)
     today = local.replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = ledger.spent(today, now), ledger.spent(today.replace(day=1), now)
@@ -31,7 +44,7 @@ def stored(
     return {
         "version": __version__,
         "home": str(settings.home.path),
-        **verdict(_stored_problems(counts, free, settings)),
+        **verdict([*_stored_problems(counts, free, settings), *_sleep_problems(stores, settings)]),
         "sessions": [
             {
                 "session": info.key,
@@ -72,11 +85,35 @@ def _stored_problems(counts: Mapping[Any, int], free: int, settings: Settings) -
     return problems
 
 
+def _sleep_problems(stores: Sources, settings: Settings) -> list[str]:
+    """What keeps the home from sleeping well: a fuse that is open, a last sleep that failed or saved nothing."""
+    problems = []
+    for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
+        fuse = stores.breakers.get(name)
+        if fuse.opened_at is not None:
+            since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+            problems.append(
+                f"{what} without a model since {since}: {one_line(fuse.last_error)} It is tried again by itself."
+            )
+    for cycle in stores.journal.cycles(limit=1):
+        told = [f"{name}: {phase[key]}" for name, phase in cycle.phases.items() for key in _WRONG if phase.get(key)]
+        if told:
+            problems.append(f"The last sleep: {one_line('; '.join(told))} `/sleep` tries again.")
+    return problems
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """A text as a sentence of a line."""
+    line = " ".join(text.split())
+    line = line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if line.endswith((".", "…")) else f"{line}."
+
+
 def with_daemon(
-    report: dict[str, Any], runtime: Mapping[str, Any], delivery: Mapping[str, Any], model: str, sleep: str = ""
+    report: dict[str, Any], runtime: Mapping[str, Any], delivery: Mapping[str, Any], model: str
 ) -> dict[str, Any]:
-    """`report` with what only a running daemon knows, and `ok` decided. `sleep` is what was wrong with the last one."""
-    problems = [*report["problems"], *([sleep] if sleep else [])]
+    """`report` with what only a running daemon knows, and `ok` decided."""
+    problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
     problems += [

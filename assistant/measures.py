@@ -71,6 +71,10 @@ class Measures:
             model = self._model()
             self.meet(model.name, await model.limits())
 
+    def forget_who_answers(self) -> None:
+        """Somebody else answers from now on, who has to be asked first."""
+        self._met = None
+
     def meet(self, model: str, limits: Limits) -> None:
         """Whoever answers from now on."""
         self._met = (model, limits)

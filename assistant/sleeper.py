@@ -62,7 +62,6 @@ class Sleeper:
         self._naps = naps
         self._clock = clock
         self._task: asyncio.Task[CycleReport | None] | None = None
-        self.trouble = ""
 
     @property
     def asleep(self) -> bool:
@@ -88,13 +87,7 @@ class Sleeper:
 
     async def _run(self, trigger: str, sessions: Sequence[str] | None) -> CycleReport | None:
         try:
-            report = await self._tick(trigger, sessions, self._clock())
+            return await self._tick(trigger, sessions, self._clock())
         except AssistantError as error:
-            self.trouble = f"The last sleep failed: {error} The next one goes on where it was."
             log.error("sleep failed", error=str(error))
             return None
-        failed = [f"{name}: {phase['error']}" for name, phase in report.phases.items() if phase.get("error")]
-        warned = [f"{name}: {phase['warning']}" for name, phase in report.phases.items() if phase.get("warning")]
-        told = "; ".join([*failed, *warned])
-        self.trouble = f"The last sleep: {told}. `/sleep` tries again." if told else ""
-        return report

@@ -8,24 +8,36 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from assistant.context.quote import NOTE, quoted
 from assistant.context.volatile import volatile_block
 from assistant.delegation import interrupted_report, of_interrupted_calls
 from assistant.errors import StoreError
 from assistant.ports import Conversation
 from assistant.recollection import Recollection
 from assistant.records import InboxItem
-from assistant.sleep_ports import Delegations
+from assistant.sleep_ports import Delegations, Requests
 
 log = structlog.get_logger()
+
+OPEN_TASKS = "Open tasks of the user; close_requests once one is done or no longer wanted:"
+_LOOKED_AT = 30
+_MOST_OPEN = 8
+_FIRST_WORDS = 100
 
 
 class Surroundings:
     """Makes the volatile block of a turn (DESIGN 5)."""
 
     def __init__(
-        self, conversation: Conversation, delegations: Delegations, recollection: Recollection, zone: ZoneInfo
+        self,
+        conversation: Conversation,
+        requests: Requests,
+        delegations: Delegations,
+        recollection: Recollection,
+        zone: ZoneInfo,
     ) -> None:
         self._conversation = conversation
+        self._requests = requests
         self._delegations = delegations
         self._recollection = recollection
         self._zone = zone
@@ -42,8 +54,18 @@ class Surroundings:
         """The block for the turn that this message opens. Raises `StoreError`."""
         asked = item.incoming
         parts = [volatile_block(now, self._zone), self._interrupted.pop(asked.session, "")]
-        parts.append(self._recalled(item, now))
+        parts += [self._open(item), self._recalled(item, now)]
         return "\n\n".join(part for part in parts if part)
+
+    def _open(self, item: InboxItem) -> str:
+        """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
+        what it is, and stops being open in the moment it is closed."""
+        asked = self._requests.open(item.incoming.session, limit=_LOOKED_AT)
+        tasks = [request for request in asked if request.task and request.message_id != item.message_id][:_MOST_OPEN]
+        if not tasks:
+            return ""
+        lines = [f"- #{request.message_id}: {_first_words(request.text)}" for request in reversed(tasks)]
+        return quoted(NOTE, "\n".join([OPEN_TASKS, *lines]))
 
     def _recalled(self, item: InboxItem, now: datetime) -> str:
         asked = item.incoming
@@ -54,3 +76,8 @@ class Surroundings:
             # A message is answered without what would have come to mind, rather than not at all.
             log.error("nothing was recalled", session=asked.session, error=str(error))
             return ""
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _FIRST_WORDS else f"{line[: _FIRST_WORDS - 1]}…"

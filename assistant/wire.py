@@ -96,7 +96,9 @@ class House:
             self.delivery.show,
             clock,
         )
-        surroundings = Surroundings(stores.conversation, stores.delegations, self._recollection(), settings.zone)
+        surroundings = Surroundings(
+            stores.conversation, stores.requests, stores.delegations, self._recollection(), settings.zone
+        )
         self.runtime = Runtime(
             stores.conversation, self.turns, self.delivery, surroundings, self.sleeping.settle, clock
         )
@@ -138,7 +140,9 @@ class House:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
         counter = counter_for(self.settings, self.settings.values.model.name)
         compacting = self.sleeping.compacting
-        return CompactionCommands(compacting, stores.conversation, stores.pins, stores.requests, most, counter)
+        return CompactionCommands(
+            compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter
+        )
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """The control socket, served while the context is open."""
@@ -203,6 +207,7 @@ class House:
         )
         chosen = replace(self.settings, values=changed)
         self.turns.model, self._writer = self._chain(chosen), self._writer_of(chosen)
+        self.sleeping.measures.forget_who_answers()
         return f"From now on: {self.describe_model()}"
 
     # ----------------------------------------------------------------------------------------------------------- status
@@ -212,13 +217,13 @@ class House:
         counting = self.context.describe_counting(model.name)
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
-        trouble = self.sleeping.sleeper.trouble
-        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name, trouble)
+        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:
     """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
-    report = health.stored(settings, stores.conversation, stores.outbox, stores.ledger, now)
+    sources = health.Sources(stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal)
+    report = health.stored(settings, sources, now)
     return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
 
 

@@ -124,11 +124,11 @@ def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compa
         outcome = await compacting.in_sleep(session, trigger)
         if outcome is None or not outcome.made:
             return None
-        costs = [one.cost_usd for one in outcome.made if one.cost_usd is not None]
+        costs = [one.cost_usd for one in outcome.made]
+        known = None if None in costs else sum(cost for cost in costs if cost)
         return Compacted(
-            outcome.messages, outcome.before.prompt_tokens, outcome.after.prompt_tokens, sum(costs),
-            outcome.made[-1].tier,
-        )  # fmt: skip
+            outcome.messages, outcome.before.prompt_tokens, outcome.after.prompt_tokens, known, outcome.made[-1].tier
+        )
 
     extractor = Extractor(voices.writes, prompt(settings.home, "extraction"), batch_tokens=_EXTRACTION_BATCH_TOKENS)
     return Cycle(

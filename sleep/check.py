@@ -18,6 +18,7 @@ from sleep.summary import Material
 Count = Callable[[str], int]
 
 KEPT = "Kept word for word:"
+_SPOKEN = ("user", "assistant")
 _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
@@ -82,12 +83,13 @@ def _lacking(text: str, material: Material) -> Iterator[tuple[str, list[str]]]:
 def _lacks(there: Words, material: Material) -> dict[tuple[str, str], list[list[_Lack]]]:
     """By kind and role, what each message has that the summary has not; each value where it was said first."""
     found: dict[tuple[str, str], list[list[_Lack]]] = {}
-    wanted = set(_ORDER)
     told: set[str] = set()
     for row in material.rows:
+        if row.role not in _SPOKEN:
+            continue
         of_row: dict[str, list[_Lack]] = {}
-        for kind, value in named(row.content) if row.role != "tool" else ():
-            if (kind, row.role) in wanted and value.casefold() not in told and not there.has(value):
+        for kind, value in named(row.content):
+            if value.casefold() not in told and not there.has(value):
                 told.add(value.casefold())
                 of_row.setdefault(kind, []).append(_Lack(kind, value, row))
         for kind, lacks in of_row.items():

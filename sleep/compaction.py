@@ -12,6 +12,7 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -89,19 +90,20 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `busy`:
-    another process is at it."""
+    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `stuck`
+    says why the context stays too full, where it does (F02); `busy`: another process is at it."""
 
     before: Pressure
     after: Pressure
     made: tuple[Checkpoint, ...] = ()
     notices: tuple[str, ...] = ()
+    stuck: str = ""
     busy: bool = False
 
     @property
     def messages(self) -> int:
         """How many messages left the view or were shortened."""
-        return sum(one.messages_compressed for one in self.made if "merged" not in one.key_facts)
+        return sum(one.messages_compressed for one in self.made if not one.is_merge)
 
     @property
     def tokens_saved(self) -> int:
@@ -155,11 +157,13 @@ class Compactor:
                 self._beside.settle(self._clock())
             after = work.pressure()
             tiers = [one.tier for one in work.made]
-            log.info(
-                "compacted", session=order.session, trigger=order.trigger, made=tiers, before=before.describe(),
-                after=after.describe(),
+            # A person waits while an emergency is dealt with: worth a look in the log.
+            level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
+            log.log(
+                level, "compacted", session=order.session, trigger=order.trigger, made=tiers,
+                before=before.describe(), after=after.describe(),
             )  # fmt: skip
-            return Outcome(before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.busy)
+            return Outcome(before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy)
 
     def plan(self, order: Order) -> Plan:
         """What `compact` would do first; changes nothing."""
@@ -186,7 +190,7 @@ class Compactor:
             checkpoints=self.live(order.session, view.generation),
             requests=tuple(self._beside.requests.open(order.session, limit=_MOST_REQUESTS)),
             tasks=tuple(todo.text for todo in self._beside.todos.all(view.scope)),
-            known=tuple(entry.content for entry in known),
+            known=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
             focus=order.focus,
         )
 
@@ -217,6 +221,7 @@ class _Work:
         self._conversation = compactor._conversation
         self.made: list[Checkpoint] = []
         self.notices: list[str] = []
+        self.stuck = ""
         self.busy = False
 
     def pressure(self) -> Pressure:
@@ -228,6 +233,9 @@ class _Work:
         """Plan and commit until a plan without a merge is carried out, or nothing changes."""
         for _ in range(_MOST_PLANS):
             found = self._of.plan(self._order)
+            if self._order.trigger != "manual" and found.floor.ratio > self._order.terms.threshold:
+                # No summary could bring this down far enough: none is paid for (F02).
+                return
             try:
                 if found.merge:
                     done = await self._merge(found)
@@ -254,13 +262,14 @@ class _Work:
             # What the next call sees is measured again, and shortened then.
             return
         self.notices += found.notices
+        self.stuck = found.stuck
 
     def tell_of_length(self) -> None:
         view = self._conversation.view(self._order.session)
         count = sum(
             1
             for one in self._conversation.checkpoints(self._order.session)
-            if one.generation == view.generation and one.state in ("live", "absorbed") and "merged" not in one.key_facts
+            if one.generation == view.generation and one.state in ("live", "absorbed") and not one.is_merge
         )
         if count >= _MANY and any(one.state == "live" for one in self.made):
             self.notices.append(LONG_THREAD.format(count=count))
@@ -317,6 +326,7 @@ class _Work:
         """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
         outline = found.outline
         budget = outline.material.budget if outline else 0
+        restored = outline.material.restored if outline else 0
         most = await self._of._summariser.chunk_tokens()
         counter = self._order.terms.counter
         if sum(one.messages_compressed for one in pair) * 4 < most:
@@ -328,8 +338,8 @@ class _Work:
                 )
                 rows = originals(records, pair)
                 if rows and sum(counter.count_message(row) for row in rows) <= most:
-                    return Material(pair[0].session, pair[0].scope, rows, {}, budget)
-        return summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget)
+                    return Material(pair[0].session, pair[0].scope, rows, {}, budget, restored=restored)
+        return summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget, restored)
 
     def _begin(self, found: Plan, ids: tuple[int, int]) -> int | None:
         now = self._of._clock()

@@ -49,13 +49,15 @@ def floor_plan(view: View, places: Places, terms: Terms, now: datetime, *, trigg
         _shorten_old(sheet, places)
         cut, compaction = _drop_oldest(sheet, places, view, now, trigger)
         after = _after(sheet, cut, compaction)
+    stuck = ""
     if after.ratio > terms.threshold:
-        notices.append(f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}")
+        stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
     pairs = zip(sheet.rows[cut:], view.messages[cut:], strict=True)
     return Plan(
         view.session, view.prefix_rev, trigger, TIER, sheet.before, after, floor,
         shorten=tuple(row for row, stored in pairs if row is not stored),
         compaction=compaction,
+        stuck=stuck,
         notices=tuple(notices),
     )  # fmt: skip
 
@@ -182,10 +184,11 @@ def _drop_oldest(
         summary=records[-1].content,
         original_tokens=total(sheet.stored[:cut]).tokens,
         compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
-        key_facts=leaving.facts,
     )
-    gain = _after(sheet, cut, compaction).ratio < sheet.pressure().ratio
-    return (cut, compaction) if gain else (0, None)
+    after = _after(sheet, cut, compaction).ratio
+    pressure = [round(sheet.before.ratio, 4), round(after, 4)]
+    gain = after < sheet.pressure().ratio
+    return (cut, replace(compaction, key_facts={**leaving.facts, "pressure": pressure})) if gain else (0, None)
 
 
 def _cut(sheet: Sheet) -> int:

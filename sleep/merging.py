@@ -35,7 +35,12 @@ def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Me
 
 
 def summaries(
-    pair: Sequence[Checkpoint], everything: Sequence[Checkpoint], counter: Counter, most: int, budget: int
+    pair: Sequence[Checkpoint],
+    everything: Sequence[Checkpoint],
+    counter: Counter,
+    most: int,
+    budget: int,
+    restored: int,
 ) -> Material:
     """What there is to merge where the originals are too long: the depth-1 summaries below the pair, the newest that
     fit `most` tokens whole; of older ones the most telling lines, word for word."""
@@ -52,7 +57,7 @@ def summaries(
     if older:
         lines = extractive(Material(pair[0].session, pair[0].scope, older, {}, most), most // 4, counter.count_text)
         newer = (replace(older[0], content=lines), *newer)
-    return Material(pair[0].session, pair[0].scope, newer, {}, budget, depth=2)
+    return Material(pair[0].session, pair[0].scope, newer, {}, budget, depth=2, restored=restored)
 
 
 def _as_row(checkpoint: Checkpoint) -> Message:

@@ -33,7 +33,7 @@ class Plan:
     """`shorten` and `compaction` are committed together, under `prefix_rev`; `outline` is what a summary has to
     complete before there is a compaction; `merge` are the ids of neighbouring checkpoints that have to become one
     first, so that the next plan finds room. `after` is what is expected of a plan with an outline. `notices` are lines
-    that the user should read."""
+    that the user should read; `stuck` is another one: the context stays too full whatever is done (F02)."""
 
     session: str
     prefix_rev: int
@@ -47,6 +47,7 @@ class Plan:
     outline: Outline | None = None
     merge: tuple[int, ...] = ()
     fates: tuple[Fate, ...] = ()
+    stuck: str = ""
     notices: tuple[str, ...] = field(default=())
 
     @property

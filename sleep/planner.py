@@ -103,9 +103,9 @@ class _Cutting:
         self.room = max(0, sheet.free(Size(), sheet.terms.target))
         self.sections = sections_of(keeping.checkpoints)
         share = int(self.room * _SHARE_OF_SUMMARIES)
-        restored = policy.restored_tokens(budgets)
-        self.budget = max(200, min(policy.summary_tokens(budgets), share - restored))
-        self.new_section = 0 if self._recorded else self.budget + restored
+        self.restored = policy.restored_tokens(budgets)
+        self.budget = max(200, min(policy.summary_tokens(budgets), share - self.restored))
+        self.new_section = 0 if self._recorded else self.budget + self.restored
         self.requests_room = int(self.room * _SHARE_OF_REQUESTS)
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
 
@@ -199,6 +199,7 @@ class _Cutting:
             earlier="\n\n".join(section.text for section in self.sections if section.text),
             known=self.keeping.known,
             focus=self.keeping.focus,
+            restored=self.restored,
         )
         return Outline(
             self.view.session, self.view.prefix_rev, self.trigger, material, leaving, copies, tuple(self.sections),

@@ -53,7 +53,7 @@ def settle_quietly(conversation: Compactions, journal: Journal, now: datetime) -
 
 def _entries_of(checkpoint: Checkpoint) -> Iterator[JournalEntry]:
     """Nothing of one that only refers to the log, nor of merged ones, which say again what the journal has."""
-    if "merged" in checkpoint.key_facts:
+    if checkpoint.is_merge:
         return
     if checkpoint.tier not in RECORD_TIERS and checkpoint.summary.strip():
         yield _entry(checkpoint, f"synthesis:{checkpoint.id}", checkpoint.summary, "summary")

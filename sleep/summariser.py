@@ -265,7 +265,7 @@ class Summariser:
     def _checked(self, answer: Answer, tier: SummaryTier, job: _Job) -> Summary:
         """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
-        most = min(self._restored, material.budget // 2, job.source - 1 - count(answer.text))
+        most = min(self._restored, material.restored, material.budget // 2, job.source - 1 - count(answer.text))
         done = check(answer.text, material, count, most)
         by = attempts.model if tier in ("full", "partial") else ""
         return Summary(

@@ -19,8 +19,8 @@ class Material:
     `rows` leave the view, oldest first, as they stood there; `places` tell where the log has them whole. `tasks` are
     the words of open requests and to-dos, which have to survive; `earlier` is what the summaries that stay say, so
     that it is not said again; `known` what the journal has of today; `focus` what the person asked to keep in mind.
-    `budget` is the most that the summary may take, in tokens. `depth` is 1 where `rows` are original messages, 2 where
-    they are summaries."""
+    `budget` is the most that the summary may take, in tokens, `restored` what may be appended to it word for word.
+    `depth` is 1 where `rows` are original messages, 2 where they are summaries."""
 
     session: str
     scope: str
@@ -32,6 +32,7 @@ class Material:
     known: tuple[str, ...] = ()
     focus: str = ""
     depth: int = 1
+    restored: int = 800
 
 
 @dataclass(frozen=True, slots=True)

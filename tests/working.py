@@ -22,8 +22,8 @@ from assistant.store.todos import Todos
 from assistant.tokens import Tier, TokenCounter
 from assistant.working_context import WorkingContext
 from sleep.compaction import Beside, Compactor, Fuses
-from sleep.cycle import settle_quietly
 from sleep.policy import Policy
+from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
 from sleep.summary_prompts import SummaryPrompts
 from tests.store_home import NOW, StoreHome

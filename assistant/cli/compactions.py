@@ -20,6 +20,7 @@ from assistant.compactions import Checkpoint
 _HEADINGS = (
     ("decisions", "Decisions"), ("preferences", "Preferences"), ("entities", "Names"), ("identifiers", "Identifiers"),
     ("kept", "Kept word for word"), ("restored", "Put back by the check, word for word"),
+    ("memories", "Written into the journal"), ("failures", "Why nothing better was used"),
 )  # fmt: skip
 
 
@@ -117,4 +118,4 @@ def _item(item: object) -> str:
     """A number is the id of a message."""
     if isinstance(item, Mapping | list):
         return json.dumps(item, ensure_ascii=False)
-    return f"#{item}" if isinstance(item, int) else one_line(str(item), 400)
+    return f"#{item}" if isinstance(item, int) else one_line(str(item).removeprefix("- "), 400)

@@ -36,7 +36,7 @@ class Fall:
 def drawn(checkpoints: Sequence[Checkpoint], zone: ZoneInfo, width: int) -> str:
     """The last compactions of the conversation that has most of them, `width` columns wide; empty for fewer than two,
     which make no saw."""
-    done = [c for c in checkpoints if c.state not in _NEVER_INSTALLED]
+    done = [c for c in checkpoints if c.state not in _NEVER_INSTALLED and not c.is_merge]
     if not done:
         return ""
     session = Counter(c.session for c in done).most_common(1)[0][0]

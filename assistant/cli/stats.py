@@ -33,7 +33,8 @@ class Month:
 
     @property
     def messages(self) -> int:
-        return sum(c.messages_compressed for c in self.done)
+        """Each message once, however often its checkpoint was merged."""
+        return sum(c.messages_compressed for c in self.done if not c.is_merge)
 
     @property
     def before(self) -> int:

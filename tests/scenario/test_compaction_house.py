@@ -210,13 +210,14 @@ async def test_too_many_messages_are_compacted_whatever_they_weigh(tmp_path: Pat
 
 
 async def test_a_sleep_compacts_what_is_half_full_and_leaves_the_rest(tmp_path: Path) -> None:
-    async with walked(tmp_path, 10) as it:
+    # Rules, tools and the answer's room alone are a quarter of so small a context.
+    async with walked(tmp_path, 10, ASSISTANT_CONTEXT__TARGET="0.4") as it:
         report = await it.house.sleep("sleep")
         assert report is not None and report.state == "done" and made(it) == []
         await _fill(it, 18)
         assert 0.50 <= pressure(it) < 0.80
         await it.house.sleep("sleep")
-        assert [one.trigger for one in made(it)] == ["sleep"] and pressure(it) <= 0.31
+        assert [one.trigger for one in made(it)] == ["sleep"] and pressure(it) <= 0.40
 
 
 async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
@@ -284,7 +285,7 @@ async def test_compact_and_undo_by_hand(tmp_path: Path) -> None:
     async with walked(tmp_path, 28) as it:
         before = it.house.stores.conversation.view("main")
         plan = await it.house.commands.run("/compact --dry-run", "main")
-        assert "Nothing was changed" in plan and "goes: older messages" in plan and "calls of writer-1" in plan
+        assert "Nothing was changed" in plan and "goes: older messages" in plan and "of writer-1" in plan
         assert it.house.stores.conversation.view("main") == before
         told_of = await it.house.commands.run("/compact the hill", "main")
         assert "tokens became" in told_of and "saved" in told_of and "/compact --undo" in told_of

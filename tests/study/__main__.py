@@ -1,8 +1,8 @@
-"""`python -m tests.study [--turns 2000] [--facts 200] [--keep 10,3] [--seed 7] [--window 32000] [--quick]`: one long
-conversation through the whole house, what it cost and what it remembered, in one plain table.
+"""One long conversation through the whole house: what it cost and what it remembered, in one plain table.
 
-Every summary forgets all but `--keep` facts; several numbers hold the conversation as many times. `--quick` is a small
-one, to see that it works: its figures mean nothing.
+`python -m tests.study [--turns 2000] [--facts 200] [--keep 10,3] [--seed 7] [--window 32000] [--awake] [--unbroken]
+[--set context.target=0.4] [--quick]`. Every summary forgets all but `--keep` facts; several numbers hold the
+conversation as many times. `--quick` is a small one, to see that it works: its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import structlog
 from tests.bench.figures import Row, table
 from tests.bench.machine import description
 from tests.study.conversation import Conversation, written
-from tests.study.life import Lived, lived
+from tests.study.life import lived
 from tests.study.report import rows
 
 
@@ -28,7 +28,7 @@ def main() -> int:
     """0 when every target is met, 1 when one is missed."""
     chosen = _chosen()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    conversation = written(chosen.turns, chosen.facts, chosen.seed)
+    conversation = written(chosen.turns, chosen.facts, chosen.seed, unbroken=chosen.unbroken)
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         print(description(Path(folder)), end="\n\n", flush=True)
         print(_size(conversation, chosen.window), end="\n\n", flush=True)
@@ -36,16 +36,18 @@ def main() -> int:
         for keep in chosen.keep:
             print(f"holding the conversation, summaries keep {keep} facts ...", file=sys.stderr, flush=True)
             began = time.perf_counter()
-            held = _held(conversation, Path(folder) / f"keep-{keep}", chosen.window, keep, sleeps=not chosen.awake)
+            home = Path(folder) / f"keep-{keep}"
+            held = asyncio.run(
+                lived(
+                    conversation, home, window=chosen.window, keep=keep, sleeps=not chosen.awake,
+                    wanted=dict(chosen.wanted),
+                )
+            )  # fmt: skip
             took = time.perf_counter() - began
             found += rows(f"keeps {keep}", conversation, held, chosen.window)
             found.append(Row(f"keeps {keep}", None, "time it took to hold", f"{took:.0f} s"))
     print(table(found))
     return 1 if any(row.good is False for row in found) else 0
-
-
-def _held(conversation: Conversation, home: Path, window: int, keep: int, *, sleeps: bool) -> Lived:
-    return asyncio.run(lived(conversation, home, window=window, keep=keep, sleeps=sleeps))
 
 
 def _chosen() -> argparse.Namespace:
@@ -56,11 +58,23 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=7, help="another one is another conversation")
     parser.add_argument("--window", type=int, default=32_000, help="tokens of the model's window")
     parser.add_argument("--awake", action="store_true", help="neither naps nor nights: only emergencies compact")
+    parser.add_argument("--unbroken", action="store_true", help="one sitting: no gaps, so that the cache always lives")
+    parser.add_argument(
+        "--set", dest="wanted", type=_setting, action="append", default=[], metavar="SECTION.KEY=VALUE",
+        help="a setting of the house beside its defaults; may be given several times",
+    )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="150 turns, 15 facts")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.turns, chosen.facts, chosen.keep = 150, 15, chosen.keep[:1]
     return chosen
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if "." not in name:
+        raise argparse.ArgumentTypeError(f"{text} is no setting; write it as in compaction.target=0.4")
+    return name, value
 
 
 def _numbers(text: str) -> list[int]:

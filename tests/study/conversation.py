@@ -59,8 +59,9 @@ class Conversation:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def written(turns: int, facts: int, seed: int) -> Conversation:
-    """The whole conversation. There have to be at least five turns for each fact."""
+def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> Conversation:
+    """The whole conversation. There have to be at least five turns for each fact. `unbroken`: in a single sitting, so
+    that the cache always lives and nobody ever rests."""
     assert turns >= 5 * facts, "a conversation needs at least five turns for each fact"
     chance = random.Random(f"conversation {seed}")
     talk, told = Talk(seed), planted(facts, seed)
@@ -68,8 +69,9 @@ def written(turns: int, facts: int, seed: int) -> Conversation:
     plants, asks = _places(turns, told, chance)
     made: list[Turn] = []
     stretch = talk.stretch(chance)
-    for number, at in enumerate(_times(turns, chance)):
-        if number == 0 or at - made[-1].at > timedelta(minutes=5):
+    for number, at in enumerate(_times(turns, chance, unbroken=unbroken)):
+        rested = number == 0 or at - made[-1].at > timedelta(minutes=5)
+        if rested or (unbroken and number % _SITTING[0] == 0):
             stretch = talk.stretch(chance)
         if number in plants:
             made.append(_plant(number, at, plants[number], talk, stretch, chance))
@@ -141,7 +143,8 @@ def _places(turns: int, facts: list[Fact], chance: random.Random) -> tuple[dict[
     are far enough behind their facts."""
     gap = min(LEAST_GAP, turns // 4)
     last = turns - len(facts)
-    said = sorted(chance.sample(range(last - gap), len(facts)))
+    # So many turns are left behind the last of them that every question finds one.
+    said = sorted(chance.sample(range(last - gap - len(facts)), len(facts)))
     plants = dict(zip(said, facts, strict=True))
     order = list(plants.items())
     chance.shuffle(order)
@@ -158,9 +161,9 @@ def _places(turns: int, facts: list[Fact], chance: random.Random) -> tuple[dict[
     return plants, asks
 
 
-def _times(turns: int, chance: random.Random) -> list[datetime]:
+def _times(turns: int, chance: random.Random, *, unbroken: bool) -> list[datetime]:
     """When each message comes: sittings of some turns, at hours of the day, about `TURNS_A_DAY`."""
-    sittings: list[int] = []
+    sittings: list[int] = [turns] if unbroken else []
     while sum(sittings) < turns:
         sittings.append(chance.randint(*_SITTING))
     days = max(1, round(turns / TURNS_A_DAY))

@@ -35,12 +35,21 @@ class Lived:
     reserve: int
 
 
-async def lived(conversation: Conversation, home: Path, *, window: int, keep: int, sleeps: bool = True) -> Lived:
-    """Hold the conversation in a new home, with a model of that window whose summaries keep so many facts."""
+async def lived(
+    conversation: Conversation,
+    home: Path,
+    *,
+    window: int,
+    keep: int,
+    sleeps: bool = True,
+    wanted: Mapping[str, str] | None = None,
+) -> Lived:
+    """Hold the conversation in a new home, with a model of that window whose summaries keep so many facts. `wanted`
+    are settings beside the defaults, as in {"compaction.target": "0.4"}."""
     clock = SteppingClock(conversation.turns[0].at)
     answerer = Answerer(conversation.facts, keep)
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
-        settings = _settings(home, server)
+        settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)
         house = wire.build(settings, clock, bridges={"kept": (bridge := KeptBridge())})
         life = _Life(house, bridge, clock, server, answerer)
@@ -128,7 +137,7 @@ def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:
     return [night for night in itertools.takewhile(lambda night: night < until, days) if night > since]
 
 
-def _settings(home: Path, server: StudyServer) -> settings_module.Settings:
+def _settings(home: Path, server: StudyServer, wanted: Mapping[str, str]) -> settings_module.Settings:
     environment = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_HOME__TIMEZONE": "UTC",
@@ -139,7 +148,8 @@ def _settings(home: Path, server: StudyServer) -> settings_module.Settings:
         "ANTHROPIC_API_KEY": server.key,
         "ANTHROPIC_BASE_URL": server.url,
     }
-    return settings_module.load(None, environment)
+    named = {f"ASSISTANT_{name.upper().replace('.', '__')}": value for name, value in wanted.items()}
+    return settings_module.load(None, {**environment, **named})
 
 
 def _furnish(workspace: Path, files: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ Prompts are counted by the strict server, and billed at list prices through its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,11 @@ class StudyServer(StrictServer):
             self._settled = stays
         self._noted.append((self.turn, purpose, body["model"], answer_tokens(answer), first))
         return answer
+
+    async def _stream(self, api: Any, body: dict[str, Any], behaviour: Behaviour) -> AsyncIterator[bytes]:
+        # All events in one piece: word by word, a tenth of the time of a long study goes by in sockets.
+        assert isinstance(behaviour, Answer)
+        yield b"".join(api.events(body, behaviour))
 
     def forget_bodies(self) -> None:
         """To be called when no request is under way: what was refused is kept, the bodies are not."""

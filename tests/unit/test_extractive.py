@@ -25,11 +25,24 @@ def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
     ]
 
 
-def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said() -> None:
+@pytest.mark.parametrize("told", [(TOLD, DECIDED), (DECIDED, TOLD)])
+def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said(told: tuple[str, str]) -> None:
     talk = long_talk(20)
-    rows = (*talk[:20], *spoken(TOLD, "Noted, I have it.", DECIDED, "Good, then it is the ferry.", first=21))
+    rows = (*talk[:20], *spoken(told[0], "Noted, I have it.", told[1], "Good, then it is so.", first=21))
     chosen = lines_of((*rows, *(replace(row, id=(row.id or 0) + 4) for row in talk[20:])), 60)
-    assert chosen == [f"- #21 2026-03-04 user: {TOLD}", f"- #23 2026-03-04 user: {DECIDED}"]
+    assert chosen == [f"- #21 2026-03-04 user: {told[0]}", f"- #23 2026-03-04 user: {told[1]}"]
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("Somebody had left ferry code K4-99 by the quay.", "Somebody had left a bag of nuts by the quay."),
+        ("My sister lives in that town by the water.", "Some people walk in that town by the water."),
+    ],
+    ids=["what names something", "what a person tells of themselves"],
+)
+def test_one_thing_makes_a_line_tell_more(more: str, less: str) -> None:
+    assert lines_of((*spoken(more), *spoken(less, first=3)), 25) == [f"- #1 2026-03-04 user: {more}"]
 
 
 def test_a_persons_own_words_come_before_the_assistants() -> None:
@@ -40,11 +53,10 @@ def test_a_persons_own_words_come_before_the_assistants() -> None:
 
 
 def test_rare_words_tell_more_than_common_ones() -> None:
-    common = ["The weather in the old town was nice again today."] + [
-        f"The weather in the old town was {how} again today." for how in ("nicer", "fine", "finer", "warm", "warmer")
-    ]
-    rare = "Quartz lamps ruin sourdough starter overnight, apparently."
-    assert lines_of(spoken(*common, rare), 25) == [f"- #7 2026-03-04 user: {rare}"]
+    common = [f"The town was nice {when} again." for when in ("then", "now", "today", "there", "here", "later")]
+    rare = "Quartz lamps ruin sourdough starter overnight, or so bakers grumble."
+    rows = (Message("user", rare, id=1, ts=START), *(Message("user", one, id=n) for n, one in enumerate(common, 2)))
+    assert lines_of(rows, count(rare) + 12) == [f"- #1 2026-03-04 user: {rare}"]
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_ch
     terms = replace(TERMS, fixed=Size(tokens=9_000))
     stored, plan = plan_for([user(50)], terms)
     assert not plan.changes and plan.at_floor(terms.threshold)
-    [told] = plan.notices
+    told = plan.stuck
     assert "9000 for rules and tools" in told and "1000 kept for the answer" in told
     assert plan.floor.ratio == pytest.approx((9_000 + COUNTER.count_message(stored[0]) + 1_000) / 10_000)
 

@@ -81,6 +81,7 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
         (reply(RECORD, "max_tokens"), CUT_OFF),
         (reply(answered("the same " * 60)), NOISE),
         (reply(answered("a" * 60)), NOISE),
+        (reply(answered("ha " * 12)), NOISE),
         (reply(answered("0101 1101 / 22 -- 9" * 3)), NOISE),
         (reply(answered(base64.encodebytes(RECORD.encode() * 2).decode())), NOISE),
     ],
@@ -103,7 +104,7 @@ def test_an_answer_that_was_cut_off_behind_its_summary_is_whole_enough() -> None
         "ベルゲンへの旅行を計画している。フェリーは予約済み。",
         "เราตัดสินใจไปเบอร์เกนในเดือนพฤษภาคม",
         "Мы решили ехать в Берген на пароме вместе с Анной.",
-        "- paths: /home/anna/trip/plan.md, https://example.org/ferries/2027/bergen?cabin=window&children=2 and so on",
+        "- paths: /srv/anna/trip/plan.md, https://example.org/ferries/2027/bergen?cabin=window&children=2 and so on",
     ],
 )
 def test_prose_of_any_language_is_no_noise(text: str) -> None:

@@ -102,6 +102,8 @@ def test_what_tools_returned_is_not_looked_at() -> None:
     came = Message("tool", "order 99812-B for Anna Berg on 2027-03-04", id=3, tool_call_id="c1", name="look")
     note = Message("system", "the job J-1 of 17 has ended", id=4)
     assert check(NOTHING, material((came, note)), count, 800).restored == ()
+    said = Message("user", "so that is 99812-B", id=5)
+    assert check(NOTHING, material((came, said)), count, 800).restored == ("- #5: so that is 99812-B",)
 
 
 def test_each_thing_is_told_once() -> None:
@@ -163,7 +165,7 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
-        (f"{SPOKEN['zh']} `docker compose up` API", f"去卑尔根的计划：/srv/boat/plan.md, {ADDRESS}, TK-4471"),
+        (f"{SPOKEN['zh']} `docker compose up` API", f"去卑尔根的计划：/srv/boat/plan.md, {f'{ADDRESS} ' * 9}, TK-4471"),
         (SPOKEN["en"], "Bergen, Anna Berg, TK-4471."),
         ("ok", SPOKEN["fr"]),
         ("", SPOKEN["zh"]),
