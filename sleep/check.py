@@ -7,13 +7,15 @@ tools returned nothing is taken: what mattered of it was said, and nobody's outp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assistant.messages import Message
 from sleep.answer import clean
 from sleep.facts import Words, folded, named
 from sleep.summary import Material
+from sleep.transcript import pictures
 
 Count = Callable[[str], int]
 
@@ -22,6 +24,8 @@ _SPOKEN = ("user", "assistant")
 _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
+# A line of a record that names the message it is of.
+_TOLD_LINE = re.compile(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [
@@ -73,6 +77,9 @@ def _lacking(text: str, material: Material) -> Iterator[tuple[str, list[str]]]:
     for task in dict.fromkeys(" ".join(one.split()) for one in material.tasks):
         if task and not there.has(task):
             yield f"- open: {_within(task, _LONGEST_TASK)}", []
+    shown = pictures([medium for row in material.rows for medium in row.media]).strip()
+    if shown and not all(there.has(medium.name) for row in material.rows for medium in row.media if medium.name):
+        yield f"- {_within(shown, _LONGEST_TASK)}", []
     lacks = _lacks(there, material)
     for kind, role in _ORDER:
         # The newest first: of what does not fit, the oldest is missed least.
@@ -84,7 +91,7 @@ def _lacks(there: Words, material: Material) -> dict[tuple[str, str], list[list[
     """By kind and role, what each message has that the summary has not; each value where it was said first."""
     found: dict[tuple[str, str], list[list[_Lack]]] = {}
     told: set[str] = set()
-    for row in material.rows:
+    for row in _units(material):
         if row.role not in _SPOKEN:
             continue
         of_row: dict[str, list[_Lack]] = {}
@@ -95,6 +102,20 @@ def _lacks(there: Words, material: Material) -> dict[tuple[str, str], list[list[
         for kind, lacks in of_row.items():
             found.setdefault((kind, row.role), []).append(lacks)
     return found
+
+
+def _units(material: Material) -> Iterator[Message]:
+    """The messages; of records of messages each line by itself, under the number that it names."""
+    if material.depth == 1:
+        yield from material.rows
+        return
+    for row in material.rows:
+        for line in row.content.splitlines():
+            told = _TOLD_LINE.match(line.strip())
+            if told:
+                yield replace(row, content=told[2], id=int(told[1]))
+            elif line.strip() != KEPT:
+                yield replace(row, content=line)
 
 
 def _lines(lacks: list[_Lack]) -> Iterator[tuple[str, list[str]]]:

@@ -49,6 +49,7 @@ _OF_ROLE = {"user": 1.5, "assistant": 1.0}
 _OF_KIND = {"named": 0.5, "told": 1.5, "rare": 0.5}
 _MOST_NAMED = 6
 _END_CHARACTERS = 2_000
+_MOST_FACTS = 12
 _SHORTER_ENDS = (1_000, 500, 250)
 
 
@@ -159,3 +160,21 @@ def _shown(line: _Line) -> str:
 def _number(row: Message) -> int | None:
     """The message's number in the log, also that of one which a copy was made of."""
     return row.id or row.metadata.get("carried_from")
+
+
+def key_facts(material: Material) -> dict[str, tuple[str, ...]]:
+    """Decisions and preferences that the person stated, names and identifiers that were said most often."""
+    told: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
+    said: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
+    for row in material.rows:
+        if row.role not in _OF_ROLE:
+            continue
+        for found in facts(row.content[:_LOOKED_AT]) if row.role == "user" else ():
+            if f"{found.kind}s" in told:
+                told[f"{found.kind}s"].setdefault(clean(found.content))
+        for kind, value in named(row.content[:_LOOKED_AT]):
+            if kind in ("names", "identifiers"):
+                said["entities" if kind == "names" else kind][clean(value)] += 1
+    lists = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in told.items()}
+    lists |= {kind: tuple(value for value, _ in counted.most_common(_MOST_FACTS)) for kind, counted in said.items()}
+    return {kind: values for kind, values in lists.items() if values}

@@ -1,7 +1,8 @@
 """What a text names that a summary must not lose: identifiers, numbers, names, tasks. Pure.
 
 Found by their form alone, in any language that has such forms: an identifier mixes letters with digits or signs, a name
-begins with a capital where no sentence does, a task begins with what asks for something.
+begins with a capital where no sentence does, a task begins with what asks for something. The number of a message, as in
+#12, is no number of anything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _IDENTIFIER = re.compile(
     r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
     r"|\b(?=[\w-]{0,64}\d)(?=[\w-]{0,64}[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
 )
-_NUMBER = re.compile(r"(?<![\w.,-])[-+]?\d+(?:[.,:/-]\d+)*(?![\w-])")
+_NUMBER = re.compile(r"(?<![\w.,#-])[-+]?\d+(?:[.,:/-]\d+)*(?![\w-])")
 _NAME = re.compile(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")
 _TASK = re.compile(
     r"(?im)^[ \t]*(?:[-*] \[ \] |todo:? |(?:please|remember to|remind me to|don't forget to|we need to)\b)[^\n]+"

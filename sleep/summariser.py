@@ -23,7 +23,7 @@ from assistant.requests import Request
 from sleep.answer import DECLINED, Answer, bounded, carried_on
 from sleep.asking import OFFLINE, Attempts, BadAnswer, Cost, Overflow, Unusable, ask
 from sleep.check import check
-from sleep.extractive import without_model
+from sleep.extractive import key_facts, without_model
 from sleep.language import same_language
 from sleep.summary import Material, Summary, SummaryTier
 from sleep.summary_prompts import Piece, SummaryPrompts, instructions, piece_request, prefix_words
@@ -121,8 +121,9 @@ class Summariser:
                 job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
             else:
                 if found is not None:
-                    return self._checked(*found, job)
-        return self._without_model(job)
+                    return await asyncio.to_thread(self._checked, *found, job)
+        # In a thread: of thousands of messages this takes a second, and others are being answered.
+        return await asyncio.to_thread(self._without_model, job)
 
     async def estimate(self, material: Material, *, live: Live | None = None) -> Estimate:
         """About what `summarise` would take, all going well."""
@@ -260,7 +261,7 @@ class Summariser:
 
     def _without_model(self, job: _Job) -> Summary:
         text, tier = without_model(job.material, job.source, job.counter.count_text)
-        return self._checked(Answer(text), tier, job)
+        return self._checked(Answer(text, facts=key_facts(job.material)), tier, job)
 
     def _checked(self, answer: Answer, tier: SummaryTier, job: _Job) -> Summary:
         """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
