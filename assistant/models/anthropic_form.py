@@ -6,6 +6,8 @@ What the API insists on, and this form therefore always does:
 - signed thinking blocks go back verbatim and in place while their tool loop is open, and only to the model that made
   them; elsewhere they are left out whole (F09);
 - at most four cache breakpoints, none on a thinking block;
+- the volatile block last, behind every breakpoint: a tool loop is written to the cache once, and read from there by the
+  turns that follow it, which do not send that block again;
 - no sampling parameters.
 """
 
@@ -74,9 +76,15 @@ def _messages(request: Request, model: str) -> tuple[list[dict[str, Any]], list[
     ids = CallIds()
     turns: list[dict[str, Any]] = []
     edges: list[Block] = []
+    moved: list[Block] = []
     for index, message in enumerate(request.messages):
         signed = index > loop and message.model == model
         role, blocks = _blocks(message, ids, signed)
+        volatile = _text(str(message.metadata.get("volatile", "")))
+        if index == len(request.messages) - 1:
+            blocks = [*volatile, *blocks]
+        else:
+            moved += volatile
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         elif blocks:
@@ -85,6 +93,8 @@ def _messages(request: Request, model: str) -> tuple[list[dict[str, Any]], list[
             edges += [block for block in turns[-1]["content"] if block["type"] not in SIGNED][-1:]
     for turn in turns:
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
+    if moved and turns[-1]["role"] == "user":
+        turns[-1]["content"] += moved
     return turns, edges
 
 
@@ -99,7 +109,7 @@ def _blocks(message: Message, ids: CallIds, signed: bool) -> tuple[str, list[Blo
 
 
 def _user(message: Message) -> list[Block]:
-    return [*_text(str(message.metadata.get("volatile", ""))), *_media(message.media), *_text(message.content)]
+    return [*_media(message.media), *_text(message.content)]
 
 
 def _assistant(message: Message, ids: CallIds, signed: bool) -> list[Block]:

@@ -87,7 +87,7 @@ def test_the_newest_request_is_always_sent(rows: list[Message]) -> None:
 @many
 @given(turns(longest=5))
 def test_within_a_turn_what_was_sent_is_sent_again_unchanged(rows: list[Message]) -> None:
-    """The provider's cache lives on that."""
+    """The provider's cache lives on that. The volatile block moves: it stands behind what is kept there."""
     newest = newest_request(rows)
     sent: list[dict[str, Any]] = []
     for end in range(newest + 1, len(rows) + 1):
@@ -95,7 +95,11 @@ def test_within_a_turn_what_was_sent_is_sent_again_unchanged(rows: list[Message]
             body = anthropic_form.render(build(view_of(rows[:end]), FRAME, LIMITS, volatile="noon"), MODEL)
             messages = [_unmarked(message) for message in body["messages"]]
             assert messages[: len(sent)] == sent
+            assert [m for m in body["messages"] if _NOON in m["content"]] in ([], body["messages"][-1:])
             sent = messages
+
+
+_NOON = {"type": "text", "text": "noon"}
 
 
 def _whole(rows: list[Message]) -> bool:
@@ -106,4 +110,4 @@ def _whole(rows: list[Message]) -> bool:
 
 def _unmarked(message: dict[str, Any]) -> dict[str, Any]:
     blocks = [{key: value for key, value in block.items() if key != "cache_control"} for block in message["content"]]
-    return {**message, "content": blocks}
+    return {**message, "content": [block for block in blocks if block != _NOON]}

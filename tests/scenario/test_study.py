@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from assistant.recollection import MARK
-from tests.study.answerer import lossy_summary
+from assistant.surroundings import OPEN_TASKS
+from tests.study.answerer import Answerer, lossy_summary
 from tests.study.asked import place_of, purpose_of
 from tests.study.baselines import Window, replayed
-from tests.study.conversation import LEAST_GAP, written
+from tests.study.conversation import BEGUN, LEAST_GAP, Turn, written
 from tests.study.facts import MOST_SHARED, planted, shared_words
 from tests.study.life import lived
 from tests.study.measure import cached_share, fullest, usd
@@ -33,6 +34,7 @@ async def test_a_small_conversation_is_held_counted_and_billed(tmp_path: Path) -
     assert 0 < cached_share(held.seen) < 1
     assert len(held.outcomes.answered) + len(held.outcomes.missed) == 6
     assert any(one.state == "live" for one in held.checkpoints)
+    assert 0 < sum(one.first for one in held.seen) <= len(held.checkpoints)
     room = WINDOW - held.reserve
     halving, creeping = (
         replayed(conversation, held.outcomes, held.frame, window)
@@ -67,6 +69,16 @@ def test_where_a_value_stands_in_a_request_is_told_apart() -> None:
     result = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "found K-1"}]}]
     searched = {**_body(), "messages": [{"role": "user", "content": result}]}
     assert place_of("K-1", searched) == "searched"
+
+
+def test_the_model_ticks_off_what_it_was_told_is_open_and_nothing_else() -> None:
+    turn = Turn(9, BEGUN, "done", "I did call Ada.", "Good.", task="call Ada")
+    answerer = Answerer([], keep=3)
+    answerer.turn = turn
+    told = answerer(_body(f"{OPEN_TASKS}\n- #2: Book it\n- #3: Please remind me to call Ada.", "I did call Ada."))
+    assert [(call.name, call.arguments) for call in told.calls] == [("close_requests", {"ids": [3], "state": "done"})]
+    assert answerer(_body("I did call Ada.")).text == "Good."
+    assert answerer.outcomes.closed == 1
 
 
 def test_a_lossy_summary_keeps_as_many_facts_as_it_may_and_the_same_ones_each_time() -> None:

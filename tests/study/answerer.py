@@ -8,6 +8,7 @@ a fixed number of facts and forgets the others; nobody extracts memories.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,11 +28,12 @@ were looked at where they bore on a question. The tone was friendly, and nothing
 @dataclass(slots=True)
 class Outcomes:
     """How questions ended: by fact where the value stood when it was answered, and which were not answered. `outputs`
-    holds by turn what the planned tool calls brought."""
+    holds by turn what the planned tool calls brought; `closed` counts tasks that the model knew and ticked off."""
 
     answered: dict[int, Place] = field(default_factory=dict)
     missed: list[Fact] = field(default_factory=list)
     outputs: dict[int, str] = field(default_factory=dict)
+    closed: int = 0
 
     def places(self) -> Counter[Place]:
         return Counter(self.answered.values())
@@ -60,12 +62,25 @@ class Answerer:
         brought = results(body)
         if turn.kind == "question" and turn.fact is not None:
             return self._recalled(body, turn, turn.fact, searched=bool(brought))
+        if turn.kind == "done" and not brought:
+            return self._closed(body, turn)
         if turn.call is None:
             return Answer(turn.reply)
         if not brought:
             return Answer(calls=[ToolUse(turn.call.name, turn.call.arguments)])
         self.outcomes.outputs[turn.number] = brought
         return Answer(turn.reply)
+
+    def _closed(self, body: Body, turn: Turn) -> Answer:
+        """Tick off what is done, by the numbers that the request and the to-do list gave it."""
+        told = all_text(body)
+        asked = re.search(rf"^- #(\d+): .*{re.escape(turn.task)}", told, re.MULTILINE)
+        noted = re.search(rf'^- \[ \] (\d+): "{re.escape(turn.task)}"', told, re.MULTILINE)
+        calls = [ToolUse("close_requests", {"ids": [int(asked[1])], "state": "done"})] if asked else []
+        if noted:
+            calls.append(ToolUse("manage_todo_list", {"action": "complete", "ids": [int(noted[1])]}))
+        self.outcomes.closed += bool(asked)
+        return Answer(calls=calls) if calls else Answer(turn.reply)
 
     def _recalled(self, body: Body, turn: Turn, fact: Fact, *, searched: bool) -> Answer:
         place = place_of(fact.value, body)

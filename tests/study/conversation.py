@@ -25,8 +25,10 @@ LEAST_GAP = 250
 _SITTING = (6, 18)
 _APART_SECONDS = (20, 60)
 _FILES, _PICTURES = 48, 70
+# Of the tool turns so many set a task, which is done so many turns later.
+_TASK_SHARE, _TASK_TURNS = 0.08, 25
 
-Kind = Literal["talk", "tool", "fact", "question"]
+Kind = Literal["talk", "tool", "task", "done", "fact", "question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of the person and what will come of it. `reply` of a question holds the value."""
+    """One message of the person and what will come of it. `reply` of a question holds the value; `task` are the words
+    of what is to be done, or was."""
 
     number: int
     at: datetime
@@ -48,6 +51,7 @@ class Turn:
     reply: str
     call: Planned | None = None
     fact: Fact | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> Con
     files = _workspace(talk, random.Random(f"files {seed}"))
     plants, asks = _places(turns, told, chance)
     made: list[Turn] = []
+    to_do: list[Turn] = []
     stretch = talk.stretch(chance)
     for number, at in enumerate(_times(turns, chance, unbroken=unbroken)):
         rested = number == 0 or at - made[-1].at > timedelta(minutes=5)
@@ -77,10 +82,13 @@ def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> Con
             made.append(_plant(number, at, plants[number], talk, stretch, chance))
         elif number in asks:
             made.append(_ask(number, at, asks[number], talk, stretch, chance))
+        elif to_do and number - to_do[0].number >= _TASK_TURNS:
+            made.append(_done(number, at, to_do.pop(0), talk, stretch, chance))
         elif chance.random() < TOOL_SHARE * turns / (turns - 2 * facts):
             made.append(_look(number, at, files, talk, stretch, chance))
         else:
             made.append(_chat(number, at, talk, stretch, chance))
+        to_do += [turn for turn in made[-1:] if turn.kind == "task"]
     return Conversation(tuple(made), tuple(told), files)
 
 
@@ -110,10 +118,9 @@ def _look(
     number: int, at: datetime, files: Mapping[str, str], talk: Talk, stretch: Stretch, chance: random.Random
 ) -> Turn:
     kind = chance.random()
-    if kind < 0.05:
-        text = f"Please remind me to call {chance.choice(stretch.names)} about the {chance.choice(stretch.things)}."
-        call = Planned("manage_todo_list", {"action": "add", "items": [text.removeprefix("Please remind me to ")]})
-    elif kind < 0.6:
+    if kind < _TASK_SHARE:
+        return _task(number, at, talk, stretch, chance)
+    if kind < 0.6:
         path = chance.choice([path for path in files if path.startswith("notes/")])
         text, call = f"What did I write in {path}?", Planned("read_file", {"path": path})
     elif kind < 0.75:
@@ -124,6 +131,18 @@ def _look(
         call = Planned("search_history", {"query": words})
     text = f"{talk.said(chance, stretch, chance.randint(10, 40))} {text}"
     return Turn(number, at, "tool", text, talk.answered(chance, stretch, _length(chance, 60, 300)), call)
+
+
+def _task(number: int, at: datetime, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+    task = f"call {chance.choice(stretch.names)} about offer {number}"
+    text = f"Please remind me to {task}. {talk.said(chance, stretch, 20)}"
+    call = Planned("manage_todo_list", {"action": "add", "items": [task]})
+    return Turn(number, at, "task", text, f"I will. {talk.answered(chance, stretch, 30)}", call, task=task)
+
+
+def _done(number: int, at: datetime, set_in: Turn, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+    text = f"By the way, I did {set_in.task}. {talk.said(chance, stretch, 20)}"
+    return Turn(number, at, "done", text, f"Good. {talk.answered(chance, stretch, 30)}", task=set_in.task)
 
 
 def _length(chance: random.Random, low: int, high: int) -> int:

@@ -48,6 +48,8 @@ def _memory(conversation: Conversation, held: Lived) -> Iterator[Line]:
     yield "facts answered", f"{answered} of {facts}", f">= {LEAST_ANSWERED:.0%}", share >= LEAST_ANSWERED
     for place in ("summary", "view", "recalled", "searched"):
         yield f"of these, value was in: {place}", str(places.get(place, 0)), "", None
+    tasks = sum(turn.kind == "done" for turn in conversation.turns)
+    yield "finished tasks that the model knew of", f"{held.outcomes.closed} of {tasks}", "", None
     for fact in held.outcomes.missed[:3]:
         yield "missed", f"{fact.question} ({fact.value})", "", None
 

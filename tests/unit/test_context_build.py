@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -60,7 +61,26 @@ def test_the_volatile_block_stands_with_the_newest_request_and_leaves_no_trace_i
     assert [m.metadata.get("volatile") for m in request.messages] == [None, None, "It is noon.", None, None]
     assert all("volatile" not in row.metadata for row in view.messages)
     body = anthropic_form.render(request, MODEL)
-    assert [block["text"] for block in body["messages"][2]["content"]] == ["It is noon.", "c"]
+    assert [block["text"] for block in body["messages"][2]["content"]] == ["c"]
+    assert body["messages"][-1]["content"][-1]["text"] == "It is noon."
+
+
+def test_f23_what_a_tool_loop_wrote_to_the_cache_is_what_the_next_turn_begins_with() -> None:
+    rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
+    within = anthropic_form.render(build(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL)
+    later = (*rows, says("d", 6), user("e", 7))
+    after = anthropic_form.render(build(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL)
+    marked = within["messages"][-1]["content"][0]
+    assert marked["type"] == "tool_result" and "cache_control" in marked
+    assert _plain(within["messages"][:-1]) == _plain(after["messages"][: len(within["messages"]) - 1])
+    assert _plain([marked]) == _plain(after["messages"][len(within["messages"]) - 1]["content"])
+
+
+def _plain(value: Any) -> Any:
+    """Without breakpoints, which the cache does not look at."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items() if key != "cache_control"}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def test_without_a_request_the_volatile_block_has_no_place() -> None:
