@@ -62,6 +62,10 @@ class Compacting:
         many = settings.max_messages and len(self._conversation.view(session).messages) >= settings.max_messages
         return settings.auto and (bool(many) or self._measures.ratio(session) >= settings.sleep_threshold)
 
+    def has_room(self, session: str) -> None:
+        """The session's context is no longer at its floor, if it was."""
+        self._at_floor.discard(session)
+
     def untold(self, session: str) -> list[str]:
         """What happened while nobody was there; told once."""
         return self._untold.pop(session, [])

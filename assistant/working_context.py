@@ -88,6 +88,8 @@ class WorkingContext:
         if trigger:
             await self._compacting.make_room(turn.session, terms, trigger, tell, self.live(turn.session, now))
             view = self._conversation.view(turn.session)
+        else:
+            self._compacting.has_room(turn.session)
         for note in self._compacting.untold(turn.session):
             tell(note)
         pressure = self._measures.pressure(view, terms)

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 FUSE = "summary"
 LONG_THREAD = (
     "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
-    "summaries are; `/reset` begins afresh, and what was learned stays."
+    "summaries are; `/pin` keeps in view, word for word, what must not blur."
 )
 _BY_MODEL = ("full", "partial")
 _MOST_KNOWN = 40
@@ -153,7 +153,9 @@ class Compactor:
             if work.pressure().ratio > order.terms.threshold:
                 work.to_the_floor()
             if work.made:
-                work.tell_of_length()
+                if not work.stuck:
+                    # At its floor a context is compacted with every message, which is told once (F02).
+                    work.tell_of_length()
                 self._beside.settle(self._clock())
             after = work.pressure()
             tiers = [one.tier for one in work.made]

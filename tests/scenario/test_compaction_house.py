@@ -154,7 +154,7 @@ async def test_f02_a_request_that_fills_the_context_is_told_once_and_no_summary_
 
 async def test_the_person_is_told_from_the_third_compaction_on_what_long_threads_cost(tmp_path: Path) -> None:
     async with walked(tmp_path, 150) as it:
-        lines = [text for text in told(it) if "/reset" in text]
+        lines = [text for text in told(it) if "Long threads" in text]
         assert lines and lines[0].startswith("This conversation was compacted 3 times.")
 
 

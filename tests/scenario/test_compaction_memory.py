@@ -3,13 +3,23 @@ answered meanwhile."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
-from tests.scenario.test_compaction_house import WALK, made, pressure, told, walked, writer
-from tests.scenario.test_runtime import Lived
-from tests.scripted import ScriptedModel
+import pytest
+
+from assistant.errors import ModelError
+from assistant.messages import Media, Message
+from assistant.surroundings import OPEN_TASKS
+from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
+from tests.scenario.test_runtime import Lived, lived
+from tests.scripted import ScriptedModel, said
 
 STUCK = "nothing more can be left out"
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 
 async def walk_on(it: Lived, walks: int, words: str = WALK) -> None:
@@ -37,3 +47,101 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
         it.house.turns.model = small
         await walk_on(it, 2)
         assert len([line for line in told(it) if STUCK in line]) == 2 and by.requests == []
+
+
+# -------------------------------------------------------------------------------------------------------------- requests
+
+
+async def test_f18_a_task_that_left_the_view_is_told_as_open_until_it_is_closed(tmp_path: Path) -> None:
+    async with walked(tmp_path, 1) as it:
+        await it.say("Which ferry leaves Bergen first?")
+        await it.answered()
+        await it.say("Please book the ferry to Bergen for the tenth of March")
+        await it.answered()
+        (task,) = it.house.stores.requests.open("main")
+        await walk_on(it, 45)
+        assert made(it) and task.message_id not in {row.id for row in it.house.stores.conversation.view("main").messages}
+        assert f"{OPEN_TASKS}\n- #{task.message_id}: Please book the ferry to Bergen for the tenth" in beside(it)
+        assert "Which ferry" not in beside(it).partition(OPEN_TASKS)[2].partition("</")[0]
+
+        await it.house.commands.run(f"/done {task.message_id}", "main")
+        await walk_on(it, 1)
+        assert OPEN_TASKS not in beside(it)
+
+
+async def test_f18_a_question_nobody_answered_is_never_told_as_a_task(tmp_path: Path) -> None:
+    async with walked(tmp_path, 1) as it:
+        it.model.script = [ModelError("the network is down", kind="network"), "A fine walk."]
+        await it.say("Which ferry leaves Bergen first?")
+        await it.answered()
+        assert [one.task for one in it.house.stores.requests.open("main")] == [False]
+        await walk_on(it, 1)
+        assert OPEN_TASKS not in beside(it)
+
+
+def beside(it: Lived) -> str:
+    """What stood beside the newest message."""
+    return str(it.model.requests[-1].messages[-1].metadata["volatile"])
+
+
+# ------------------------------------------------------------------------------------------------ pictures and key facts
+
+
+@pytest.mark.parametrize("by", ["the built-in model", "a model that forgets them"])
+async def test_f17_pictures_that_leave_are_counted_and_named_in_the_summary(tmp_path: Path, by: str) -> None:
+    forgets = writer() if by == "a model that forgets them" else None
+    async with lived(tmp_path, model=ScriptedModel("A fine walk.", window=200_000), writer=forgets, **SMALL) as it:
+        pictures = tuple(Media("image", "image/png", name, 68, data=PIXEL) for name in ("harbour.png", "cabin.png"))
+        await it.house.runtime.accept(replace(said("this is where we stay", external_id="p"), media=pictures))
+        await it.answered()
+        await walk_on(it, 45)
+        (first, *_) = made(it)
+        assert first.tier == ("full" if forgets else "extractive")
+        assert "2 pictures" in first.summary and "harbour.png" in first.summary and "cabin.png" in first.summary
+        assert first.summary in it.model.requests[-1].system[1].text
+
+
+async def test_without_a_model_a_checkpoint_keeps_what_was_decided_liked_and_named(tmp_path: Path) -> None:
+    async with lived(tmp_path, model=ScriptedModel("A fine walk.", window=200_000), **SMALL) as it:
+        for text in (
+            "We decided to take the night train with Marta Lindqvist.",
+            "I prefer window seats, and Marta Lindqvist does too.",
+            "The booking code is TK-4471-Q.",
+        ):
+            await it.say(text)
+            await it.answered()
+        await walk_on(it, 45)
+        facts = made(it)[0].key_facts
+        assert facts["decisions"] == ["We decided to take the night train with Marta Lindqvist."]
+        assert facts["preferences"] == ["I prefer window seats, and Marta Lindqvist does too."]
+        assert "Marta Lindqvist" in facts["entities"] and facts["identifiers"] == ["TK-4471-Q"]
+
+
+# ---------------------------------------------------------------------------------------------------------- at any time
+
+
+async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Path) -> None:
+    many = {"ASSISTANT_COMPACTION__MAX_MESSAGES": "40", "ASSISTANT_CONTEXT__PRESERVE_MESSAGES": "6"}
+    by = writer()
+    async with lived(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **many) as it:
+        await walk_on(it, 20, "along the shore and over the hill")
+        assert made(it) == [] and pressure(it) < 0.50
+        await it.house.sleep("sleep")
+        view = it.house.stores.conversation.view("main")
+        assert [one.trigger for one in made(it)] == ["messages"] and len(view.messages) < 20
+        asked = len(by.requests)
+        await it.house.sleep("sleep")
+        assert it.house.stores.conversation.view("main") == view and len(by.requests) == asked
+
+
+async def test_others_are_answered_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:
+    async with lived(tmp_path, model=ScriptedModel("ok", window=200_000)) as it:
+        await walk_on(it, 1)
+        rows = [Message("user" if n % 2 else "assistant", f"day {n}: {WALK[:300]}") for n in range(2_000)]
+        it.house.stores.conversation.ingest("main", "owner", rows, it.clock())
+        compacting = asyncio.create_task(it.house.sleeping.compacting.in_sleep("main", "nap"))
+        await it.say("are you there?")
+        await it.answered()
+        assert it.bridge.bodies[-1] == "ok" and not compacting.done()
+        outcome = await compacting
+        assert outcome is not None and [one.tier for one in outcome.made] == ["extractive"]
