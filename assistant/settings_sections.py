@@ -125,7 +125,7 @@ class CompactionSettings(Section):
     summary_model: Annotated[
         str,
         AfterValidator(_model_choice),
-        Field(description='"", or a provider with a model as in "anthropic:claude-haiku-4-5"'),
+        Field(description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"'),
     ]
     summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
     summary_seconds: Annotated[float, Field(ge=1, le=3600)]

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sleep.summariser import Live
-
 from assistant.compacting import Compacting
 from assistant.context.build import build
 from assistant.context.pressure import answer_room, estimated_prompt
@@ -23,6 +21,7 @@ from assistant.ports import Conversation, Model, ModelFacts
 from assistant.records import Turn, View
 from assistant.requests import Reply, Request
 from assistant.tokens import learned
+from sleep.summariser import Live
 from sleep.terms import Terms
 
 Tell = Callable[[str], None]

@@ -23,11 +23,12 @@ import structlog
 from assistant.compactions import Checkpoint, Compaction
 from assistant.context.pressure import Pressure, measure
 from assistant.errors import StaleView
+from assistant.messages import Message
 from assistant.ports import Conversation, History, Todos
 from assistant.records import View
 from assistant.sleep_ports import Breakers, Journal, Requests
 from sleep.floor import floor_plan
-from sleep.merging import merged, originals, summaries
+from sleep.merging import merged, originals, summaries, untold
 from sleep.plan import Plan
 from sleep.planner import plan
 from sleep.policy import Keeping, Policy
@@ -50,6 +51,7 @@ _LEASE_MARGIN = timedelta(seconds=30)
 _MANY = 3
 # Plans made for one order: merges, and new tries where the view changed meanwhile.
 _MOST_PLANS = 8
+_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,9 @@ class _Work:
         committed = False
         counter = self._order.terms.counter
         try:
-            summary = await self._ask(await self._material_of(pair, found), None)
+            material = await self._material_of(pair, found)
+            summary = untold(pair, counter) if material.depth > 1 else None
+            summary = summary or await self._ask(material, None)
             compaction = merged(view, pair, live, summary, counter, self._order.trigger, self._of._clock())
             self.made.append(self._conversation.compact(replace(compaction, started=started), self._of._clock()))
             committed = True
@@ -331,17 +335,28 @@ class _Work:
         restored = outline.material.restored if outline else 0
         most = await self._of._summariser.chunk_tokens()
         counter = self._order.terms.counter
-        if sum(one.messages_compressed for one in pair) * 4 < most:
-            places = self._conversation.places([pair[0].from_message_id, pair[1].to_message_id])
-            first, last = places.get(pair[0].from_message_id), places.get(pair[1].to_message_id)
-            if first is not None and last is not None and first.session == last.session:
-                records = self._of._beside.history.read_span(
-                    first.session, first.span.start, last.span.end, pair[0].scope
-                )
-                rows = originals(records, pair)
-                if rows and sum(counter.count_message(row) for row in rows) <= most:
-                    return Material(pair[0].session, pair[0].scope, rows, {}, budget, restored=restored)
+        rows = self._originals(pair, most)
+        if rows:
+            return Material(pair[0].session, pair[0].scope, rows, {}, budget, restored=restored)
         return summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget, restored)
+
+    def _originals(self, pair: list[Checkpoint], most: int) -> tuple[Message, ...]:
+        """The messages that two checkpoints cover, as the log has them, but for those taken back since; none where they
+        take more than `most` tokens, or where more was summarised than they cover."""
+        if any(one.key_facts.get("inherited") for one in pair):
+            return ()
+        counter = self._order.terms.counter
+        rows: tuple[Message, ...] = ()
+        before = pair[1].to_message_id + 1
+        while before > pair[0].from_message_id:
+            page = self._of._beside.history.recent(
+                pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before
+            )
+            rows = (*originals(page, pair), *rows)
+            if sum(counter.count_message(row) for row in rows) > most:
+                return ()
+            before = page[0].id if page else 0
+        return rows
 
     def _begin(self, found: Plan, ids: tuple[int, int]) -> int | None:
         now = self._of._clock()

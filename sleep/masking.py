@@ -57,7 +57,7 @@ def mask(sheet: Sheet, until: int, places: Mapping[int, LogPlace]) -> list[int]:
             shorter = by_reference(row, place, KEPT_OF_SPEECH, sheet.terms.counter.count_text)
         if sheet.sizes[index].images:
             shorter = without_pictures(shorter)
-        if shorter is not row:
+        if shorter is not row and sheet.would_shrink(index, shorter):
             sheet.put(index, shorter)
             changed.append(index)
     return changed

@@ -30,7 +30,8 @@ def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Me
     return tuple(
         record.message()
         for record in records
-        if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN and record.content.strip()
+        if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN
+        if record.content.strip() or record.media
     )
 
 
@@ -85,6 +86,29 @@ def _within(one: Checkpoint, other: Checkpoint) -> bool:
     return other.from_message_id <= one.from_message_id and one.to_message_id <= other.to_message_id
 
 
+def untold(pair: Sequence[Checkpoint], counter: Counter) -> Summary | None:
+    """Where one of the pair is a mere record: what the other one says, word for word, and no model is asked. None where
+    both have a summary."""
+    told = [one for one in pair if one.tier not in RECORD_TIERS]
+    if len(told) == len(pair):
+        return None
+    if not told:
+        return Summary("", TIER, 0)
+    (one,) = told
+    facts = {kind: tuple(one.key_facts[kind]) for kind in KINDS if one.key_facts.get(kind)}
+    tier: SummaryTier = one.tier  # type: ignore[assignment]
+    return Summary(
+        one.summary, tier, counter.count_text(one.summary), key_facts=facts,
+        restored=tuple(one.key_facts.get("restored", ())), model=one.model, depth=one.depth,
+    )  # fmt: skip
+
+
+def _inherited(pair: Sequence[Checkpoint]) -> dict[str, int]:
+    """How many rows outside of their ranges the summaries of the pair are of, too."""
+    count = sum(one.key_facts.get("inherited", 0) for one in pair)
+    return {"inherited": count} if count else {}
+
+
 def merged(
     view: View, pair: Sequence[Checkpoint], live: Sequence[Checkpoint], summary: Summary, counter: Counter,
     trigger: str, now: datetime,
@@ -111,7 +135,7 @@ def merged(
         compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
         key_facts={
             **facts_of(summary), "since": section.since, "until": section.until,
-            "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id],
+            "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id], **_inherited(pair),
         },
         cost_usd=summary.cost_usd,
         absorbs=(first.id, second.id),

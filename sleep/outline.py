@@ -80,7 +80,7 @@ class Outline:
             original_tokens=self.replaced.tokens,
             compressed_tokens=size.tokens,
             key_facts={
-                **facts, **gone.facts, "kept": list(self.kept.ids),
+                **facts, **gone.facts, "kept": list(self.kept.ids), **self._inherited,
                 "pressure": [round(self.sheet.before.ratio, 4), round(after.ratio, 4)],
             },
             cost_usd=cost_usd,
@@ -88,6 +88,12 @@ class Outline:
             model=model,
             attempts=attempts,
         )  # fmt: skip
+
+    @property
+    def _inherited(self) -> dict[str, int]:
+        """How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said."""
+        count = len(self.material.rows) - len(self.leaving.rows)
+        return {"inherited": count} if count else {}
 
 
 def facts_of(summary: Summary) -> dict[str, Any]:

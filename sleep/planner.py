@@ -188,7 +188,8 @@ class _Cutting:
         staying = total(sheet.sizes[cut:])
         copies = self._kept(cut, staying)
         inherited = tuple(row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited"))
-        open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in copies.ids)
+        in_view = {*copies.ids, *(row.id for row in sheet.rows[cut:])}
+        open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in in_view)
         material = Material(
             session=self.view.session,
             scope=self.view.scope,

@@ -54,6 +54,11 @@ class Sheet:
         """Indexes of the requests of the newest turn; more than one where it was steered."""
         return [n for n in range(self.turn, len(self.rows)) if is_request(self.rows[n])]
 
+    def would_shrink(self, index: int, message: Message) -> bool:
+        """Whether the message takes less than the row that stands there."""
+        size = size_of(message, self.terms.counter)
+        return size.tokens < self.sizes[index].tokens or size.images < self.sizes[index].images
+
     def put(self, index: int, message: Message) -> None:
         size = size_of(message, self.terms.counter)
         self.total = self.total - self.sizes[index] + size

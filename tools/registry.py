@@ -26,8 +26,8 @@ log = structlog.get_logger(__name__)
 
 
 class Registry:
-    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself, but for those
-    in `unhurried`, which are bounded by what they do."""
+    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself, but for
+    those in `unhurried`, which are bounded by what they do."""
 
     def __init__(
         self, tools: Iterable[Tool], *, timeout_seconds: float, unhurried: frozenset[str] = frozenset()

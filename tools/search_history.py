@@ -41,7 +41,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
         after: date | None = None,
         before: date | None = None,
         role: Literal["any", "user", "assistant", "tool"] = "any",
-        limit: Annotated[int, Field(ge=1, le=20)] = 8,
+        limit: Annotated[int, Field(ge=1, le=20)] = 12,
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-_WORD = re.compile(r"[^\W\d_][\w'’-]{3,}")
+_WORD = re.compile(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _LOOKED_AT = 4_000
 _FIRST_WORDS = 24
 _CANDIDATES = 40

@@ -7,7 +7,8 @@ What the API insists on, and this form therefore always does:
   them; elsewhere they are left out whole (F09);
 - at most four cache breakpoints, none on a thinking block;
 - the volatile block last, behind every breakpoint: a tool loop is written to the cache once, and read from there by the
-  turns that follow it, which do not send that block again;
+  turns that follow it, which do not send that block again. A model that thinks gets it with the request that it was
+  given with, since what it thought is signed for all that stood before it;
 - no sampling parameters.
 """
 
@@ -32,7 +33,7 @@ Block = dict[str, Any]
 def render(request: Request, model: str, *, thinking: str = "") -> dict[str, Any]:
     """The JSON body, without `stream`. `thinking` is the type to ask for ("adaptive", "disabled"), "" for none."""
     system, system_edges = _system(request)
-    messages, message_edges = _messages(request, model)
+    messages, message_edges = _messages(request, model, thinks=thinking not in ("", "disabled"))
     for block in _breakpoints(system_edges + message_edges):
         block["cache_control"] = {"type": "ephemeral"}
     body: dict[str, Any] = {"model": model, "max_tokens": request.max_output_tokens, "messages": messages}
@@ -71,8 +72,9 @@ def _breakpoints(edges: list[Block]) -> list[Block]:
     return once if len(once) <= MAX_BREAKPOINTS else [once[0], *once[1 - MAX_BREAKPOINTS :]]
 
 
-def _messages(request: Request, model: str) -> tuple[list[dict[str, Any]], list[Block]]:
+def _messages(request: Request, model: str, *, thinks: bool) -> tuple[list[dict[str, Any]], list[Block]]:
     loop = loop_start(request.messages)
+    thinks = thinks or any(message.thinking for message in request.messages)
     ids = CallIds()
     turns: list[dict[str, Any]] = []
     edges: list[Block] = []
@@ -81,7 +83,7 @@ def _messages(request: Request, model: str) -> tuple[list[dict[str, Any]], list[
         signed = index > loop and message.model == model
         role, blocks = _blocks(message, ids, signed)
         volatile = _text(str(message.metadata.get("volatile", "")))
-        if index == len(request.messages) - 1:
+        if thinks or index == len(request.messages) - 1:
             blocks = [*volatile, *blocks]
         else:
             moved += volatile

@@ -25,7 +25,7 @@ PRICES_FILE = "prices.toml"
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
 DEFAULT_NAMES = {"anthropic": "claude-sonnet-5-5"}
 # Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
-SMALL_NAMES = {"anthropic": "claude-haiku-4-5"}
+SMALL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 
 def build_chain(

@@ -5,7 +5,8 @@ conversation the question, the answer and the name are rarely in one message. Th
 
 - BM25 (k1 1.2, b 0.6) over the best passage, some 80 words, with what four messages on each side say added at falling
   weight; of a long neighbour only as much as of 30 words counts, or it would drown the message;
-- the share of the question's own words (by idf) in the passage and the nearest words around it;
+- the share of the question's own words (by idf) in the passage and the nearest words around it, and again their share
+  in the passage alone: what was said together belongs together;
 - the speaker or role that the question is about; and, against a message, that it is a short question itself.
 - Among equals the newer one comes first.
 """
@@ -28,7 +29,7 @@ _LETTERS_PER_WORD = 6
 _BEFORE, _AFTER, _FADE = 0.7, 0.4, 0.7
 _NEIGHBOUR_WORDS = 30.0
 _K1, _B = 1.2, 0.6
-_COVERAGE, _SPEAKER, _ASSISTANT, _QUESTION, _RECENCY = 0.5, 0.25, 0.25, 0.2, 0.01
+_COVERAGE, _TOGETHER, _SPEAKER, _ASSISTANT, _QUESTION, _RECENCY = 0.5, 0.5, 0.25, 0.25, 0.2, 0.01
 _SHORT_QUESTION = 120
 _ASKS_ASSISTANT = re.compile(
     r"\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b.*\byou(?:'ve| have| had)?\b.*"
@@ -175,6 +176,7 @@ def _rest(one: _Measured, around: Sequence[tuple[int, _Measured]], question: Que
             covered |= other.edges[0]
     whole = sum(question.idf) or 1.0
     score = _COVERAGE * sum(question.idf[word] for word in covered) / whole
+    score += _TOGETHER * sum(question.idf[word] for word in {*one.passage, *one.said.named}) / whole
     if one.said.named:
         score += _SPEAKER
     if question.about_assistant and one.said.role == "assistant":

@@ -68,7 +68,9 @@ class Compactions(RuleBasedStateMachine):
         turn = self.home.begin(f"question {number} " * (number % 80), key)
         if tools:
             self.home.conversation.record(turn, tool_round(f"c{number}", "r" * (number % 3000)), NOW)
-        self.home.conversation.finish_turn(turn, "answered", Message("assistant", f"answer {number} " * (1 + number % 60)), [], NOW)
+        self.home.conversation.finish_turn(
+            turn, "answered", Message("assistant", f"answer {number} " * (1 + number % 60)), [], NOW
+        )
 
     @rule(number=numbers, many=st.integers(2, 6))
     def talk_at_length(self, number: int, many: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -86,17 +88,30 @@ def test_the_newest_request_is_always_sent(rows: list[Message]) -> None:
 
 @many
 @given(turns(longest=5))
-def test_within_a_turn_what_was_sent_is_sent_again_unchanged(rows: list[Message]) -> None:
-    """The provider's cache lives on that. The volatile block moves: it stands behind what is kept there."""
-    newest = newest_request(rows)
+def test_within_a_turn_of_a_model_that_thinks_what_was_sent_is_sent_again_unchanged(rows: list[Message]) -> None:
+    """The provider's cache lives on that, and what was thought is signed for all of it."""
+    for body, sent in _in_a_row(rows, thinking="adaptive"):
+        assert [_unmarked(message) for message in body["messages"]][: len(sent)] == [_unmarked(one) for one in sent]
+
+
+@many
+@given(turns(longest=5))
+def test_within_a_turn_nothing_but_the_volatile_block_moves_and_that_stands_last(rows: list[Message]) -> None:
+    for body, sent in _in_a_row([replace(row, thinking=()) for row in rows]):
+        messages = [_without_noon(message) for message in body["messages"]]
+        assert messages[: len(sent)] == [_without_noon(message) for message in sent]
+        assert [m for m in body["messages"] if _NOON in m["content"]] in ([], body["messages"][-1:])
+
+
+def _in_a_row(rows: list[Message], **form: str) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The bodies of one turn's requests, each with the messages of the one before it."""
     sent: list[dict[str, Any]] = []
-    for end in range(newest + 1, len(rows) + 1):
+    for end in range(newest_request(rows) + 1, len(rows) + 1):
         if rows[end - 1].role in ("user", "tool") and _whole(rows[:end]):
-            body = anthropic_form.render(build(view_of(rows[:end]), FRAME, LIMITS, volatile="noon"), MODEL)
-            messages = [_unmarked(message) for message in body["messages"]]
-            assert messages[: len(sent)] == sent
-            assert [m for m in body["messages"] if _NOON in m["content"]] in ([], body["messages"][-1:])
-            sent = messages
+            view = build(view_of(rows[:end]), FRAME, LIMITS, volatile="noon")
+            body = anthropic_form.render(view, MODEL, **form)
+            yield body, sent
+            sent = body["messages"]
 
 
 _NOON = {"type": "text", "text": "noon"}
@@ -110,4 +125,9 @@ def _whole(rows: list[Message]) -> bool:
 
 def _unmarked(message: dict[str, Any]) -> dict[str, Any]:
     blocks = [{key: value for key, value in block.items() if key != "cache_control"} for block in message["content"]]
-    return {**message, "content": [block for block in blocks if block != _NOON]}
+    return {**message, "content": blocks}
+
+
+def _without_noon(message: dict[str, Any]) -> dict[str, Any]:
+    unmarked = _unmarked(message)
+    return {**unmarked, "content": [block for block in unmarked["content"] if block != _NOON]}

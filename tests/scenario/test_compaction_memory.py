@@ -4,6 +4,7 @@ answered meanwhile."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +12,17 @@ import pytest
 
 from assistant.errors import ModelError
 from assistant.messages import Media, Message
+from assistant.models.offline.model import OfflineModel
 from assistant.surroundings import OPEN_TASKS
+from sleep.summariser import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said
+from tests.summarising import COUNTER, material
+from tests.working import PROMPTS
 
 STUCK = "nothing more can be left out"
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 
 async def walk_on(it: Lived, walks: int, words: str = WALK) -> None:
@@ -60,7 +63,9 @@ async def test_f18_a_task_that_left_the_view_is_told_as_open_until_it_is_closed(
         await it.answered()
         (task,) = it.house.stores.requests.open("main")
         await walk_on(it, 45)
-        assert made(it) and task.message_id not in {row.id for row in it.house.stores.conversation.view("main").messages}
+        assert made(it) and task.message_id not in {
+            row.id for row in it.house.stores.conversation.view("main").messages
+        }
         assert f"{OPEN_TASKS}\n- #{task.message_id}: Please book the ferry to Bergen for the tenth" in beside(it)
         assert "Which ferry" not in beside(it).partition(OPEN_TASKS)[2].partition("</")[0]
 
@@ -134,14 +139,45 @@ async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Pat
         assert it.house.stores.conversation.view("main") == view and len(by.requests) == asked
 
 
-async def test_others_are_answered_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:
+async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:
     async with lived(tmp_path, model=ScriptedModel("ok", window=200_000)) as it:
         await walk_on(it, 1)
-        rows = [Message("user" if n % 2 else "assistant", f"day {n}: {WALK[:300]}") for n in range(2_000)]
+        rows = [Message("user" if n % 2 else "assistant", f"day {n}: {WALK[: 200 + n % 90]}") for n in range(2_000)]
         it.house.stores.conversation.ingest("main", "owner", rows, it.clock())
         compacting = asyncio.create_task(it.house.sleeping.compacting.in_sleep("main", "nap"))
-        await it.say("are you there?")
-        await it.answered()
-        assert it.bridge.bodies[-1] == "ok" and not compacting.done()
+        others = 0
+        while not compacting.done():
+            await asyncio.sleep(0)
+            others += 1
         outcome = await compacting
         assert outcome is not None and [one.tier for one in outcome.made] == ["extractive"]
+        # Where it is done between two steps of the others, they have had a handful.
+        assert others > 30
+
+
+async def test_an_extractive_summary_waits_for_nobody_and_nobody_waits_for_it() -> None:
+    counter = Patient()
+    summariser = Summariser(
+        OfflineModel, OfflineModel, PROMPTS, lambda name: counter, lambda *_: 0.0, restored_max_tokens=200, seconds=30
+    )
+    rows = tuple(Message("user", f"On day {n} we met in room {n}.", id=n + 1) for n in range(2_000))
+    summarising = asyncio.create_task(summariser.summarise(material(rows)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    counter.others.set()
+    assert (await summarising).tier == "extractive" and counter.patience == {True}
+
+
+class Patient:
+    """Counts no text before the others were let go on; `patience` tells whether they were."""
+
+    def __init__(self) -> None:
+        self.others = threading.Event()
+        self.patience: set[bool] = set()
+        self.count_message, self.count_thinking = COUNTER.count_message, COUNTER.count_thinking
+        self.corrected = COUNTER.corrected
+
+    def count_text(self, text: str) -> int:
+        if not self.patience:
+            self.patience.add(self.others.wait(5))
+        return COUNTER.count_text(text)

@@ -50,7 +50,7 @@ def _memory(conversation: Conversation, held: Lived) -> Iterator[Line]:
         yield f"of these, value was in: {place}", str(places.get(place, 0)), "", None
     tasks = sum(turn.kind == "done" for turn in conversation.turns)
     yield "finished tasks that the model knew of", f"{held.outcomes.closed} of {tasks}", "", None
-    for fact in held.outcomes.missed[:3]:
+    for fact in held.outcomes.missed[:12]:
         yield "missed", f"{fact.question} ({fact.value})", "", None
 
 

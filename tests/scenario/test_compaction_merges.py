@@ -1,0 +1,164 @@
+"""Many compactions of one conversation: summaries stay few and shallow, and what they restored keeps its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from assistant.compactions import Checkpoint
+from assistant.messages import Message
+from assistant.requests import Request
+from sleep.check import KEPT
+from tests.scenario.test_compaction_house import made, writer
+from tests.scenario.test_runtime import Lived, lived
+from tests.scripted import ScriptedModel
+
+WALK = "I went along the shore and back over the hill today. " * 60
+# The home's own instructions for records of records, so that they can be told from others.
+MERGING = "These are records. Make one of $budget tokens of them."
+TWO = {"ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "2"}
+GJEVING = "The harbour is called Gjeving."
+_LINE = re.compile(r"- #(\d+): ([^#]+)")
+
+
+class Keeper:
+    """Writes summaries that keep nothing but their own number, and of all that was said one name."""
+
+    def __init__(self, window: int) -> None:
+        self.model = writer(self.write, window=window)
+
+    def write(self, request: Request) -> str:
+        number = len(self.model.requests)
+        told = GJEVING if GJEVING in self.asked[-1] else ""
+        return f"<summary>\nRecord {number:03d}: they talked about this and that as they do. {told}\n</summary>"
+
+    @property
+    def asked(self) -> list[str]:
+        """The words of each call."""
+        return ["\n".join(message.content for message in one.messages) for one in self.model.requests]
+
+    @property
+    def merging(self) -> list[str]:
+        """The words of each call that made one record of several."""
+        asked = zip(self.model.requests, self.asked, strict=True)
+        return [words for one, words in asked if "These are records." in one.system[0].text]
+
+
+@asynccontextmanager
+async def years(home: Path, by: Keeper, rounds: int, context: int = 16_000, **environ: str) -> AsyncIterator[Lived]:
+    """A conversation of notes each of which names a ticket, through that many compactions at night."""
+    (home / "prompts").mkdir()
+    (home / "prompts" / "summary_merge.md").write_text(MERGING, "utf-8")
+    small = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": str(context)}
+    async with lived(home, model=ScriptedModel("Fine.", window=200_000), writer=by.model, **small, **environ) as it:
+        await it.say("Hello there.")
+        await it.answered()
+        for number in range(rounds):
+            await fill(it, number * 100, context)
+        yield it
+
+
+async def fill(it: Lived, first: int, context: int = 16_000, session: str = "main") -> None:
+    """Notes until a sleep would compact, and that sleep."""
+    for number in range(first, first + context // 1_000):
+        note = Message("user", f"On day {number} the ticket was QX-{number:04d}. {WALK}")
+        it.house.stores.conversation.ingest(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
+    outcome = await it.house.sleeping.compacting.in_sleep(session, "sleep")
+    assert outcome is not None and outcome.made[-1].tier == "full" and not outcome.made[-1].is_merge
+
+
+def kept(it: Lived, session: str = "main") -> list[Checkpoint]:
+    """All that cover a range, in the order of their ranges."""
+    found = [one for one in it.house.stores.conversation.checkpoints(session) if one.state in ("live", "absorbed")]
+    return sorted(found, key=lambda one: (one.from_message_id, one.to_message_id))
+
+
+@pytest.mark.parametrize("context", [16_000, 32_000])
+async def test_f25_summaries_stay_few_and_shallow_and_what_they_restored_keeps_its_number(
+    tmp_path: Path, context: int
+) -> None:
+    async with years(tmp_path, Keeper(8_000), 12, context) as it:
+        merges = [one for one in kept(it) if one.is_merge]
+        assert len(kept(it)) - len(merges) == 12 and len(merges) >= 6
+        assert 2 <= len(made(it)) <= 5 and {one.depth for one in merges} == {2}
+        assert {one.depth for one in kept(it) if not one.is_merge} == {1}
+        (summary,) = [row for row in it.house.stores.conversation.view("main").messages if row.is_summary]
+        assert summary.metadata["from_message_id"] == 1
+        said = {row.id: row.content for row in it.house.stores.history.recent("owner", limit=1_000)}
+        for one in kept(it):
+            restored = one.key_facts["restored"]
+            assert restored and one.summary.count(KEPT) == 1
+            for line in restored:
+                told = _LINE.fullmatch(line)
+                assert told is not None and KEPT not in line, line
+                number = int(told[1])
+                assert one.from_message_id <= number <= one.to_message_id and told[2] in said[number]
+
+
+async def test_f25_a_merge_is_made_of_the_original_messages_where_they_fit_one_call(tmp_path: Path) -> None:
+    by = Keeper(400_000)
+    async with years(tmp_path, by, 5) as it:
+        merges = [one for one in kept(it) if one.is_merge]
+        assert merges and {one.depth for one in merges} == {1} and by.merging == []
+        assert any("QX-0000" in words and "QX-0100" in words for words in by.asked)
+
+
+async def test_f25_where_the_originals_are_too_long_only_records_of_originals_are_merged(tmp_path: Path) -> None:
+    by = Keeper(8_000)
+    async with years(tmp_path, by, 9) as it:
+        deep = {record(one) for one in kept(it) if one.depth == 2}
+        first = [record(one) for one in kept(it) if one.depth == 1]
+        assert len(deep) >= 3 and len(by.merging) >= 3
+        for words in by.merging:
+            found = re.findall(r"Record (\d+)", words.partition("The records:")[2])
+            assert found and found == first[: len(found)] and not deep & set(found)
+
+
+def record(one: Checkpoint) -> str:
+    """The number by which its writer told it from the others."""
+    (number,) = re.findall(r"Record (\d+)", one.summary)
+    return str(number)
+
+
+async def test_what_was_taken_back_does_not_come_back_with_the_originals(tmp_path: Path) -> None:
+    by = Keeper(400_000)
+    async with years(tmp_path, by, 0) as it:
+        await it.say("The wrong ticket is QX-9999.")
+        await it.answered()
+        await it.house.commands.run("/undo", "main")
+        for number in range(5):
+            await fill(it, number * 100)
+        assert any(one.is_merge and one.depth == 1 and one.from_message_id == 1 for one in kept(it))
+        assert not any("QX-9999" in words for words in by.asked)
+
+
+async def test_originals_are_read_to_their_end_however_many_they_are(tmp_path: Path) -> None:
+    by = Keeper(400_000)
+    async with years(tmp_path, by, 0, 100_000, ASSISTANT_CONTEXT__PRESERVE_SHARE="0", **TWO) as it:
+        for first in (0, 1_000, 2_000):
+            rows = [Message("user" if n % 2 else "assistant", f"ticket QX-{first + n:04d}") for n in range(700)]
+            it.house.stores.conversation.ingest("main", "owner", rows, it.clock())
+            await it.house.commands.run("/compact", "main")
+        (merge,) = [one for one in kept(it) if one.is_merge]
+        assert merge.messages_compressed > 1_300 and merge.depth == 1
+        (asked,) = [words for words in by.asked if "QX-0000" in words and "QX-1001" in words]
+        numbers = [int(one) for one in re.findall(r"^#(\d+) ", asked, re.MULTILINE)]
+        assert numbers == list(range(merge.from_message_id, merge.to_message_id + 1))
+
+
+async def test_what_a_branch_inherited_outlasts_merges(tmp_path: Path) -> None:
+    """Its words are in the first summary of the branch, and in no message that this one covers."""
+    by = Keeper(400_000)
+    async with years(tmp_path, by, 0, **TWO) as it:
+        await it.say(GJEVING)
+        await it.answered()
+        await it.house.commands.run("/branch", "main")
+        for first in (0, 100, 200):
+            await fill(it, first, session="branch:1")
+        first, merge, *_ = kept(it, "branch:1")
+        assert merge.is_merge and merge.depth == 2 and record(first) in by.merging[0]
+        assert GJEVING in first.summary and GJEVING in merge.summary
