@@ -17,6 +17,8 @@ from assistant.sleep_ports import Pins, Requests
 from sleep.summariser import Live
 
 _SHOWN = 20
+# What a database takes for a number.
+_MOST = 2**63 - 1
 
 
 class Shortening(Protocol):
@@ -139,6 +141,8 @@ def _numbers(text: str) -> list[int]:
         found = []
     if not found:
         raise UsageError(f"{text!r} has no numbers, as in `/done 12 15`. Nothing was changed.")
+    if any(abs(number) > _MOST for number in found):
+        raise UsageError("No number here is that large. Nothing was changed.")
     return found
 
 

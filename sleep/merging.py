@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 from assistant.compactions import Checkpoint, Compaction
 from assistant.context.pressure import Counter, size_of
 from assistant.messages import Message
 from assistant.records import Record, View
+from sleep.answer import KINDS
 from sleep.extractive import extractive
 from sleep.outline import facts_of
 from sleep.rendering import RECORD_TIERS, section_of, sections_of, summary_row, together
 from sleep.sheet import is_prefix, total
-from sleep.summary import Material, Summary
+from sleep.summary import Material, Summary, SummaryTier
 
 _SPOKEN = ("user", "assistant", "tool")
 
@@ -93,12 +95,11 @@ def untold(pair: Sequence[Checkpoint], counter: Counter) -> Summary | None:
     if len(told) == len(pair):
         return None
     if not told:
-        return Summary("", TIER, 0)
+        return Summary("", "floor", 0)
     (one,) = told
     facts = {kind: tuple(one.key_facts[kind]) for kind in KINDS if one.key_facts.get(kind)}
-    tier: SummaryTier = one.tier  # type: ignore[assignment]
     return Summary(
-        one.summary, tier, counter.count_text(one.summary), key_facts=facts,
+        one.summary, cast(SummaryTier, one.tier), counter.count_text(one.summary), key_facts=facts,
         restored=tuple(one.key_facts.get("restored", ())), model=one.model, depth=one.depth,
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def merged(
         to_message_id=second.to_message_id,
         messages_compressed=first.messages_compressed + second.messages_compressed,
         prefix=prefix,
-        summary=summary.text,
+        summary=summary.text or row.content,
         original_tokens=total([size_of(message, counter) for message in before]).tokens,
         compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
         key_facts={

@@ -9,7 +9,7 @@ from typing import Literal
 from assistant.messages import Message
 from assistant.records import LogPlace
 
-SummaryTier = Literal["full", "partial", "extractive", "ends"]
+SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Summary:
     """What stands for messages that left. `text` is checked, its boundary tags escaped, what verification re-added
     (`restored`) at its end. `key_facts` lists decisions, preferences, entities and identifiers; `memories` are durable
     facts for the journal. `failures` tell why better tiers were not used, one line each; `attempts` counts model
-    calls; `cost_usd` is None where one of them has no known price."""
+    calls; tier "floor" tells nothing at all; `cost_usd` is None where one of them has no known price."""
 
     text: str
     tier: SummaryTier

@@ -6,15 +6,16 @@ conversation the question, the answer and the name are rarely in one message. Th
 - BM25 (k1 1.2, b 0.6) over the best passage, some 80 words, with what four messages on each side say added at falling
   weight; of a long neighbour only as much as of 30 words counts, or it would drown the message;
 - the share of the question's own words (by idf) in the passage and the nearest words around it, and again their share
-  in the passage alone: what was said together belongs together;
+  in the passage alone: what was said together belongs together, the more so the rarer its words are;
 - the speaker or role that the question is about; and, against a message, that it is a short question itself.
 - Among equals the newer one comes first.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from assistant.messages import Role
@@ -31,6 +32,9 @@ _NEIGHBOUR_WORDS = 30.0
 _K1, _B = 1.2, 0.6
 _COVERAGE, _TOGETHER, _SPEAKER, _ASSISTANT, _QUESTION, _RECENCY = 0.5, 0.5, 0.25, 0.25, 0.2, 0.01
 _SHORT_QUESTION = 120
+_RARE = 0.5
+# The idf of a word that one message in twenty has.
+_TELLING = math.log(20)
 _ASKS_ASSISTANT = re.compile(
     r"\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b.*\byou(?:'ve| have| had)?\b.*"
     r"\b(?:tell|told|say|said|suggest\w*|recommend\w*|advise\w*|propose\w*|explain\w*|list\w*|answer\w*|mention\w*)\b"
@@ -68,10 +72,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: its text and the idf of its words."""
+    """What is asked: its text, the idf of its words, and among how many messages (0: not known)."""
 
     text: str
     idf: Sequence[float]
+    messages: int = 0
     about_assistant: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -176,7 +181,9 @@ def _rest(one: _Measured, around: Sequence[tuple[int, _Measured]], question: Que
             covered |= other.edges[0]
     whole = sum(question.idf) or 1.0
     score = _COVERAGE * sum(question.idf[word] for word in covered) / whole
-    score += _TOGETHER * sum(question.idf[word] for word in {*one.passage, *one.said.named}) / whole
+    own = {*one.passage, *one.said.named}
+    score += _RARE * _surprise(own, question)
+    score += _TOGETHER * sum(question.idf[word] for word in own) / whole
     if one.said.named:
         score += _SPEAKER
     if question.about_assistant and one.said.role == "assistant":
@@ -185,3 +192,13 @@ def _rest(one: _Measured, around: Sequence[tuple[int, _Measured]], question: Que
     if len(text) <= _SHORT_QUESTION and text.rstrip().endswith(("?", "？")):
         score -= _QUESTION
     return score
+
+
+def _surprise(own: Set[int], question: Question) -> float:
+    """How much more than coincidence it is that a passage has these words, 0 to 1: two or more that are rare, and so
+    rare that by chance no message would have them together."""
+    telling = [question.idf[word] for word in own if question.idf[word] >= _TELLING]
+    if len(telling) < 2 or not question.messages:
+        return 0.0
+    by_chance = math.log(question.messages + 1)
+    return min(1.0, max(0.0, (sum(telling) - by_chance) / by_chance))

@@ -92,7 +92,7 @@ class StoredHistory:
             matcher = Matcher(words, self._stems)
             known = {candidate.row["id"]: candidate.words for candidate in found.candidates}
             table = _conversations(rows, texts, known, matcher)
-            best = scores(Question(query[:_MOST_QUERY], found.idf), table)[:limit]
+            best = scores(Question(query[:_MOST_QUERY], found.idf, found.rows), table)[:limit]
             chance = Coincidence(words, found.idf, found.rows, passages_in(table))
             return [self._hit(rows[said.id], said, score, matcher, chance) for score, said in best]
 

@@ -31,7 +31,7 @@ async def walk_on(it: Lived, walks: int, words: str = WALK) -> None:
         await it.answered()
 
 
-# ---------------------------------------------------------------------------------------------------------------- floors
+# --------------------------------------------------------------------------------------------------------------- floors
 
 
 async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
         assert len([line for line in told(it) if STUCK in line]) == 2 and by.requests == []
 
 
-# -------------------------------------------------------------------------------------------------------------- requests
+# ------------------------------------------------------------------------------------------------------------- requests
 
 
 async def test_f18_a_task_that_left_the_view_is_told_as_open_until_it_is_closed(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def beside(it: Lived) -> str:
     return str(it.model.requests[-1].messages[-1].metadata["volatile"])
 
 
-# ------------------------------------------------------------------------------------------------ pictures and key facts
+# ----------------------------------------------------------------------------------------------- pictures and key facts
 
 
 @pytest.mark.parametrize("by", ["the built-in model", "a model that forgets them"])
@@ -122,7 +122,7 @@ async def test_without_a_model_a_checkpoint_keeps_what_was_decided_liked_and_nam
         assert "Marta Lindqvist" in facts["entities"] and facts["identifiers"] == ["TK-4471-Q"]
 
 
-# ---------------------------------------------------------------------------------------------------------- at any time
+# --------------------------------------------------------------------------------------------------------- at any time
 
 
 async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Path) -> None:

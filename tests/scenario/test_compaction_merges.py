@@ -13,6 +13,7 @@ from assistant.compactions import Checkpoint
 from assistant.messages import Message
 from assistant.requests import Request
 from sleep.check import KEPT
+from sleep.compaction import FUSE
 from tests.scenario.test_compaction_house import made, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
@@ -65,7 +66,7 @@ async def years(home: Path, by: Keeper, rounds: int, context: int = 16_000, **en
 async def fill(it: Lived, first: int, context: int = 16_000, session: str = "main") -> None:
     """Notes until a sleep would compact, and that sleep."""
     for number in range(first, first + context // 1_000):
-        note = Message("user", f"On day {number} the ticket was QX-{number:04d}. {WALK}")
+        note = Message("user", f"On day {number} the ticket was QX-{number:04d}, see #{number + 3}. {WALK}")
         it.house.stores.conversation.ingest(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
     outcome = await it.house.sleeping.compacting.in_sleep(session, "sleep")
     assert outcome is not None and outcome.made[-1].tier == "full" and not outcome.made[-1].is_merge
@@ -74,6 +75,10 @@ async def fill(it: Lived, first: int, context: int = 16_000, session: str = "mai
 def kept(it: Lived, session: str = "main") -> list[Checkpoint]:
     """All that cover a range, in the order of their ranges."""
     found = [one for one in it.house.stores.conversation.checkpoints(session) if one.state in ("live", "absorbed")]
+    return in_order(found)
+
+
+def in_order(found: list[Checkpoint]) -> list[Checkpoint]:
     return sorted(found, key=lambda one: (one.from_message_id, one.to_message_id))
 
 
@@ -162,3 +167,30 @@ async def test_what_a_branch_inherited_outlasts_merges(tmp_path: Path) -> None:
         first, merge, *_ = kept(it, "branch:1")
         assert merge.is_merge and merge.depth == 2 and record(first) in by.merging[0]
         assert GJEVING in first.summary and GJEVING in merge.summary
+
+
+async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) -> None:
+    """What left at the floor has no summary to be merged, and its originals are too long for a call."""
+    by = Keeper(4_000)
+    async with years(tmp_path, by, 0) as it:
+        large, it.house.turns.model = it.house.turns.model, ScriptedModel("Yes.", window=2_300, name="small-1")
+        for number in range(8):
+            await it.say(f"Long ago, on day {number}. {WALK}")
+            await it.answered()
+        assert [one.tier for one in made(it)] == ["floor"] * 7 and by.asked == []
+        it.house.turns.model = large
+        await it.say("Hello.")
+        await it.answered()
+        for number in range(3):
+            await fill(it, number * 100)
+        first, *_ = in_order(made(it))
+        told = next(one for one in in_order(made(it)) if one.tier == "full")
+        assert (first.tier, first.is_merge, first.from_message_id) == ("floor", True, 1) and len(made(it)) <= 5
+        (row,) = [one for one in it.house.stores.conversation.view("main").messages if one.is_summary]
+        assert f"messages, #1 to #{told.from_message_id - 1} " in row.content and "without a summary" in row.content
+
+        await fill(it, 300)
+        whole = in_order(made(it))[0]
+        assert (whole.tier, whole.summary, whole.depth) == ("full", told.summary, 1)
+        assert (whole.from_message_id, whole.to_message_id) == (1, told.to_message_id)
+        assert by.merging == [] and it.house.stores.breakers.get(FUSE).failures == 0

@@ -23,6 +23,7 @@ from assistant.requests import ModelEvent, Purpose, Reply, Request
 from assistant.store.delegations import Delegations
 from assistant.store.search import StoredHistory
 from assistant.turn import Outcome, Steering, Turns
+from tests.compacting import plan, summary
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scenario.offline_home import ListedTodos
 from tests.scripted import ScriptedModel, Step
@@ -111,27 +112,33 @@ async def test_answers_of_helpers_enter_the_conversation_and_nothing_else_of_the
         assert PROMPT.encode() not in it.stores.raw()
 
 
-async def test_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_path: Path) -> None:
-    """The view loses what was said; every later request of the helper begins with the same objects as its first."""
+async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_path: Path) -> None:
+    """The view loses what was said; every later request of the helper begins with the same objects as its first, and
+    its answer finds the call that asked for it."""
     look = ToolCall("c1", "current_time")
     helper = ScriptedModel(look, "90 euros")
     async with delegated(tmp_path, ScriptedModel(DELEGATED, "done"), helper) as it:
         it.stores.say("the budget is 400 euros", "noted")
-        first = [m.id for m in it.stores.conversation.view("main").messages if m.id]
 
         def compacted(request: Request) -> Step:
-            it.stores.conversation.undo("main", first, NOW)
+            it.stores.conversation.compact(plan(it.stores, 0, 1, summary("[CONTEXT SUMMARY] a budget")), NOW)
             return look
 
         helper.script = [compacted, look, "90 euros", "Hotel Sol"]
-        await it.ask("plan the trip")
-        assert "the budget is 400 euros" not in it.stores.shown()
+        outcome = await it.ask("plan the trip")
+        assert [one.state for one in it.stores.conversation.checkpoints("main")] == ["live"]
+        assert it.stores.shown()[:2] == ["[CONTEXT SUMMARY] a budget", "plan the trip"]
         snapshot = it.chat.requests[0].messages
         assert [m.content for m in snapshot][:2] == ["the budget is 400 euros", "noted"]
         assert len(helper.requests) == 4
         for request in helper.requests:
+            assert request.system == it.chat.requests[0].system and len(request.messages) > len(snapshot)
             assert all(mine is theirs for mine, theirs in zip(request.messages, snapshot, strict=False))
-        assert "the budget is 400 euros" not in [m.content for m in it.chat.requests[-1].messages]
+        asked = it.chat.requests[-1]
+        assert "the budget is 400 euros" not in [m.content for m in asked.messages]
+        assert asked.messages[-1].role == "tool" and "90 euros" in asked.messages[-1].content
+        assert (outcome.text, {one.state for one in it.kept.of("main")}) == ("done", {"done"})
+        assert it.stores.verify().ok
 
 
 async def test_a_turn_that_is_stopped_marks_its_helpers_failed(tmp_path: Path) -> None:

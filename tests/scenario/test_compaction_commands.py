@@ -1,0 +1,140 @@
+"""Commands about what stands in view: what each changes, and that what is refused changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant.errors import UsageError
+from tests.scenario.test_compaction_house import SMALL, WALK
+from tests.scenario.test_runtime import Lived, lived
+
+# No database has a number like this one.
+HUGE = 10**30
+SAID = ("I live in Gjeving", "Please book the ferry for May", "What is the time?")
+
+
+async def talked(it: Lived) -> None:
+    for text in SAID:
+        await it.say(text)
+        await it.answered()
+
+
+def everything(it: Lived) -> dict[str, Any]:
+    stores = it.house.stores
+    return {
+        "view": stores.conversation.view("main"),
+        "pins": stores.pins.all("main"),
+        "requests": stores.requests.all("owner"),
+        "sessions": stores.conversation.sessions(),
+        "checkpoints": stores.conversation.checkpoints("main"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("/pin 99", "Message #99 is not in view. Nothing was changed; pin its words: /pin TEXT."),
+        ("/pin #99", "Message #99 is not in view. Nothing was changed; pin its words: /pin TEXT."),
+        ("/unpin 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
+        ("/unpin 1 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
+        ("/unpin", "'' has no numbers, as in `/done 12 15`. Nothing was changed."),
+        ("/unpin that one", "'that one' has no numbers, as in `/done 12 15`. Nothing was changed."),
+        ("/done 99", "#99: no request of 'main' has this number. Nothing was changed."),
+        ("/done 3 99", "#99: no request of 'main' has this number. Nothing was changed."),
+        ("/drop 4", "#4: no request of 'main' has this number. Nothing was changed."),
+        ("/done", "'' has no numbers, as in `/done 12 15`. Nothing was changed."),
+        ('/done "3', "'\"3' has no numbers, as in `/done 12 15`. Nothing was changed."),
+        (
+            "/branch 99",
+            "Message #99 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
+        ),
+        (
+            "/branch 0",
+            "Message #0 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
+        ),
+        (f"/branch {HUGE}", "No number here is that large. Nothing was changed."),
+        (f"/done {HUGE}", "No number here is that large. Nothing was changed."),
+        (f"/unpin {HUGE}", "No number here is that large. Nothing was changed."),
+        (f"/pin {HUGE}", f"Message #{HUGE} is not in view. Nothing was changed; pin its words: /pin TEXT."),
+        (f"/compact --undo {HUGE}", "No number here is that large. Nothing was changed."),
+        ("/branch soon", "'soon' has no numbers, as in `/done 12 15`. Nothing was changed."),
+        ("/compact --undo 5", "'main' has no compaction 5. Nothing was changed."),
+        ("/compact --undo", "Nothing in 'main' is compacted. Nothing was changed."),
+        ("/compact --undo it", "'it' has no numbers, as in `/done 12 15`. Nothing was changed."),
+    ],
+)
+async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: Path, command: str, why: str) -> None:
+    async with lived(tmp_path, "Yes.") as it:
+        await talked(it)
+        await it.house.commands.run("/pin 1", "main")
+        before = everything(it)
+        with pytest.raises(UsageError) as refused:
+            await it.house.commands.run(command, "main")
+        told = str(refused.value)
+        assert told == why
+        assert len(told.splitlines()) == 1 and len(told) < 200
+        assert everything(it) == before
+
+
+async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Yes, Gjeving.") as it:
+        await talked(it)
+        told = await it.house.commands.run("/pin 2", "main")
+        assert told == "Pinned as 1: 'Yes, Gjeving.'. It stands in every request until `/unpin 1`."
+        (pin,) = it.house.stores.pins.all("main")
+        assert (pin.text, pin.role, pin.message_id) == ("Yes, Gjeving.", "assistant", 2)
+        assert await it.house.commands.run("/pin #2", "main") == told
+        assert it.house.stores.pins.all("main") == [pin]
+        assert await it.house.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (message #2, assistant)"
+        await it.house.commands.run("/unpin 1", "main")
+        assert it.house.stores.pins.all("main") == []
+        assert await it.house.commands.run("/pins", "main") == "Nothing is pinned."
+
+
+async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Yes.") as it:
+        with pytest.raises(UsageError, match=r"^Nothing has been said here yet\.$"):
+            await it.house.commands.run("/pin", "main")
+        await talked(it)
+        await it.house.commands.run("/pin", "main")
+        (pin,) = it.house.stores.pins.all("main")
+        assert (pin.text, pin.role, pin.message_id) == ("What is the time?", "user", 5)
+
+
+async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Yes.", **SMALL) as it:
+        await talked(it)
+        for number in range(30):
+            await it.say(f"walk {number}: {WALK}")
+            await it.answered()
+        await it.house.commands.run("/compact", "main")
+        assert 3 not in {row.id for row in it.house.stores.conversation.view("main").messages}
+        await it.house.commands.run("/pin 3", "main")
+        (pin,) = it.house.stores.pins.all("main")
+        assert pin.text == "Please book the ferry for May"
+
+
+async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Yes.") as it:
+        await talked(it)
+        assert await it.house.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
+        done = everything(it)["requests"]
+        assert [(one.message_id, one.state, one.closed_by) for one in done] == [
+            (5, "done", "answer"), (3, "done", "user"), (1, "done", "answer"),
+        ]  # fmt: skip
+        await it.house.commands.run("/done 3, 3", "main")
+        assert everything(it)["requests"] == done
+
+
+async def test_a_branch_at_a_number_leaves_the_conversation_as_it_is(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Yes.") as it:
+        await talked(it)
+        view = it.house.stores.conversation.view("main")
+        told = await it.house.commands.run("/branch 4", "main")
+        assert told.startswith("branch:1 begins after message #4; this conversation stays as it is.")
+        assert it.house.stores.conversation.view("main") == view
+        there = it.house.stores.conversation.view("branch:1").messages
+        assert [row.metadata.get("carried_from") for row in there[:-1]] == [1, 2, 3, 4]

@@ -1,0 +1,113 @@
+"""Whose prompt a summary is asked over, and in whose words: through the whole house."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.requests import Request
+from sleep.summariser import Live
+from tests.scenario.test_compaction_house import SMALL, SUMMARY, made, walked, writer
+from tests.scenario.test_runtime import Lived
+from tests.scripted import ScriptedModel
+
+LARGE, LITTLE = "claude-sonnet-5-5", "claude-sonnet-4-5"
+
+
+@asynccontextmanager
+async def priced(home: Path, **environ: str) -> AsyncIterator[tuple[Lived, ScriptedModel, ScriptedModel]]:
+    """A conversation with a model whose cached prompt is cheaper than the writer; both summarise when they are asked
+    to."""
+    by = writer()
+    async with walked(home, 0, by=by, **environ) as it:
+        answers = ScriptedModel(answer, window=200_000, name=LARGE)
+        it.house.turns.model = answers
+        answers.provider = by.provider = "anthropic"
+        by.name = LITTLE
+        for number in range(28):
+            await it.say(f"walk {number}: I went along the shore and back over the hill. " * 12)
+            await it.answered()
+        yield it, answers, by
+
+
+def answer(request: Request) -> str:
+    return SUMMARY if "<summary>" in request.messages[-1].content else "A fine walk."
+
+
+def live(it: Lived) -> Live | None:
+    return it.house.context.live("main", it.clock())
+
+
+async def test_f23_the_last_request_is_live_while_its_provider_keeps_it(tmp_path: Path) -> None:
+    async with walked(tmp_path, 2) as it:
+        found = live(it)
+        assert found is not None and found.model == "scripted-1" and found.request is it.model.requests[-1]
+        assert found.prompt_tokens == pytest.approx(it.house.sleeping.measures.ratio("main") * 12_000, rel=0.5)
+        now = it.clock.now
+        assert it.house.context.live("main", now + timedelta(minutes=4)) is not None
+        assert it.house.context.live("main", now + timedelta(minutes=5)) is None
+        # A clock that was set back tells nothing.
+        assert it.house.context.live("main", now - timedelta(minutes=1)) is None
+        assert it.house.context.live("another", now) is None
+
+
+async def test_f23_a_request_is_live_while_the_view_begins_with_it(tmp_path: Path) -> None:
+    async with walked(tmp_path, 28) as it:
+        assert live(it) is not None
+        await it.house.commands.run("/undo", "main")
+        assert live(it) is None
+        await it.say("and now?")
+        await it.answered()
+        assert live(it) is not None
+        await it.house.commands.run("/compact", "main")
+        assert live(it) is None
+
+
+async def test_f23_compact_asks_over_the_prompt_that_the_provider_has(tmp_path: Path) -> None:
+    async with priced(tmp_path) as (it, answers, by):
+        last = answers.requests[-1]
+        assert f"of {LARGE}" in await it.house.commands.run("/compact --dry-run", "main")
+        assert answers.requests[-1] is last
+        await it.house.commands.run("/compact the harbour fees", "main")
+        asked = answers.requests[-1]
+        assert by.requests == [] and made(it)[0].model == LARGE
+        assert (asked.system, asked.tools) == (last.system, last.tools)
+        assert asked.messages[:-1] == last.messages and "the harbour fees" in asked.messages[-1].content
+
+
+async def test_f23_a_prompt_that_is_cold_or_anothers_is_not_asked_over(tmp_path: Path) -> None:
+    async with priced(tmp_path) as (it, answers, by):
+        asked = len(answers.requests)
+        it.clock.now += timedelta(minutes=6)
+        await it.house.commands.run("/compact", "main")
+        assert len(answers.requests) == asked and len(by.requests) >= 1
+
+    async with priced(tmp_path / "other") as (it, answers, by):
+        other = ScriptedModel(answer, window=200_000, name="claude-opus-5-5")
+        other.provider = "anthropic"
+        it.house.turns.model = other
+        await it.house.commands.run("/compact", "main")
+        assert other.requests == [] and len(by.requests) >= 1
+
+
+async def test_f23_before_a_call_the_prompt_of_the_last_one_is_asked_over(tmp_path: Path) -> None:
+    async with priced(tmp_path, ASSISTANT_CONTEXT__EMERGENCY_THRESHOLD="0.6") as (it, answers, by):
+        (first, *_) = made(it)
+        assert first.trigger == "emergency" and first.model == LARGE and by.requests == []
+        # What leaves stood in the prompt, with one message more: the instructions.
+        at = next(n for n, one in enumerate(answers.requests) if "<summary>" in one.messages[-1].content)
+        assert answers.requests[at].messages[:-1] == answers.requests[at - 1].messages
+
+
+async def test_the_words_of_the_home_stand_before_ours(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "summary.md").write_text("Tell it in $budget tokens, as a sailor would.", "utf-8")
+    by = writer()
+    async with walked(tmp_path, 28, by=by, **SMALL) as it:
+        await it.house.commands.run("/compact", "main")
+        words = by.requests[0].system[0].text
+        assert words.startswith("Tell it in ") and words.endswith(" tokens, as a sailor would.") and "$" not in words
