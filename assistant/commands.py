@@ -106,6 +106,9 @@ class Commands:
     async def run(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         """Run `text` ("/name rest"). Raises `UsageError`, with what is known, for anything else."""
         if role_of(session) != "owner":
+            known = [info.key for info in self._stores.conversation.sessions()]
+            if session not in known:
+                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
             raise UsageError("Commands are the owner's. Nothing was changed.")
         name, _, rest = text.strip().removeprefix("/").partition(" ")
         command = self._table.get(name.lower())
@@ -221,6 +224,9 @@ class Commands:
         ]
 
 
+_NOTHING: tuple[Any, ...] = (0, 0.0, "", None, [], {})
+
+
 def slept(report: CycleReport | None) -> str:
     """What a sleep did, phase by phase."""
     if report is None:
@@ -230,8 +236,14 @@ def slept(report: CycleReport | None) -> str:
 
 
 def _told(phase: Mapping[str, Any]) -> str:
-    told = [f"{key} {value}" for key, value in phase.items() if key != "state" and value not in (0, "", None, [], {})]
-    return ", ".join(told) or "nothing to do"
+    compacted = [
+        f"{session}: {one['messages']} messages ({one['tier']}), {one['tokens_before']:,} tokens became "
+        f"{one['tokens_after']:,}"
+        for session, one in phase.get("compacted", {}).items()
+    ]
+    left_out = ("state", "compacted")
+    told = [f"{key} {value}" for key, value in phase.items() if key not in left_out and value not in _NOTHING]
+    return ", ".join([*told, *compacted]) or "nothing to do"
 
 
 def _numbers(text: str) -> list[int]:

@@ -59,8 +59,8 @@ class Compacting:
     def wants_sleep(self, session: str) -> bool:
         """Whether a sleep would compact the session."""
         settings = self._measures.compaction
-        many = settings.max_messages and len(self._conversation.view(session).messages) >= settings.max_messages
-        return settings.auto and (bool(many) or self._measures.ratio(session) >= settings.sleep_threshold)
+        many = self._measures.too_many(self._conversation.view(session))
+        return settings.auto and (many or self._measures.ratio(session) >= settings.sleep_threshold)
 
     def has_room(self, session: str) -> None:
         """The session's context is no longer at its floor, if it was."""

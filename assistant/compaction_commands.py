@@ -57,11 +57,16 @@ class CompactionCommands:
         if first == "--dry-run":
             return await self._compacting.preview(session, more, self._live(session, now))
         if first == "--undo":
-            return await self._compacting.undo(session, _numbers(more)[0] if more.strip() else None)
+            numbers = _numbers(more, "/compact --undo 3") if more.strip() else []
+            if len(numbers) > 1:
+                raise UsageError("Give one number, as in `/compact --undo 3`: later ones are undone with it.")
+            return await self._compacting.undo(session, numbers[0] if numbers else None)
+        if first.startswith("--"):
+            raise UsageError(f"/compact has no option {first}; it takes --dry-run and --undo. Nothing was compacted.")
         return await self._compacting.by_hand(session, rest, self._live(session, now))
 
     def branch(self, rest: str, session: str, now: datetime) -> str:
-        message_id = _numbers(rest)[0] if rest else self._last(session).id
+        message_id = _numbers(rest, "/branch 12")[0] if rest else self._last(session).id
         if message_id is None:
             raise UsageError("There is nothing to branch from yet.")
         made = self._conversation.branch(session, message_id, now)
@@ -86,7 +91,7 @@ class CompactionCommands:
         return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
 
     def unpin(self, rest: str, session: str) -> str:
-        removed = self._pins.remove(session, _numbers(rest))
+        removed = self._pins.remove(session, _numbers(rest, "/unpin 3"))
         return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
 
     def pins(self, session: str) -> str:
@@ -100,8 +105,9 @@ class CompactionCommands:
 
     def close(self, rest: str, session: str, state: RequestState, now: datetime) -> str:
         """Mark requests by the numbers of their messages."""
-        closed = self._requests.close(session, _numbers(rest), state, "user", (), now)
-        return "\n".join(f"- {state}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
+        closed = self._requests.close(session, _numbers(rest, "/done 12 15"), state, "user", (), now)
+        word = "done" if state == "done" else "no longer wanted"
+        return "\n".join(f"- {word}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
 
     def _message(self, rest: str, session: str) -> Message | None:
         """The message that is meant; None where words are to be pinned instead."""
@@ -134,13 +140,14 @@ def _request_line(request: UserRequest) -> str:
     return f"- #{request.message_id} ({request.opened_at:%Y-%m-%d}{answered}): {_first_words(request.text, 100)}"
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, example: str) -> list[int]:
     try:
         found = [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
     except ValueError:
         found = []
     if not found:
-        raise UsageError(f"{text!r} has no numbers, as in `/done 12 15`. Nothing was changed.")
+        given = f"{text!r} has no number" if text.strip() else "A number is missing"
+        raise UsageError(f"{given}, as in `{example}`. Nothing was changed.")
     if any(abs(number) > _MOST for number in found):
         raise UsageError("No number here is that large. Nothing was changed.")
     return found

@@ -73,6 +73,10 @@ class Delivery:
             if pump.timer is not None:
                 pump.timer.cancel()
             if pump.task is not None:
+                # What was just confirmed is noted, before the pump is stopped where it stands.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_FLUSH_SECONDS), pump.passing:
+                        pass
                 pump.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await pump.task

@@ -20,6 +20,7 @@ from assistant.settings import ContextSettings
 from assistant.settings_sections import CompactionSettings
 from assistant.sleep_ports import Pins
 from assistant.tokens import TokenCounter
+from sleep.sheet import is_prefix
 from sleep.terms import Terms
 
 _FRAMES_KEPT = 32
@@ -103,6 +104,14 @@ class Measures:
         """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
         terms = self.terms(session)
         return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
+
+    def too_many(self, view: View) -> bool:
+        """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
+        that and what is kept word for word are too many already, one would follow the other (I7)."""
+        most = self.compaction.max_messages
+        if not most or len(view.messages) < most:
+            return False
+        return sum(1 for row in view.messages if not is_prefix(row)) >= 2 * self.context.preserve_messages
 
     def frame(self, session: str, model: str) -> tuple[Frame, Size]:
         """What stands around the history of a session, and its size as this model counts."""

@@ -217,7 +217,20 @@ class House:
         counting = self.context.describe_counting(model.name)
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
+        report = {**report, "problems": [*report["problems"], *self._full()]}
         return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
+
+    def _full(self) -> list[str]:
+        """Conversations that nobody may make room in."""
+        if self.settings.values.compaction.auto:
+            return []
+        threshold = self.settings.values.context.emergency_threshold
+        keys = [info.key for info in self.stores.conversation.sessions()]
+        return [
+            f"The context of {key} is full, and compaction.auto is off. `/compact` makes room."
+            for key in keys
+            if self.context.pressure(key) >= threshold
+        ]
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:

@@ -130,7 +130,9 @@ def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compa
             outcome.messages, outcome.before.prompt_tokens, outcome.after.prompt_tokens, known, outcome.made[-1].tier
         )
 
-    extractor = Extractor(voices.writes, prompt(settings.home, "extraction"), batch_tokens=_EXTRACTION_BATCH_TOKENS)
+    extractor = Extractor(
+        voices.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS
+    )
     return Cycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
@@ -154,7 +156,19 @@ def prompts_of(home: Home) -> Prompts:
 
 
 def _summary_prompts(home: Home) -> SummaryPrompts:
-    return SummaryPrompts(prompt(home, "summary"), prompt(home, "summary_merge"), prompt(home, "summary_prefix"))
+    names = ("summary", "summary_merge", "summary_prefix")
+    return SummaryPrompts(*(_asking_for(home, name, "<summary>") for name in names))
+
+
+def _asking_for(home: Home, name: str, tag: str) -> str:
+    """A prompt that asks for the tag its answer is read by. Raises `SettingsError` for one that does not."""
+    text = prompt(home, name)
+    if tag not in text:
+        raise SettingsError(
+            f"{home.path / 'prompts' / name}.md does not ask for {tag}, by which the answer is read. Nothing was "
+            "started; keep the form that the shipped prompt asks for, or take the file away."
+        )
+    return text
 
 
 def prompt(home: Home, name: str) -> str:

@@ -174,12 +174,11 @@ class WorkingContext:
         """Why room has to be made before this call; "" where it has not."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
-        settings = self._measures.compaction
-        if not settings.auto:
+        if not self._measures.compaction.auto:
             return ""
         if self._measures.pressure(view, terms).ratio >= terms.threshold:
             return "model" if switched else "emergency"
-        return "messages" if settings.max_messages and len(view.messages) >= settings.max_messages else ""
+        return "messages" if self._measures.too_many(view) else ""
 
     def _terms(self, turn: Turn) -> Terms:
         terms = self._measures.terms(turn.session, turn.volatile)

@@ -22,6 +22,7 @@ KINDS = ("decisions", "preferences", "entities", "identifiers")
 
 DECLINED = "the model declined"
 EMPTY = "the answer was empty"
+UNTAGGED = "the answer was no record: it had no <summary>"
 NOISE = "the answer was noise"
 CUT_OFF = "the answer was cut off"
 CALLED = "the model called a tool"
@@ -88,6 +89,9 @@ def read_answer(reply: Reply) -> Answer | str:
         return DECLINED
     if is_noise(text):
         return NOISE
+    if not _OPENING.search(content):
+        # Words without the form that was asked for are an answer to something else: a chat, a question back.
+        return UNTAGGED
     return Answer(text, tuple(_memories(rest)), _facts(rest))
 
 

@@ -43,6 +43,7 @@ LONG_THREAD = (
     "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
     "summaries are; `/pin` keeps in view, word for word, what must not blur."
 )
+NOT_USED = "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
 _BY_MODEL = ("full", "partial")
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
@@ -150,7 +151,8 @@ class Compactor:
             if before.ratio < order.above:
                 return Outcome(before, before)
             await work.by_plan()
-            if work.made and work.pressure().ratio >= before.ratio:
+            # Too many light messages may take no more than their summary does: that they are fewer is enough.
+            if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
                 self.failed("the context did not become smaller")
             if work.pressure().ratio > order.terms.threshold:
                 work.to_the_floor()
@@ -369,4 +371,6 @@ class _Work:
         summary = await self._of._summariser.summarise(material, live=live, plain=plain)
         if not plain:
             self._of.judge(summary)
+            if summary.failures and summary.tier not in _BY_MODEL:
+                self.notices.append(NOT_USED.format(why=summary.failures[-1]))
         return summary

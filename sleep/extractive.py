@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from assistant.context.quote import safe
 from assistant.messages import Message
 from sleep.answer import clean, fitted
+from sleep.check import KEPT
 from sleep.facts import named
 from sleep.rules import facts
 from sleep.summary import Material, SummaryTier
@@ -116,7 +117,7 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
         content = _CODE.sub("\n", safe(row.content[:_LOOKED_AT]))
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
-            if not _says_something(text) or text.casefold() in told:
+            if not _says_something(text) or text.casefold() in told or text == KEPT:
                 continue
             told.add(text.casefold())
             yield _Line(row, index, place, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

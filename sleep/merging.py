@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from assistant.compactions import Checkpoint, Compaction
 from assistant.context.pressure import Counter, size_of
@@ -23,6 +23,7 @@ from sleep.rendering import RECORD_TIERS, section_of, sections_of, summary_row, 
 from sleep.sheet import is_prefix, total
 from sleep.summary import Material, Summary, SummaryTier
 
+_MOST_FACTS = 24
 _SPOKEN = ("user", "assistant", "tool")
 
 
@@ -135,7 +136,7 @@ def merged(
         original_tokens=total([size_of(message, counter) for message in before]).tokens,
         compressed_tokens=total([size_of(message, counter) for message in prefix]).tokens,
         key_facts={
-            **facts_of(summary), "since": section.since, "until": section.until,
+            **_together(pair, facts_of(summary)), "since": section.since, "until": section.until,
             "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id], **_inherited(pair),
         },
         cost_usd=summary.cost_usd,
@@ -144,3 +145,13 @@ def merged(
         model=summary.model,
         attempts=summary.attempts,
     )  # fmt: skip
+
+
+def _together(pair: Sequence[Checkpoint], facts: dict[str, Any]) -> dict[str, Any]:
+    """The key facts of a merged checkpoint: its own, and what the two had, the newest last."""
+    told = dict(facts)
+    for kind in KINDS:
+        values = [value for one in pair for value in one.key_facts.get(kind, ())] + list(facts.get(kind, ()))
+        if values:
+            told[kind] = list(dict.fromkeys(values))[-_MOST_FACTS:]
+    return told

@@ -270,6 +270,7 @@ class _Cutting:
         standing = [section for section in self.sections if section.text]
         if standing:
             size = sections_tokens(standing, self.counter)
-            why = "the two oldest become one first" if self._merge() else "they are not summarised again"
+            merges = self._merge() and not self._recorded
+            why = "the two oldest become one first" if merges else "they are not summarised again"
             fates.append(Fate(False, "earlier summaries", why, len(standing), size))
         return tuple(fates)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from assistant.requests import Request
+from assistant.messages import ToolCall
+from assistant.requests import ModelEvent, Request
 from sleep.summariser import Live
 from tests.scenario.test_compaction_house import SMALL, SUMMARY, made, walked, writer
 from tests.scenario.test_runtime import Lived
@@ -105,9 +108,53 @@ async def test_f23_before_a_call_the_prompt_of_the_last_one_is_asked_over(tmp_pa
 
 async def test_the_words_of_the_home_stand_before_ours(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "summary.md").write_text("Tell it in $budget tokens, as a sailor would.", "utf-8")
+    (tmp_path / "prompts" / "summary.md").write_text(
+        "Tell it in $budget tokens in a <summary>, as a sailor would.", "utf-8"
+    )
     by = writer()
     async with walked(tmp_path, 28, by=by, **SMALL) as it:
         await it.house.commands.run("/compact", "main")
         words = by.requests[0].system[0].text
-        assert words.startswith("Tell it in ") and words.endswith(" tokens, as a sailor would.") and "$" not in words
+        assert (
+            words.startswith("Tell it in ")
+            and words.endswith(" tokens in a <summary>, as a sailor would.")
+            and "$" not in words
+        )
+
+
+class Interrupted(ScriptedModel):
+    """Delegates one task; whoever carries it out waits, before it answers, until it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__(self.step, window=200_000)
+        self.at_work, self.go_on = asyncio.Event(), asyncio.Event()
+
+    def step(self, request: Request) -> str | ToolCall:
+        last = request.messages[-1]
+        if "Your task:\n" in last.content:
+            return ToolCall("h1", "current_time")
+        return ToolCall("c1", "delegate", {"tasks": ["find the fare"]}) if "the trip" in last.content else "A walk."
+
+    async def stream(self, request: Request, *given: Any, **named: Any) -> AsyncGenerator[ModelEvent]:
+        if any("Your task:\n" in one.content for one in request.messages) and request.messages[-1].role == "tool":
+            self.at_work.set()
+            await self.go_on.wait()
+        async for event in super().stream(request, *given, **named):
+            yield event
+
+
+async def test_f22_a_helper_goes_on_from_its_own_snapshot_whatever_is_compacted_meanwhile(tmp_path: Path) -> None:
+    async with walked(tmp_path, 28) as it:
+        it.house.turns.model = model = Interrupted()
+        await it.say("Plan the trip")
+        await it.house.runtime.tick(it.clock())
+        await model.at_work.wait()
+        assert "saved" in await it.house.commands.run("/compact", "main")
+        model.go_on.set()
+        await it.answered()
+        asked, first, second, answered = model.requests
+        assert all(one.messages[: len(asked.messages)] == asked.messages for one in (first, second))
+        assert all((one.system, one.tools) == (asked.system, asked.tools) for one in (first, second))
+        assert len(answered.messages) < len(asked.messages) and "[CONTEXT SUMMARY]" in answered.system[1].text
+        assert answered.messages[-1].role == "tool" and "A walk." in answered.messages[-1].content
+        assert it.bridge.bodies[-1] == "A walk." and len(made(it)) == 1

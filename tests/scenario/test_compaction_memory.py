@@ -14,6 +14,7 @@ from assistant.errors import ModelError
 from assistant.messages import Media, Message
 from assistant.models.offline.model import OfflineModel
 from assistant.surroundings import OPEN_TASKS
+from sleep.compaction import FUSE
 from sleep.summariser import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
 from tests.scenario.test_runtime import Lived, lived
@@ -137,6 +138,19 @@ async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Pat
         asked = len(by.requests)
         await it.house.sleep("sleep")
         assert it.house.stores.conversation.view("main") == view and len(by.requests) == asked
+        assert it.house.stores.breakers.get(FUSE).failures == 0
+
+
+@pytest.mark.parametrize("most", ["15", "40"])
+async def test_f01_a_limit_below_what_a_compaction_leaves_makes_no_endless_ones(tmp_path: Path, most: str) -> None:
+    """Twenty untouched and twenty kept word for word are more than the person allowed."""
+    by = writer()
+    few = {"ASSISTANT_COMPACTION__MAX_MESSAGES": most, "ASSISTANT_CONTEXT__PRESERVE_MESSAGES": "20"}
+    async with lived(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **few) as it:
+        await walk_on(it, 40, "along the shore and over the hill")
+        assert [one.trigger for one in made(it)] == ["messages"] * 2 and len(by.requests) == 2
+        assert await it.house.sleeping.compacting.in_sleep("main", "nap") is None
+        assert it.house.stores.breakers.get(FUSE).failures == 0
 
 
 async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:

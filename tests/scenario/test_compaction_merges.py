@@ -20,7 +20,7 @@ from tests.scripted import ScriptedModel
 
 WALK = "I went along the shore and back over the hill today. " * 60
 # The home's own instructions for records of records, so that they can be told from others.
-MERGING = "These are records. Make one of $budget tokens of them."
+MERGING = "Answer in a <summary>. These are records. Make one of $budget tokens of them."
 TWO = {"ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "2"}
 GJEVING = "The harbour is called Gjeving."
 _LINE = re.compile(r"- #(\d+): ([^#]+)")

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from assistant.context.quote import RECORD as TAG
-from assistant.messages import SUMMARY_MARKER, ToolCall
+from assistant.messages import SUMMARY_MARKER, Message, ToolCall, Usage
 from assistant.requests import Reply
 from sleep.answer import (
     CALLED,
@@ -15,6 +15,7 @@ from sleep.answer import (
     DECLINED,
     EMPTY,
     NOISE,
+    UNTAGGED,
     Answer,
     bounded,
     carried_on,
@@ -46,7 +47,6 @@ def test_an_answer_has_a_summary_memories_and_facts_by_kind() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        RECORD,
         f"Here it is.\n<summary>{RECORD}",
         f"<summary>{RECORD}\n<memories>\n- one\n</memories>",
         f"```xml\n<summary>\n{RECORD}\n</summary>\n```",
@@ -109,7 +109,7 @@ def test_an_answer_that_was_cut_off_behind_its_summary_is_whole_enough() -> None
 )
 def test_prose_of_any_language_is_no_noise(text: str) -> None:
     assert not is_noise(text)
-    assert usable(text).text == text
+    assert usable(f"<summary>{text}</summary>").text == text
 
 
 def test_f19_an_answer_cannot_open_or_close_a_boundary_of_ours() -> None:
@@ -159,3 +159,8 @@ def test_what_earlier_answers_had_beside_their_texts_is_carried_on() -> None:
     assert carried_on(first, Answer("two", ("b", "c"), {"decisions": ("x", "y")})) == Answer(
         "two", ("a", "b", "c"), {"decisions": ("x", "y"), "entities": ("Anna",)}
     )
+
+
+def test_f12_an_answer_without_the_tag_it_was_asked_for_is_no_record() -> None:
+    said = Message("assistant", "Sure! I can help you with that. What do you want to know?", model="m")
+    assert read_answer(Reply(said, Usage(), "end")) == UNTAGGED

@@ -7,7 +7,7 @@ import pytest
 from assistant.context.quote import RECORD as TAG
 from assistant.messages import Message
 from sleep.check import KEPT, Checked, check
-from sleep.facts import missing
+from sleep.facts import missing, named
 from sleep.language import same_language
 from tests.summarising import RECORD, SPOKEN, START, count, long_talk, material, spoken
 
@@ -181,3 +181,19 @@ def test_where_it_cannot_be_told_a_summary_is_taken(said: str, summary: str) -> 
 def test_danish_and_norwegian_are_not_told_apart() -> None:
     danish = "Vi vil rejse til Bergen i maj, og færgen er det bedste for os, men den er ikke billig for børnene."
     assert same_language(danish, material(spoken(SPOKEN["no"])))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("私の予約番号はAB-1234です。部屋は12号室、電話は090-1234-5678です。", ["AB-1234", "12", "090-1234-5678"]),
+        ("我的订单号是XK47291,密码4711。", ["XK47291", "4711"]),
+        ("예약번호는 AB-1234입니다", ["AB-1234"]),
+        ("رقم الحجز هو 55-أب-77", ["55-أب-77"]),
+        ("ירושלים דירה 17ב", ["17ב"]),
+        ("Σύμβουλος 12Β", ["12Β"]),
+        ("номер ЗК-4471-Ж", ["ЗК-4471-Ж"]),
+    ],
+)
+def test_identifiers_and_numbers_are_found_in_any_script(text: str, found: list[str]) -> None:
+    assert [value for kind, value in named(text) if kind in ("identifiers", "numbers")] == found

@@ -102,5 +102,5 @@ def test_a_prompt_of_the_home_that_cannot_be_read_is_refused_at_start(tmp_path: 
     with pytest.raises(SettingsError, match=rf"{name}\.md cannot be read: .* Nothing was started\.$") as refused:
         house(tmp_path)
     assert len(str(refused.value).splitlines()) == 1
-    (tmp_path / "prompts" / f"{name}.md").write_text("Summarise this.", "utf-8")
+    (tmp_path / "prompts" / f"{name}.md").write_text("Summarise this: <summary>, <memories>.", "utf-8")
     house(tmp_path).close()
