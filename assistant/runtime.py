@@ -188,7 +188,7 @@ class Runtime:
         if self._told.get(session) != str(error):
             self._told[session] = str(error)
             log.error("home cannot be written", session=session, error=str(error))
-            self._delivery.show(TurnEvent("notice", session, "", {"text": str(error)}))
+            self._delivery.show(TurnEvent("notice", session, "", {"text": str(error), "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
         if not self._blocked or self._running:

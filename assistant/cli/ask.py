@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant.cli.link import Event, Link, LinkLost
-from assistant.errors import AssistantError
+from assistant.errors import AssistantError, StoreError
 from assistant.records import Accepted
 
 _ENDS = ("answered", "failed", "superseded")
@@ -49,7 +49,7 @@ def new_external_id() -> str:
 async def ask(link: Link, text: str, session: str, external_id: str, show: Callable[[Answer], None]) -> Answer:
     """Say `text`, wait until its turn has ended, `show` the answer, then confirm its delivery.
 
-    Cancelled, it stops the turn. Raises what a `Link` raises."""
+    Cancelled, it stops the turn. Raises what a `Link` raises, and `StoreError` where the home cannot be written."""
     accepted = await link.say(text, external_id, session)
     try:
         async with aclosing(link.events(session, accepted.inbox_id)) as events:
@@ -78,6 +78,9 @@ async def _until_ended(
     link: Link, events: AsyncGenerator[Event], accepted: Accepted
 ) -> tuple[Mapping[str, Any], str | None]:
     async for name, data in events:
+        if name == "notice" and data.get("disk"):
+            # Nobody sits here who could make room: the message is kept, and whoever asked is told (not left waiting).
+            raise StoreError(str(data["text"]))
         if name in ("hello", "deliver") or (name == "turn" and data["state"] != "started"):
             result = await link.result(accepted.inbox_id)
             if result["state"] in _ENDS:

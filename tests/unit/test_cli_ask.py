@@ -10,6 +10,7 @@ import pytest
 
 from assistant.cli.ask import Answer, ask
 from assistant.cli.link import Event, LinkLost
+from assistant.errors import StoreError
 from assistant.records import Accepted
 
 DELIVERY: Event = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
@@ -122,3 +123,9 @@ async def test_giving_up_stops_the_turn_of_this_message_and_no_other(answered_at
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert ("stopped" in link.done) is stops
+
+
+async def test_a_full_disk_ends_the_question_with_what_to_do() -> None:
+    link = ScriptedLink(("notice", {"text": "The disk is full. Make room.", "turn": "", "disk": True}), answered_at=9)
+    with pytest.raises(StoreError, match="Make room"):
+        await ask(link, "hello", "main", "e1", lambda answer: None)
