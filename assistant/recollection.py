@@ -5,10 +5,11 @@ What always holds:
   learnt again as if it had been said again.
 - Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
   not recalled, nor what tools quoted of the past.
-- Nothing is recalled for small talk, nor below a bar: the words that a message shares with the question must stand
-  together there by more than coincidence. The bar is measured (`tests/bench/recollection.py`): of 200 questions that
-  share two words with a fact, 98 % bring up the fact among 10,000 messages and 90 % among 100,000; of 200 lines about
-  nothing that was ever said, 2 % and 3 % bring up anything.
+- Nothing is recalled for small talk, nor for a statement, which asks for nothing and would wait for the search all the
+  same, nor below a bar: the words that a message shares with the question must stand together there by more than
+  coincidence. The bar is measured (`tests/bench/recollection.py`): of 200 questions that share two words with a fact,
+  98 % bring up the fact among 10,000 messages and 90 % among 100,000; of 200 lines about nothing that was ever said,
+  2 % and 3 % bring up anything.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ _END = 2_000
 _REPLY = 300
 _REPLY_WITHIN = 4
 
-# How many passages may have a question's words by coincidence. A statement asks for nothing, so more is wanted of it.
+# How many passages may have a question's words by coincidence.
 _MOST_BY_CHANCE = 0.7
-_MOST_FOR_STATEMENTS = 0.03
 _LEAST_SHARE = 0.25
 # One telling word alone has to be most of the question, and to have been said in a message or two.
 _MOST_ALONE = 3.0
@@ -87,15 +87,14 @@ class Recollection:
         the session's, before or after the question entered it. Raises `StoreError`."""
         asked = _asked(question)
         room = self._room()
-        if room <= 0 or not asked or not any(message.is_summary for message in view.messages):
+        if room <= 0 or not _ASKING.search(asked) or not any(message.is_summary for message in view.messages):
             return ""
         hits = self._history.search(asked, scope, limit=_LOOKED_AT, before=_tail_start(view, now))
-        most = _MOST_BY_CHANCE if _ASKING.search(asked) else _MOST_FOR_STATEMENTS
         shown = _shown_whole(view)
         quotes: dict[int, str] = {}
         for hit in hits:
             known = hit.message_id in shown or hit.message_id in quotes
-            if not known and not self._is_echo(hit.role, hit.name) and _good(hit.fit, most):
+            if not known and not self._is_echo(hit.role, hit.name) and _good(hit.fit, _MOST_BY_CHANCE):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
         lines = [quotes[message_id] for message_id in sorted(quotes)]
         return quoted(RECORD, "\n".join([_HEAD, *lines])) if lines else ""

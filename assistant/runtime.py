@@ -28,6 +28,7 @@ from assistant.turn import Outcome, Steering, Turns
 log = structlog.get_logger()
 
 _OUTCOMES_KEPT = 256
+_A_MOMENT = 0.005
 _RETRY_DISK = timedelta(seconds=5)
 
 
@@ -121,6 +122,17 @@ class Runtime:
                 if session not in self._running and session not in self._blocked:
                     self._begin(session, now)
         self._delivery.wake()
+
+    async def until_quiet(self, seconds: float) -> None:
+        """Wait until nothing is being answered or waits to be, but no longer than that: for work that can wait."""
+        await asyncio.sleep(0)
+        if self._last_tick is None or self._stopping:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running or set(self._conversation.waiting()) - set(self._blocked):
+                    tasks = [task for _, task in self._running.values()]
+                    await (asyncio.wait(tasks) if tasks else asyncio.sleep(_A_MOMENT))
 
     async def idle(self) -> None:
         """Wait until no turn runs and nobody waits for one."""

@@ -41,6 +41,8 @@ Clock = Callable[[], datetime]
 
 # Quoted words in most scripts take more bytes a token than this.
 _PAGE_BYTES_A_TOKEN = 2.4
+# Longest that work nobody waits for gives way to messages between two of its steps.
+_PATIENCE_SECONDS = 5.0
 # Tools whose results quote the past.
 _ECHOES = frozenset({"search_history", "read_history", "manage_todo_list", "close_requests", "delegate"})
 
@@ -84,7 +86,7 @@ class House:
         )
         self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
-        voices = Voices(lambda: self.turns.model, lambda: self._writer)
+        voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
         self.sleeping = sleeping(settings, stores, lambda: self.toolbox, voices, clock, self._is_running)
         self.context = self.sleeping.context
         self.turns = Turns(
@@ -110,6 +112,9 @@ class House:
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
+
+    async def _until_quiet(self) -> None:
+        await self.runtime.until_quiet(_PATIENCE_SECONDS)
 
     def _helpers(self) -> Delegating:
         wanted = self.settings.values.delegation

@@ -4,7 +4,7 @@ composition root (`assistant.wire`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,10 +40,11 @@ _EXTRACTION_BATCH_TOKENS = 8_000
 @dataclass(frozen=True, slots=True)
 class Voices:
     """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
-    use, since the person may choose another."""
+    use, since the person may choose another. `quiet` returns once nobody waits for an answer."""
 
     answers: Callable[[], Model]
     writes: Callable[[], Model]
+    quiet: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def _compactor(
     fuses = Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes))
     return Compactor(
         stores.conversation, summariser, beside, policy, fuses,
-        holder=uuid.uuid4().hex, seconds=wanted.summary_seconds, clock=clock,
+        holder=uuid.uuid4().hex, seconds=wanted.summary_seconds, clock=clock, quiet=voices.quiet,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -44,6 +44,8 @@ LONG_THREAD = (
     "summaries are; `/pin` keeps in view, word for word, what must not blur."
 )
 NOT_USED = "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
+# Triggers behind which nobody waits to be answered.
+_PATIENT = ("sleep", "nap", "manual")
 _BY_MODEL = ("full", "partial")
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
@@ -127,8 +129,10 @@ class Compactor:
         holder: str,
         seconds: float,
         clock: Callable[[], datetime],
+        quiet: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`holder` names this process for leases; `seconds` is the longest that a summary may take."""
+        """`holder` names this process for leases; `seconds` is the longest that a summary may take; `quiet` returns
+        once nobody waits for an answer, or after some seconds."""
         self._conversation = conversation
         self._summariser = summariser
         self._beside = beside
@@ -137,6 +141,7 @@ class Compactor:
         self._holder = holder
         self._lease = timedelta(seconds=seconds) + _LEASE_MARGIN
         self._clock = clock
+        self._quiet = quiet
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def is_at_work(self, session: str) -> bool:
@@ -147,6 +152,7 @@ class Compactor:
         checkpoints. Raises `StoreError`."""
         async with self._locks[order.session]:
             work = _Work(self, order)
+            await self.give_way(order)
             before = work.pressure()
             if before.ratio < order.above:
                 return Outcome(before, before)
@@ -154,6 +160,7 @@ class Compactor:
             # Too many light messages may take no more than their summary does: that they are fewer is enough.
             if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
                 self.failed("the context did not become smaller")
+            await self.give_way(order)
             if work.pressure().ratio > order.terms.threshold:
                 work.to_the_floor()
             if work.made:
@@ -176,6 +183,20 @@ class Compactor:
         view = self._conversation.view(order.session)
         ids = [message.id for message in view.messages if message.id is not None]
         places, keeping = self._conversation.places(ids), self._keeping(order, view)
+        return plan(view, places, order.terms, self._policy, keeping, self._clock(), trigger=order.trigger)
+
+    async def give_way(self, order: Order) -> None:
+        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
+        if self._quiet is not None and order.trigger in _PATIENT:
+            await self._quiet()
+
+    async def planned(self, order: Order) -> Plan:
+        """The same, giving way between its steps."""
+        view = self._conversation.view(order.session)
+        await self.give_way(order)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, keeping = self._conversation.places(ids), self._keeping(order, view)
+        await self.give_way(order)
         return plan(view, places, order.terms, self._policy, keeping, self._clock(), trigger=order.trigger)
 
     async def estimate(self, order: Order, found: Plan) -> Estimate | None:
@@ -238,7 +259,9 @@ class _Work:
     async def by_plan(self) -> None:
         """Plan and commit until a plan without a merge is carried out, or nothing changes."""
         for _ in range(_MOST_PLANS):
-            found = self._of.plan(self._order)
+            await self._of.give_way(self._order)
+            found = await self._of.planned(self._order)
+            await self._of.give_way(self._order)
             if self._order.trigger != "manual" and found.floor.ratio > self._order.terms.threshold:
                 # No summary could bring this down far enough: none is paid for (F02).
                 return
@@ -299,6 +322,7 @@ class _Work:
         committed = False
         try:
             summary = await self._ask(outline.material, self._order.live)
+            await self._of.give_way(self._order)
             compaction = replace(outline.finished(summary, self._of._clock()), started=started)
             self.made.append(self._conversation.compact(compaction, self._of._clock()))
             committed = True

@@ -1,7 +1,8 @@
 """What one turn costs besides the model: from a bridge's accept to its delivery, through the whole house.
 
 The model is scripted and answers at once, and is metered and reports its usage as a paid one does, so that every
-write of real life happens, each of them durable. Tools are not called; recall is not built yet.
+write of real life happens, each of them durable. Tools are not called. Recall is off: what a question's search costs is
+the figure `recall`, and statements are not searched for.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ async def _child(path: Path, number: int) -> None:
     model = ScriptedModel(lambda request: _reply(request, prose.message(chance, topic)), window=200_000)
     bridge = KeptBridge()
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
-    settings = replace(settings, values=_without_caps(settings.values))
+    settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = wire.build(settings, _now, bridges={"kept": bridge}, model=model)
     metered = Metered(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
     house.turns.model = Failover([metered], Patience())
@@ -69,9 +70,13 @@ async def _child(path: Path, number: int) -> None:
     house.close()
 
 
-def _without_caps(values: settings_module.Values) -> settings_module.Values:
+def _without_caps_and_recall(values: settings_module.Values) -> settings_module.Values:
     caps = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0}
-    return values.model_copy(update={"budget": values.budget.model_copy(update=caps)})
+    changed = {
+        "budget": values.budget.model_copy(update=caps),
+        "compaction": values.compaction.model_copy(update={"recall_max_tokens": 0}),
+    }
+    return values.model_copy(update=changed)
 
 
 def _now() -> datetime:
