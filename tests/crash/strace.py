@@ -28,6 +28,7 @@ _HEX = r"(?:\\x[0-9a-f]{2})*"
 _LINE = re.compile(r"^(?P<thread>\d+) +(?P<name>\w+)\((?P<rest>.*)$", re.DOTALL)
 _DESCRIPTOR = re.compile(rf"(\d+)<({_HEX})>")
 _STRING = re.compile(rf'"({_HEX})"')
+_UNFINISHED = "<unfinished ...>"
 _RESULT = " = "
 _LONGEST_WRITE = 1 << 20
 
@@ -134,7 +135,8 @@ def _parsed(line: str) -> Call | None:
     arguments, equals, result = match["rest"].rpartition(_RESULT)
     if not equals:
         arguments, result = match["rest"], "?"
-    arguments = arguments.rstrip().removesuffix(")")
+    # Where another thread was traced in between, the call's end stands on a line of its own.
+    arguments = arguments.rstrip().removesuffix(_UNFINISHED).rstrip().removesuffix(")")
     returned = None if result.lstrip().startswith("?") else int(result.split()[0].partition("<")[0])
     if name in WRITES:
         # What was written may be long, and is looked at by nobody but `bytes.fromhex`.
