@@ -14,7 +14,8 @@ from datetime import datetime
 from assistant.errors import UsageError
 from assistant.measures import Measures
 from assistant.ports import Conversation
-from sleep.compaction import Compactor, Order, Outcome
+from sleep.compaction import Compactor
+from sleep.orders import Order, Outcome
 from sleep.plan import Plan
 from sleep.summariser import Estimate, Live
 from sleep.terms import Terms

@@ -24,9 +24,10 @@ from assistant.settings import Home, Settings, config_dir
 from assistant.sleeper import Naps, Sleeper
 from assistant.wire_stores import Stores, counter_for
 from assistant.working_context import WorkingContext
-from sleep.compaction import Beside, Compactor, Fuses
+from sleep.compaction import Compactor
 from sleep.cycle import Compacted, Cycle
 from sleep.extraction import Extractor
+from sleep.orders import Beside, Fuses
 from sleep.policy import Policy
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser

@@ -15,8 +15,9 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import structlog
 
@@ -24,17 +25,17 @@ from assistant.compactions import Checkpoint, Compaction
 from assistant.context.pressure import Pressure, measure
 from assistant.errors import StaleView
 from assistant.messages import Message
-from assistant.ports import Conversation, History, Todos
+from assistant.ports import Conversation
 from assistant.records import View
-from assistant.sleep_ports import Breakers, Journal, Requests
 from sleep.floor import floor_plan
 from sleep.merging import merged, originals, summaries, untold
+from sleep.orders import Beside, Fuses, Order, Outcome
 from sleep.plan import Plan
 from sleep.planner import plan
 from sleep.policy import Keeping, Policy
+from sleep.rendering import RECORD_TIERS
 from sleep.summariser import Estimate, Live, Summariser
 from sleep.summary import Material, Summary
-from sleep.terms import Terms
 
 log = structlog.get_logger()
 
@@ -55,64 +56,6 @@ _MANY = 3
 # Plans made for one order: merges, and new tries where the view changed meanwhile.
 _MOST_PLANS = 8
 _PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Fuses:
-    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
-
-    failures: int
-    cool_down: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What a compaction reads beside the conversation, and where it notes its failures. `settle` writes what finished
-    compactions leave for the journal."""
-
-    requests: Requests
-    todos: Todos
-    journal: Journal
-    history: History
-    breakers: Breakers
-    settle: Callable[[datetime], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
-    model. Where pressure is below `above` once its turn has come (somebody else's compaction came first), nothing is
-    done."""
-
-    session: str
-    trigger: str
-    terms: Terms
-    focus: str = ""
-    live: Live | None = None
-    plain: bool = False
-    above: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `stuck`
-    says why the context stays too full, where it does (F02); `busy`: another process is at it."""
-
-    before: Pressure
-    after: Pressure
-    made: tuple[Checkpoint, ...] = ()
-    notices: tuple[str, ...] = ()
-    stuck: str = ""
-    busy: bool = False
-
-    @property
-    def messages(self) -> int:
-        """How many messages left the view or were shortened."""
-        return sum(one.messages_compressed for one in self.made if not one.is_merge)
-
-    @property
-    def tokens_saved(self) -> int:
-        return self.before.prompt_tokens - self.after.prompt_tokens
 
 
 class Compactor:
@@ -144,6 +87,10 @@ class Compactor:
         self._quiet = quiet
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
+    @property
+    def most_checkpoints(self) -> int:
+        return self._policy.max_checkpoints
+
     def is_at_work(self, session: str) -> bool:
         return session in self._locks and self._locks[session].locked()
 
@@ -164,6 +111,7 @@ class Compactor:
             if work.pressure().ratio > order.terms.threshold:
                 work.to_the_floor()
             if work.made:
+                work.join_records()
                 if not work.stuck:
                     # At its floor a context is compacted with every message, which is told once (F02).
                     work.tell_of_length()
@@ -292,6 +240,22 @@ class _Work:
             return
         self.notices += found.notices
         self.stuck = found.stuck
+
+    def join_records(self) -> None:
+        """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
+        stand side by side neighbours become one, which takes no model."""
+        while True:
+            view = self._conversation.view(self._order.session)
+            live = self._of.live(self._order.session, view.generation)
+            pair = next((two for two in pairwise(live) if all(one.tier in RECORD_TIERS for one in two)), None)
+            if len(live) <= self._of.most_checkpoints or pair is None:
+                return
+            told, now = Summary("", "floor", 0), self._of._clock()
+            joined = merged(view, pair, live, told, self._order.terms.counter, self._order.trigger, now)
+            try:
+                self._conversation.compact(joined, now)
+            except StaleView:
+                return
 
     def tell_of_length(self) -> None:
         view = self._conversation.view(self._order.session)

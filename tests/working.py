@@ -21,7 +21,8 @@ from assistant.store.search import StoredHistory
 from assistant.store.todos import Todos
 from assistant.tokens import Tier, TokenCounter
 from assistant.working_context import WorkingContext
-from sleep.compaction import Beside, Compactor, Fuses
+from sleep.compaction import Compactor
+from sleep.orders import Beside, Fuses
 from sleep.policy import Policy
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser

@@ -14,7 +14,7 @@ from assistant.messages import Message
 from assistant.requests import Request
 from sleep.check import KEPT
 from sleep.compaction import FUSE
-from tests.scenario.test_compaction_house import made, writer
+from tests.scenario.test_compaction_house import made, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
 
@@ -177,7 +177,7 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
         for number in range(8):
             await it.say(f"Long ago, on day {number}. {WALK}")
             await it.answered()
-        assert [one.tier for one in made(it)] == ["floor"] * 7 and by.asked == []
+        assert [one.tier for one in made(it)] == ["floor"] * 5 and by.asked == []
         it.house.turns.model = large
         await it.say("Hello.")
         await it.answered()
@@ -194,3 +194,14 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
         assert (whole.tier, whole.summary, whole.depth) == ("full", told.summary, 1)
         assert (whole.from_message_id, whole.to_message_id) == (1, told.to_message_id)
         assert by.merging == [] and it.house.stores.breakers.get(FUSE).failures == 0
+
+
+@pytest.mark.parametrize("strategy", ["sliding_window", "deletion"])
+async def test_records_never_stand_in_greater_number_than_summaries_may(tmp_path: Path, strategy: str) -> None:
+    chosen = {"ASSISTANT_COMPACTION__STRATEGY": strategy, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "3"}
+    async with walked(tmp_path, 160, **chosen) as it:
+        every = it.house.stores.conversation.checkpoints("main")
+        assert len([one for one in every if one.state == "absorbed"]) > 2
+        assert 0 < len(made(it)) <= 3
+        view = it.house.stores.conversation.view("main")
+        assert sum(row.is_summary for row in view.messages) == 1

@@ -1,0 +1,72 @@
+"""A compaction that is wanted, and what came of it. Values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from assistant.compactions import Checkpoint
+from assistant.context.pressure import Pressure
+from assistant.ports import History, Todos
+from assistant.sleep_ports import Breakers, Journal, Requests
+from sleep.summariser import Live
+from sleep.terms import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Fuses:
+    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
+
+    failures: int
+    cool_down: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a compaction reads beside the conversation, and where it notes its failures. `settle` writes what finished
+    compactions leave for the journal."""
+
+    requests: Requests
+    todos: Todos
+    journal: Journal
+    history: History
+    breakers: Breakers
+    settle: Callable[[datetime], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
+    model. Where pressure is below `above` once its turn has come (somebody else's compaction came first), nothing is
+    done."""
+
+    session: str
+    trigger: str
+    terms: Terms
+    focus: str = ""
+    live: Live | None = None
+    plain: bool = False
+    above: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `stuck`
+    says why the context stays too full, where it does (F02); `busy`: another process is at it."""
+
+    before: Pressure
+    after: Pressure
+    made: tuple[Checkpoint, ...] = ()
+    notices: tuple[str, ...] = ()
+    stuck: str = ""
+    busy: bool = False
+
+    @property
+    def messages(self) -> int:
+        """How many messages left the view or were shortened."""
+        return sum(one.messages_compressed for one in self.made if not one.is_merge)
+
+    @property
+    def tokens_saved(self) -> int:
+        return self.before.prompt_tokens - self.after.prompt_tokens
