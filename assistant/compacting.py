@@ -95,7 +95,7 @@ class Compacting:
     async def preview(self, session: str, focus: str = "", live: Live | None = None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
         order = Order(session, "manual", await self._terms(session), focus=focus, live=live)
-        found = self._compactor.plan(order)
+        found = await self._compactor.plan(order)
         if not found.changes:
             return f"There is nothing to compact: {found.before.describe()}."
         return _report(found, await self._compactor.estimate(order, found))

@@ -27,7 +27,7 @@ from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
 from sleep.cycle import Compacted, Cycle
 from sleep.extraction import Extractor
-from sleep.orders import Beside, Fuses
+from sleep.means import Fuses, Means
 from sleep.policy import Policy
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
@@ -36,6 +36,8 @@ from sleep.summary_prompts import SummaryPrompts
 Clock = Callable[[], datetime]
 
 _EXTRACTION_BATCH_TOKENS = 8_000
+# A lease outlives the longest summary by this much.
+_LEASE_MARGIN = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,13 @@ def _compactor(
         voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
         restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
     )  # fmt: skip
-    beside = Beside(stores.requests, stores.todos, stores.journal, stores.history, stores.breakers, settle)
-    fuses = Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes))
-    return Compactor(
-        stores.conversation, summariser, beside, policy, fuses,
-        holder=uuid.uuid4().hex, seconds=wanted.summary_seconds, clock=clock, quiet=voices.quiet,
+    means = Means(
+        stores.conversation, stores.history, stores.journal, stores.requests, stores.todos, stores.breakers, summariser,
+        policy, Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
+        holder=uuid.uuid4().hex, lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
+        settle=settle, clock=clock, quiet=voices.quiet,
     )  # fmt: skip
+    return Compactor(means)
 
 
 def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, clock: Clock) -> Cycle:

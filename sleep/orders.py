@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from assistant.compactions import Checkpoint
 from assistant.context.pressure import Pressure
-from assistant.ports import History, Todos
-from assistant.sleep_ports import Breakers, Journal, Requests
 from sleep.summariser import Live
 from sleep.terms import Terms
-
-
-@dataclass(frozen=True, slots=True)
-class Fuses:
-    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
-
-    failures: int
-    cool_down: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What a compaction reads beside the conversation, and where it notes its failures. `settle` writes what finished
-    compactions leave for the journal."""
-
-    requests: Requests
-    todos: Todos
-    journal: Journal
-    history: History
-    breakers: Breakers
-    settle: Callable[[datetime], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from assistant.store.todos import Todos
 from assistant.tokens import Tier, TokenCounter
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
-from sleep.orders import Beside, Fuses
+from sleep.means import Fuses, Means
 from sleep.policy import Policy
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
@@ -58,10 +58,11 @@ def working_context(
     def settle(now: datetime) -> None:
         settle_quietly(home.conversation, journal, now)
 
-    beside = Beside(Requests(home.db, home.log), Todos(people), journal, history, Breakers(home.db), settle)
-    compactor = Compactor(
-        home.conversation, summariser, beside, policy, Fuses(3, timedelta(minutes=30)),
-        holder="this process", seconds=30, clock=clock,
+    means = Means(
+        home.conversation, history, journal, Requests(home.db, home.log), Todos(people), Breakers(home.db), summariser,
+        policy, Fuses(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
+        settle=settle, clock=clock,
     )  # fmt: skip
+    compactor = Compactor(means)
     compacting = Compacting(home.conversation, compactor, measures, clock)
     return WorkingContext(home.conversation, facts, measures, compacting, max_output_tokens=1000)

@@ -15,7 +15,7 @@ from assistant.compactions import Checkpoint
 from assistant.errors import ModelError, UsageError
 from assistant.messages import ToolCall
 from assistant.requests import Request
-from sleep.compaction import FUSE
+from sleep.means import FUSE
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
 

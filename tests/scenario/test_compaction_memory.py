@@ -14,7 +14,7 @@ from assistant.errors import ModelError
 from assistant.messages import Media, Message
 from assistant.models.offline.model import OfflineModel
 from assistant.surroundings import OPEN_TASKS
-from sleep.compaction import FUSE
+from sleep.means import FUSE
 from sleep.summariser import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
 from tests.scenario.test_runtime import Lived, lived

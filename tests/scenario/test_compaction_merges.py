@@ -13,7 +13,7 @@ from assistant.compactions import Checkpoint
 from assistant.messages import Message
 from assistant.requests import Request
 from sleep.check import KEPT
-from sleep.compaction import FUSE
+from sleep.means import FUSE
 from tests.scenario.test_compaction_house import made, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
