@@ -58,6 +58,10 @@ class StaleView(AssistantError):
     """The conversation changed while a new view of it was being made. The earlier view stays."""
 
 
+class MemoryUnavailable(AssistantError):
+    """The memory store does not answer. The journal keeps everything; the next sleep catches up."""
+
+
 class ToolError(AssistantError):
     """A tool could not do what was asked; its text is given to the model as the tool's result."""
 

@@ -142,6 +142,20 @@ class SleepSettings(Section):
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
 
 
+class MemorySettings(Section):
+    store: Literal["local", "pgvector", "qdrant"]
+    store_url: Annotated[str, Field(max_length=2_000)]
+    embedder: Literal["wordllama", "fastembed", "openai", "ollama"]
+    embedder_model: Annotated[str, Field(max_length=200)]
+    embedder_url: Annotated[str, Field(pattern=r"^(https?://.*)?$", description='an address, or ""')]
+    embedder_key: SecretStr
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    file_max_tokens: Annotated[int, Field(ge=100, le=20_000)]
+    day_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    profiles_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
 class DelegationSettings(Section):
     max_helpers: Annotated[int, Field(ge=1, le=16)]
     max_steps: Annotated[int, Field(ge=1, le=100)]
@@ -189,6 +203,7 @@ class Values(Section):
     context: ContextSettings
     compaction: CompactionSettings
     sleep: SleepSettings
+    memory: MemorySettings
     tools: ToolSettings
     delegation: DelegationSettings
     turn: TurnSettings

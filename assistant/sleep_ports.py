@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from assistant.compactions import (
@@ -18,7 +18,18 @@ from assistant.compactions import (
     UserRequest,
 )
 from assistant.records import Record, SessionInfo, View
-from assistant.remembered import CycleReport, JournalEntry, Reading
+from assistant.remembered import (
+    ChangePlan,
+    CycleReport,
+    Edit,
+    EditedBy,
+    JournalEntry,
+    Memory,
+    MemoryChange,
+    MemoryVersion,
+    Profile,
+    Reading,
+)
 
 
 class Compactions(Protocol):
@@ -194,4 +205,127 @@ class Delegations(Protocol):
 
     def interrupt(self, now: datetime) -> list[Delegation]:
         """At start: those an earlier process left running are `interrupted`."""
+        ...
+
+
+class Memories(Protocol):
+    """Semantic memory (Mem0). Every method raises `MemoryUnavailable` where the store cannot be reached or does not
+    answer in time; the journal has everything then, and a later sleep catches up (F30)."""
+
+    async def apply(self, changes: Sequence[MemoryChange]) -> None:
+        """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
+        nothing, so that the same changes may be applied again after a crash."""
+        ...
+
+    async def get(self, memory_id: str) -> Memory | None: ...
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        """Every memory, or those of a scope, former ones included, oldest first."""
+        ...
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
+        ...
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        """Oldest first; empty where the id was never there, or was erased."""
+        ...
+
+    async def erase(self, memory_ids: Sequence[str]) -> None:
+        """Take memories out so that none of their words is left, their history included."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Consolidations(Protocol):
+    """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
+
+    def pending(self, *, limit: int = 200) -> list[JournalEntry]:
+        """Entries that no memory was made of yet, nor rejected, oldest first; summaries of conversations
+        (`context_synthesis`) are left out."""
+        ...
+
+    def plan(self, plan: ChangePlan, now: datetime) -> None:
+        """Write down what is to be changed. A plan whose key is known is left as it is."""
+        ...
+
+    def planned(self) -> list[ChangePlan]:
+        """Plans that were written down and not carried out, oldest first."""
+        ...
+
+    def applied(self, key: str, now: datetime) -> None:
+        """The plan was carried out: its entries are consolidated or rejected, `superseded_by` is set, all in one
+        transaction."""
+        ...
+
+    def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
+        """Memory ids by entry id, for those that went into one."""
+        ...
+
+    def entries_of(self, memory_id: str) -> list[JournalEntry]:
+        """The entries that a memory was made of, oldest first."""
+        ...
+
+    def of_cycle(self, cycle: int) -> list[ChangePlan]:
+        """What a sleep changed, newest first."""
+        ...
+
+    def undone(self, keys: Sequence[str], now: datetime) -> None:
+        """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
+        ...
+
+
+class Profiles(Protocol):
+    """Who and what the conversations come back to (character.db)."""
+
+    def all(self, scope: str) -> list[Profile]:
+        """By name."""
+        ...
+
+    def find(self, name: str, scope: str) -> Profile | None:
+        """By name or alias, in any case and with or without accents."""
+        ...
+
+    def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
+        """Profiles whose name or alias a text has as a word, in the order in which they are named."""
+        ...
+
+    def save(
+        self, profile: Profile, by: EditedBy, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> Profile:
+        """Write a profile (by its id, else by its name) and keep what stood there as an `Edit`, in one transaction.
+        What was written under `key` before is left as it is."""
+        ...
+
+    def remove(self, profile_id: int, scope: str) -> None: ...
+
+
+class MemoryFiles(Protocol):
+    """MEMORY.md and the files of the days, as a person may open and edit them: `memory/DATE.md` of the owner,
+    `memory/<scope>/DATE.md` of others. Whatever a person wrote there wins."""
+
+    def curated(self) -> str:
+        """MEMORY.md; "" where there is none."""
+        ...
+
+    def curate(
+        self, text: str, base: str, by: EditedBy, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> Edit:
+        """Replace MEMORY.md if it is still `base`, keeping an `Edit`. Raises `StaleView` where somebody edited it
+        meanwhile, and `UsageError` where the text is over its limit."""
+        ...
+
+    def day(self, scope: str, day: date) -> str: ...
+
+    def note(self, scope: str, day: date, time: str, lines: Sequence[str], key: str) -> bool:
+        """Append lines under a header with the time; False where `key` was appended before."""
+        ...
+
+    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
+        """Of files and profiles, newest first."""
+        ...
+
+    def undo(self, edit_id: int, scope: str, now: datetime) -> Edit:
+        """Put back what stood before an edit. Raises `UsageError` where something was changed there since."""
         ...

@@ -91,3 +91,64 @@ _JOURNAL = (
         phases TEXT NOT NULL
     ) STRICT""",
 )
+
+
+@character(name="0003_memory")
+def memory(db: Database) -> None:
+    """What sleep makes of the journal: memories, profiles, files; each change kept so that it can be taken back."""
+    for statement in _MEMORY:
+        db.execute(statement)
+
+
+_MEMORY = (
+    "ALTER TABLE journal ADD COLUMN cycle INTEGER",
+    "CREATE INDEX journal_cycle ON journal (cycle) WHERE cycle IS NOT NULL",
+    # Which memory an entry went into; memory_id is empty where none was made of it, and note says why.
+    """CREATE TABLE consolidated_entry_ids (
+        entry_id INTEGER PRIMARY KEY REFERENCES journal(id),
+        memory_id TEXT NOT NULL,
+        note TEXT NOT NULL DEFAULT '',
+        cycle INTEGER,
+        at TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX consolidated_memory ON consolidated_entry_ids (memory_id)",
+    # Changes decided on, as JSON, before they are made. state: planned, applied, undone.
+    """CREATE TABLE change_plans (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        cycle INTEGER,
+        scope TEXT NOT NULL,
+        body TEXT NOT NULL,
+        state TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX change_plans_open ON change_plans (id) WHERE state = 'planned'",
+    # aliases and attributes are JSON.
+    """CREATE TABLE entity_profiles (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        scope TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        folded TEXT NOT NULL,
+        aliases TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        attributes TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        UNIQUE (scope, folded)
+    ) STRICT""",
+    # The whole text before and after. key is deterministic where a crash may repeat the change.
+    """CREATE TABLE edits (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT UNIQUE,
+        scope TEXT NOT NULL,
+        target TEXT NOT NULL,
+        by TEXT NOT NULL,
+        before TEXT NOT NULL,
+        after TEXT NOT NULL,
+        cycle INTEGER,
+        at TEXT NOT NULL,
+        undone_at TEXT
+    ) STRICT""",
+    "CREATE INDEX edits_target ON edits (scope, target, id)",
+)
