@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from assistant.store.ranking import Spot
 from assistant.store.stems import Stems
-from assistant.store.terms import LETTER, WORD, QueryWord, fold
+from assistant.store.terms import QueryWord
+from assistant.words import LETTER, WORD, fold
 
 _LONGEST_WORD = 64
 

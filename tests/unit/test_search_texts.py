@@ -15,7 +15,8 @@ from assistant.store.excerpts import excerpt
 from assistant.store.matching import Matcher
 from assistant.store.ranking import Spot
 from assistant.store.stems import TOKENIZER, Stems
-from assistant.store.terms import query_words, scope_term, spread
+from assistant.store.terms import query_words, scope_term
+from assistant.words import spread
 from tests.room import GUEST, NOW, OWNER, Room, fill
 
 

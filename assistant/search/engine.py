@@ -1,0 +1,253 @@
+"""From a question to the units that answer it best, out of any number.
+
+Two stages, so that what a search costs hardly grows with the collection: a cheap score over the postings of the
+question's words and of words that mean about the same (those that more than 30 % of all units have bring nobody in),
+spread to neighbours; then the exact score (`scoring`) of the best thousand. A small collection is scored as a whole.
+
+What always holds: scope, session, roles, dates and what is gone decide who is a candidate; nothing else can add one,
+and what stands around a candidate is of its own stream (I10).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search.asked import Asked, take_apart
+from assistant.search.index import Floats, Index, Ints, minute_of
+from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
+
+_EXACT = 1_000
+_SEEDS = 2_000
+_WHOLE = 1_500
+_COMMON = 0.3
+_K1 = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a search may see. Empty `roles`: all; times are [after, before); `stream` within the scope."""
+
+    scope: str
+    roles: Sequence[str] = ()
+    after: datetime | None = None
+    before: datetime | None = None
+    stream: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A source that answers: its best unit's `part`, the score that ranks it; of the question's own words the share
+    (by idf) that the unit has itself, and with its neighbours; its cosine to the question."""
+
+    source: int
+    part: int
+    score: float
+    covered: float
+    covered_around: float
+    cosine: float
+
+
+class Engine:
+    """Searches one collection. Not for several threads at once."""
+
+    def __init__(
+        self, index: Index, stems: Callable[[Iterable[str]], dict[str, str]], embed: Callable[[Sequence[str]], Floats]
+    ) -> None:
+        self.index = index
+        self._stems = stems
+        self._embed = embed
+        self._lookup = np.full(1_024, -1, np.int32)
+
+    def search(self, question: str, where: Where, *, limit: int = 10) -> list[Found]:
+        """Best first, each source once. Raises `StoreError`."""
+        index = self.index
+        asked = take_apart(question, self._stems)
+        allowed = self._allowed(where)
+        if not asked.words or allowed is None or not allowed.any():
+            return []
+        terms = self._terms(asked)
+        candidates = self._candidates(terms, allowed)
+        if not len(candidates):
+            return []
+        vector = self._embed([question])[0] - index.mean
+        vector /= max(float(np.linalg.norm(vector)), 1e-6)
+        table = self._table(candidates, terms, asked)
+        about = [Term(self._idf(stem, asked), weight, own) for stem, (weight, own) in terms.items()]
+        found = scores(table, about, vector, of_time=asked.of_time)
+        return self._ranked(candidates, found, limit)
+
+    # ------------------------------------------------------------------------------------------------------- candidates
+
+    def _allowed(self, where: Where) -> Bools | None:
+        meta, scope = self.index.meta, self.index.number_of(where.scope)
+        if scope is None:
+            return None
+        allowed: Bools = (meta["scope"] == scope) & (meta["gone"] == 0)
+        if where.stream is not None:
+            allowed &= meta["stream"] == (self.index.number_of(f"{where.scope}\n{where.stream}") or 0)
+        if where.roles:
+            roles = [self.index.number_of(f"role {role}") or 0 for role in where.roles]
+            allowed &= np.isin(meta["role"], roles)
+        if where.after is not None:
+            allowed &= meta["minute"] >= minute_of(where.after)
+        if where.before is not None:
+            allowed &= meta["minute"] < minute_of(where.before)
+        return allowed
+
+    def _terms(self, asked: Asked) -> dict[str, tuple[float, bool]]:
+        """(weight, own) of each stem to look for."""
+        names = self._speaker_stems()
+        own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
+        terms = dict.fromkeys(own, (1.0, True))
+        like = self.index.vocabulary.like(own, but=names)
+        return {**{stem: (weight, False) for stem, weight in like.items() if stem not in terms}, **terms}
+
+    def _candidates(self, terms: dict[str, tuple[float, bool]], allowed: Bools) -> Ints:
+        """Numbers of the units worth an exact score, in order."""
+        index = self.index
+        if int(allowed.sum()) <= _WHOLE:
+            return np.flatnonzero(allowed)
+        rough = np.zeros(index.count, np.float32)
+        common = _COMMON * index.count
+        for stem, (weight, _) in terms.items():
+            units = index.units_with(stem)
+            if units and (units <= common or len(terms) == 1):
+                found = index.occurrences(stem)
+                worth = np.float32(weight * self._plain_idf(units) * (_K1 + 1))
+                rough[found.units] += worth * found.counts / (found.counts + np.float32(_K1))
+        seeds = _best(np.where(allowed, rough, rough * 0.5), _SEEDS)
+        around = self._around(seeds)
+        reached = np.unique(around[around >= 0])
+        nearby = self._around(reached)
+        spread = (np.where(nearby >= 0, rough[nearby], 0) * SHARES).sum(axis=1)
+        spread[~allowed[reached]] = 0
+        chosen = reached[_best(spread, _EXACT)]
+        return np.sort(chosen)
+
+    def _around(self, units: Ints) -> Ints:
+        """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
+        index = self.index
+        around = np.full((len(units), 2 * REACH + 1), -1, np.intp)
+        around[:, REACH] = units
+        meta, following = index.meta, index.following
+        for distance in range(1, REACH + 1):
+            for place, step in ((REACH - distance, meta["previous"]), (REACH + distance, following)):
+                from_ = around[:, place + (1 if place < REACH else -1)]
+                around[:, place] = np.where(from_ >= 0, step[from_], -1)
+        around[(around >= 0) & (meta["gone"][around] > 0)] = -1
+        around[:, REACH] = units
+        return around
+
+    # ------------------------------------------------------------------------------------------------------------ table
+
+    def _table(self, candidates: Ints, terms: dict[str, tuple[float, bool]], asked: Asked) -> Table:
+        index = self.index
+        around = self._around(candidates)
+        units = np.unique(around[around >= 0])
+        if len(self._lookup) < index.count:
+            self._lookup = np.full(index.count * 5 // 4, -1, np.int32)
+        lookup = self._lookup
+        lookup[units] = np.arange(len(units), dtype=np.int32)
+        counts = np.zeros((len(terms), len(units)), np.float32)
+        for row, stem in enumerate(terms):
+            found = index.occurrences(stem)
+            places = lookup[found.units]
+            there = np.flatnonzero(places >= 0)
+            counts[row, places[there]] = found.counts[there]
+        placed = np.where(around >= 0, lookup[around], -1).astype(np.intp)
+        lookup[units] = -1
+        meta = index.meta[units]
+        own = index.meta[candidates]
+        minutes = own["minute"].astype(np.float32)
+        span = max(1.0, float(minutes.max() - minutes.min()))
+        return Table(
+            placed, counts, self._named(own, terms, asked), meta["words"].astype(np.float32), meta["form"],
+            index.vectors(units), index.mean, self._fits(own, asked), (minutes - minutes.min()) / span,
+        )  # fmt: skip
+
+    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, bool]], asked: Asked) -> Bools:
+        """(terms, n): whether the date of a candidate is what a term names."""
+        named = np.zeros((len(terms), len(own)), bool)
+        for row, stem in enumerate(terms):
+            part = asked.dates.get(stem)
+            if part is not None:
+                named[row] = date_parts(own["day"], part[0]) == part[1]
+        return named
+
+    def _fits(self, own: NDArray[np.void], asked: Asked) -> Bools:
+        """(n): whether a candidate was said by whom the question is about."""
+        about = self._speakers_named(asked)
+        if about:
+            return np.isin(own["speaker"], about)
+        role = "assistant" if asked.of_assistant else "user" if asked.of_oneself else ""
+        fits: Bools = own["role"] == (self.index.number_of(f"role {role}") or 0) if role else np.zeros(len(own), bool)
+        return fits & (own["speaker"] == 0) if role == "user" else fits
+
+    # ------------------------------------------------------------------------------------------------------------ names
+
+    def _speaker_stems(self) -> frozenset[str]:
+        return frozenset(stem for stems in self._speakers().values() for stem in stems)
+
+    def _speakers_named(self, asked: Asked) -> list[int]:
+        return [number for number, stems in self._speakers().items() if stems & asked.words.keys()]
+
+    def _speakers(self) -> dict[int, frozenset[str]]:
+        """Stems of the name of each speaker, by number."""
+        return self.index.speakers(self._stems)
+
+    def _idf(self, stem: str, asked: Asked) -> float:
+        units = self.index.units_with(stem)
+        if stem in asked.dates:
+            kind, number = asked.dates[stem]
+            units = max(units, int((date_parts(self.index.meta["day"], kind) == number).sum()))
+        return self._plain_idf(units)
+
+    def _plain_idf(self, units: int) -> float:
+        return math.log(1 + (self.index.count - units + 0.5) / (units + 0.5))
+
+    def _ranked(self, candidates: Ints, found: Scores, limit: int) -> list[Found]:
+        meta = self.index.meta
+        ranked: dict[int, Found] = {}
+        for place in np.argsort(-found.total, kind="stable"):
+            unit = meta[candidates[place]]
+            source = int(unit["source"])
+            if source not in ranked:
+                ranked[source] = Found(
+                    source, int(unit["part"]), float(found.total[place]), float(found.covered[place]),
+                    float(found.covered_around[place]), float(found.cosine[place]),
+                )  # fmt: skip
+                if len(ranked) == limit:
+                    break
+        return list(ranked.values())
+
+
+def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
+    """Weekday (1 Monday to 7), day of the month, month or year of ordinal days (1: the first of January of year 1)."""
+    dates = (days.astype(np.int64) - _EPOCH).astype("datetime64[D]")
+    if kind == "weekday":
+        weekdays: NDArray[np.int64] = (days.astype(np.int64) - 1) % 7 + 1
+        return weekdays
+    months = dates.astype("datetime64[M]")
+    if kind == "day":
+        return (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
+    if kind == "month":
+        return (months.astype(np.int64) % 12 + 1).astype(np.int64)
+    return (dates.astype("datetime64[Y]").astype(np.int64) + 1970).astype(np.int64)
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def _best(values: Floats, most: int) -> Ints:
+    """Places of the largest values above 0, at most so many, in no order."""
+    above = np.flatnonzero(values > 0)
+    if len(above) <= most:
+        return above
+    found: Ints = above[np.argpartition(-values[above], most)[:most]]
+    return found

@@ -1,0 +1,30 @@
+"""The form of the index's numbers, as they lie in memory and on the shelf."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search_ports import META_BYTES, POSTING_BYTES, VECTOR_BYTES
+
+DIMENSIONS = 256
+
+META = np.dtype(
+    [
+        ("source", "<i8"), ("minute", "<i4"), ("day", "<i4"), ("previous", "<i4"), ("stream", "<i4"), ("scope", "<u2"),
+        ("speaker", "<u2"), ("part", "<u2"), ("words", "u1"), ("role", "u1"), ("form", "u1"), ("gone", "u1"),
+    ]
+)  # fmt: skip
+"""One unit. `minute` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
+(-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
+forgotten."""
+
+POSTING = np.dtype([("unit", "<i4"), ("count", "u1")])
+"""In which unit a term stands, how often."""
+
+Meta = NDArray[np.void]
+Postings = NDArray[np.void]
+Vectors = NDArray[np.int8]
+
+if (META.itemsize, POSTING.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):
+    raise TypeError("the forms differ from what the shelf keeps")

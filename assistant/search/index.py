@@ -1,0 +1,337 @@
+"""The index of one collection in memory: what stands where, ready to be asked.
+
+What always holds: what was appended is found by the next search; the numbers of units never change; whatever is kept
+here of a home of any size is bounded by some 35 bytes a unit and the vocabulary, as postings and older vectors are read
+when they are asked for. Not for several threads at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search.forms import DIMENSIONS, META, POSTING, Meta, Vectors
+from assistant.search.units import Unit, form_of
+from assistant.search.vocabulary import Vocabulary
+from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
+from assistant.words import WORD, fold, spread
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.intp]
+
+SEAL_AT = 1_024
+_RESIDENT = 1 << 17
+_CACHED_POSTINGS = 1_500_000
+_SCALE = 127.0
+# Units without a common direction that a small collection is thought to have, so that its mean means little.
+_PRIOR = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """In which units a stem stands, and how often in each."""
+
+    units: Ints
+    counts: Floats
+
+
+_EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
+
+
+class Stems(Protocol):
+    def of(self, words: Iterable[str]) -> dict[str, str]: ...
+
+
+class Embed(Protocol):
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
+        ...
+
+
+class Index:
+    def __init__(self, shelf: Shelf, stems: Stems, embed: Embed) -> None:
+        self._shelf = shelf
+        self._stems = stems
+        self._embed = embed
+        self._load()
+
+    def _load(self) -> None:
+        found = self._shelf.load()
+        sealed = np.frombuffer(found.meta, META)
+        self.count = self.sealed = len(sealed)
+        self.cursor = found.cursor
+        self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), META)
+        self._meta[: self.sealed] = sealed
+        self._total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
+        self._names = {text: number for number, text in found.names.items()}
+        self._terms = {term.stem: term.id for term in found.terms}
+        self._units = {term.id: term.units for term in found.terms}
+        self._like = {term.id: term.vector for term in found.terms}
+        self._next_term = max(self._units, default=0) + 1
+        self._texts = dict(found.names)
+        self._speakers: dict[int, frozenset[str]] = {}
+        self._speakers_until = 0
+        self._following = np.full(len(self._meta), -1, np.int32)
+        self._last: dict[int, int] = {}
+        self._fresh: list[Fresh] = []
+        self._memory: dict[str, list[tuple[int, int]]] = {}
+        self._cache: OrderedDict[int, Occurrences] = OrderedDict()
+        self._cached = 0
+        self._first_resident = max(0, self.sealed - _RESIDENT)
+        self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 5 // 4), DIMENSIONS), np.int8)
+        if self.sealed:
+            resident = self._sealed_vectors(self._first_resident, self.sealed)
+            self._vectors[: len(resident)] = resident
+            streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
+            follows = np.flatnonzero(previous >= 0)
+            self._following[previous[follows]] = follows
+            # The last of each stream: later ones overwrite earlier ones.
+            self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
+        self.vocabulary = Vocabulary(self._embed)
+        self.vocabulary.load((term.stem, term.units, term.vector) for term in found.terms)
+        for one in found.fresh:
+            self.count += 1
+            self._take(one)
+
+    # ----------------------------------------------------------------------------------------------------------- append
+
+    def append(self, units: Sequence[Unit], cursor: int) -> None:
+        """Take units in, in their order, and note how far their source was read. Raises `StoreError`; what was not
+        kept is not in memory either."""
+        if not units:
+            if cursor != self.cursor:
+                self._shelf.add((), {}, cursor)
+                self.cursor = cursor
+            return
+        names: dict[str, int] = {}
+        vectors = quantised(self._embed([unit.text for unit in units]))
+        last: dict[int, int] = {}
+        fresh = []
+        for offset, unit in enumerate(units):
+            number = self.count + offset
+            stems = self._stemmed(unit.text)
+            meta = self._meta_of(unit, stems, names)
+            stream = int(meta["stream"][0])
+            meta["previous"] = last.get(stream, self._last.get(stream, -1)) if stream else -1
+            last[stream] = number
+            fresh.append(Fresh(number, meta.tobytes(), vectors[offset].tobytes(), stems))
+        self._shelf.add(fresh, {number: text for text, number in names.items()}, cursor)
+        self._names.update(names)
+        self._texts.update({number: text for text, number in names.items()})
+        self.cursor = cursor
+        for one in fresh:
+            self._grow()
+            self.count += 1
+            self._take(one)
+            self._total += np.frombuffer(one.vector, np.int8).astype(np.float64) / _SCALE
+        if len(self._fresh) >= SEAL_AT:
+            self.seal()
+
+    def _stemmed(self, text: str) -> tuple[Stemmed, ...]:
+        words = [fold(word) for word in WORD.findall(spread(text))]
+        stems = self._stems.of(words)
+        counts: dict[str, tuple[str, int]] = {}
+        for word in words:
+            for stem in stems[word].split():
+                known = counts.get(stem)
+                counts[stem] = (word, 1) if known is None else (known[0], known[1] + 1)
+        return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
+
+    def _meta_of(self, unit: Unit, stems: Sequence[Stemmed], names: dict[str, int]) -> Meta:
+        meta = np.zeros(1, META)
+        meta["source"], meta["part"] = unit.source, min(unit.part, 65_535)
+        meta["minute"], meta["day"] = minute_of(unit.said_at), unit.day.toordinal()
+        meta["stream"] = self._number(f"{unit.scope}\n{unit.stream}", names) if unit.stream else 0
+        meta["scope"] = self._number(unit.scope, names)
+        meta["speaker"] = self._number(unit.speaker, names) if unit.speaker else 0
+        meta["role"] = self._number(f"role {unit.role}", names)
+        meta["words"] = max(1, min(255, sum(stem.count for stem in stems)))
+        meta["form"] = form_of(unit.text)
+        return meta
+
+    def _number(self, name: str, new: dict[str, int]) -> int:
+        """Of a name; 0 is nobody's."""
+        known = self._names.get(name) or new.get(name)
+        if known is None:
+            known = new[name] = len(self._names) + len(new) + 1
+        return known
+
+    def _take(self, one: Fresh) -> None:
+        """A unit that the shelf has, into memory."""
+        self._meta[one.number] = np.frombuffer(one.meta, META)[0]
+        self._vectors[one.number - self._first_resident] = np.frombuffer(one.vector, np.int8)
+        self._last[int(self._meta[one.number]["stream"])] = one.number
+        previous = int(self._meta[one.number]["previous"])
+        if previous >= 0:
+            self._following[previous] = one.number
+        self._fresh.append(one)
+        for stem in one.stems:
+            self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
+        self.vocabulary.note({stem.stem: stem.word for stem in one.stems})
+
+    def _grow(self) -> None:
+        if self.count == len(self._meta):
+            more = len(self._meta) // 4
+            self._meta = np.concatenate([self._meta, np.zeros(more, META)])
+            self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
+        if self.count - self._first_resident == len(self._vectors):
+            space = np.zeros((len(self._vectors) // 4, DIMENSIONS), np.int8)
+            self._vectors = np.concatenate([self._vectors, space])
+
+    def seal(self) -> None:
+        """Make a page of what is fresh. Raises `StoreError`; then it stays fresh."""
+        if not self._fresh:
+            return
+        new = [stem for stem in self._memory if stem not in self._terms]
+        words = {stem.stem: stem.word for one in self._fresh for stem in one.stems}
+        vectors = quantised(self._embed([words[stem] for stem in new])) if new else np.zeros((0, DIMENSIONS), np.int8)
+        ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
+        likes = {ids[stem]: vectors[offset].tobytes() for offset, stem in enumerate(new)}
+        terms, postings = [], {}
+        for stem, where in self._memory.items():
+            term = self._terms.get(stem) or ids[stem]
+            like = self._like.get(term) or likes[term]
+            terms.append(Term(term, stem, self._units.get(term, 0) + len(where), like))
+            postings[term] = np.array(where, POSTING).tobytes()
+        first = self.sealed
+        rows = slice(first - self._first_resident, self.count - self._first_resident)
+        meta = self._meta[first : self.count].tobytes()
+        page = Page(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
+        self._shelf.seal(page, self._total.tobytes())
+        for kept in terms:
+            self._terms[kept.stem], self._units[kept.id], self._like[kept.id] = kept.id, kept.units, kept.vector
+            self._forget_cached(kept.id)
+        self._next_term += len(new)
+        self.sealed = self.count
+        self._fresh.clear()
+        self._memory.clear()
+
+    # ------------------------------------------------------------------------------------------------------------- gone
+
+    def take_out(self, sources: Sequence[int], *, stems_of: Callable[[int], str] | None = None) -> None:
+        """These are found no longer. With `stems_of` (the text of a source as it was indexed) nothing of their words
+        stays, as when they are forgotten. Raises `StoreError`."""
+        numbers = np.flatnonzero(np.isin(self.meta["source"], np.array(sources, np.int64)))
+        if not len(numbers):
+            return
+        self.meta["gone"][numbers] = 1
+        terms: list[Term] = []
+        if stems_of is not None:
+            terms = self._without(numbers, stems_of)
+        changed = {int(number): self._meta[number].tobytes() for number in numbers}
+        self._shelf.mark_gone(changed, self._total.tobytes(), terms=terms)
+        if stems_of is not None:
+            self._load()
+
+    def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[Term]:
+        """The terms of these units with what is left of their counts."""
+        lost: dict[str, int] = {}
+        sealed = [int(number) for number in numbers if number < self.sealed]
+        for source in {int(self._meta[number]["source"]) for number in sealed}:
+            for found in self._stemmed(text_of(source)):
+                lost[found.stem] = lost.get(found.stem, 0) + 1
+        for number in numbers:
+            self._total -= self._vector(int(number)).astype(np.float64) / _SCALE
+        known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
+        return [Term(term, stem, max(0, self._units[term] - count), self._like[term]) for stem, term, count in known]
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def following(self) -> NDArray[np.int32]:
+        """The unit after each in its stream, -1 for none."""
+        return self._following[: self.count]
+
+    def speakers(self, stems: Callable[[Iterable[str]], dict[str, str]]) -> dict[int, frozenset[str]]:
+        """The stems of each speaker's name, by the speaker's number."""
+        for number in np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist():
+            if number and number not in self._speakers:
+                words = [fold(word) for word in WORD.findall(spread(self._texts[number]))]
+                self._speakers[number] = frozenset(stem for found in stems(words).values() for stem in found.split())
+        self._speakers_until = self.count
+        return self._speakers
+
+    @property
+    def meta(self) -> Meta:
+        return self._meta[: self.count]
+
+    def number_of(self, name: str) -> int | None:
+        return self._names.get(name)
+
+    @property
+    def names(self) -> Mapping[str, int]:
+        return self._names
+
+    def units_with(self, stem: str) -> int:
+        """In how many units a stem stands."""
+        return self._units.get(self._terms.get(stem, 0), 0) + len(self._memory.get(stem, ()))
+
+    def occurrences(self, stem: str) -> Occurrences:
+        """Where a stem stands, in order of units."""
+        term = self._terms.get(stem)
+        sealed = _EMPTY if term is None else self._sealed_occurrences(term)
+        fresh = self._memory.get(stem)
+        if not fresh:
+            return sealed
+        units = np.array([unit for unit, _ in fresh], np.intp)
+        counts = np.array([count for _, count in fresh], np.float32)
+        return Occurrences(np.concatenate([sealed.units, units]), np.concatenate([sealed.counts, counts]))
+
+    def _sealed_occurrences(self, term: int) -> Occurrences:
+        known = self._cache.get(term)
+        if known is not None:
+            self._cache.move_to_end(term)
+            return known
+        kept = np.frombuffer(self._shelf.postings(term), POSTING)
+        found = Occurrences(kept["unit"].astype(np.intp), kept["count"].astype(np.float32))
+        self._cache[term] = found
+        self._cached += len(kept)
+        while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._cached -= len(dropped.units)
+        return found
+
+    def _forget_cached(self, term: int) -> None:
+        known = self._cache.pop(term, None)
+        if known is not None:
+            self._cached -= len(known.units)
+
+    @property
+    def mean(self) -> Floats:
+        """What all vectors have in common, which tells nothing."""
+        found: Floats = (self._total / (self.count + _PRIOR)).astype(np.float32)
+        return found
+
+    def vectors(self, units: Ints) -> Floats:
+        """The vectors of units (numbers in order), of length 1."""
+        rows = np.zeros((len(units), DIMENSIONS), np.int8)
+        resident = units >= self._first_resident
+        rows[resident] = self._vectors[units[resident] - self._first_resident]
+        for place in np.flatnonzero(~resident):
+            rows[place] = self._vector(int(units[place]))
+        return rows.astype(np.float32) / np.float32(_SCALE)
+
+    def _vector(self, number: int) -> Vectors:
+        if number >= self._first_resident:
+            found: Vectors = self._vectors[number - self._first_resident]
+            return found
+        return self._sealed_vectors(number, number + 1)[0]
+
+    def _sealed_vectors(self, first: int, last: int) -> Vectors:
+        rows: Vectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
+        return rows
+
+
+def quantised(rows: Floats) -> Vectors:
+    return np.round(rows * _SCALE).astype(np.int8)
+
+
+def minute_of(moment: datetime) -> int:
+    return math.floor(moment.timestamp() / 60)

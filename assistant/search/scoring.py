@@ -1,0 +1,155 @@
+"""The exact score of candidates, from what stands in and around them. Pure.
+
+A unit is worth what it has of the question's words, and a part of what stands around it: in a conversation the
+question, the answer and the name are rarely in one message. The parts are each scaled to between 0 and 1 and summed,
+which proved better than fusing ranks:
+
+- BM25 (k1 1.2, b 0.6) over the unit and four on each side at falling weight; of a long neighbour only as much as of 30
+  words counts, or it would drown the unit. A date or a speaker that the question names counts as an occurrence;
+- the share (by idf) of the question's own words that the unit and its nearest neighbours have;
+- likeness in meaning of the unit, and of what stands around it;
+- who the question is about; that something tells a time where it asks for one; that it answers a question; its length;
+- against it, that it is a short question itself, or a greeting.
+- At last, likeness to the five best so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search.units import GREETING, QUESTION, TIME_WORD
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+REACH = 4
+"""How many units on each side add to one."""
+
+_BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
+_NEIGHBOUR_WORDS = 30.0
+_K1, _B = 1.2, 0.6
+_META = 1.5
+_COVERAGE, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.15, 0.25, 0.5, 0.2, 0.1, 0.1
+_QUESTION, _GREETING, _FEEDBACK, _RECENCY = 0.2, 0.05, 0.15, 0.01
+_TOP = 5
+_FULL_LENGTH = 30.0
+
+SHARES = np.array(
+    [*(_BEFORE**distance for distance in range(REACH, 0, -1)), 1.0]
+    + [_AFTER * _FADE ** (distance - 1) for distance in range(1, REACH + 1)],
+    np.float32,
+)
+"""What a unit at distance -4 to 4 adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A stem that is looked for: its idf, its weight (1 for the question's own), which are the question's own."""
+
+    idf: float
+    weight: float
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Candidates (n) and everything around them (m units, in order).
+
+    `around` (n, 9) are places among the m, -1 for none; `counts` (terms, m) how often a term stands in each; `named`
+    (terms, n) whether date or speaker of a candidate is what the term names; `words` (m) lengths; `form` (m) bits of
+    `units`; `vectors` (m, dimensions) centred, of length 1; `fits` (n) whether a candidate was said by whom the question
+    is about; `age` (n) between 0, the oldest, and 1."""
+
+    around: Ints
+    counts: Floats
+    named: Bools
+    words: Floats
+    form: NDArray[np.uint8]
+    vectors: Floats
+    mean: Floats
+    fits: Bools
+    age: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Of each candidate: the sum by which they are ranked; the share of the question's own words it has itself, and
+    with its neighbours; its cosine."""
+
+    total: Floats
+    covered: Floats
+    covered_around: Floats
+    cosine: Floats
+
+
+def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bool) -> Scores:
+    """`question` is the vector of the question without what all have in common, of length 1."""
+    shares, length = _shares(table)
+    counts = np.concatenate([table.counts, np.zeros((len(terms), 1), np.float32)], axis=1)[:, table.around]
+    bm25 = _bm25(counts, shares, length / max(float(length.mean()), 1e-6), table.named, terms)
+    own = np.array([term.own for term in terms], bool)
+    idf = np.array([term.idf for term in terms], np.float32)
+    whole = float(idf[own].sum()) or 1.0
+    near = (counts[own, :, REACH - 2 : REACH + 2] > 0).any(axis=2) | table.named[own]
+    itself = (counts[own, :, REACH] > 0) | table.named[own]
+    covered_around, covered = (idf[own] @ near) / whole, (idf[own] @ itself) / whole
+    centre = table.around[:, REACH]
+    lengths = _centred_lengths(table)
+    likeness = _cosines(table, lengths, question)
+    cosine = likeness[centre]
+    around = (shares * np.append(likeness, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
+    form = table.form[centre]
+    before = table.around[:, REACH - 1]
+    answers = (before >= 0) & (table.form[before] & QUESTION > 0) & (form & QUESTION == 0)
+    total = scaled(bm25) + _COVERAGE * covered_around + _LIKE * scaled(cosine) + _LIKE_AROUND * scaled(around)
+    total += _ROLE * table.fits + _ANSWER * answers + _RECENCY * table.age
+    total += _LENGTH * np.minimum(table.words[centre], _FULL_LENGTH) / _FULL_LENGTH
+    if of_time:
+        total += _TIME * (form & TIME_WORD > 0)
+    total -= _QUESTION * (form & QUESTION > 0) + _GREETING * (form & GREETING > 0)
+    best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
+    direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
+    total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
+    return Scores(total.astype(np.float32), covered, covered_around, cosine)
+
+
+def scaled(values: Floats) -> Floats:
+    """So that the best is 1 and nothing is below 0."""
+    most = float(values.max(initial=0.0))
+    found: Floats = np.maximum(values, 0) / np.float32(most or 1.0)
+    return found
+
+
+def _shares(table: Table) -> tuple[Floats, Floats]:
+    """(n, 9) what each unit around a candidate adds, and (n) the length that comes of it."""
+    words = np.append(table.words, np.float32(1))
+    shares = SHARES * np.minimum(1, _NEIGHBOUR_WORDS / words)[table.around]
+    shares[:, REACH] = 1
+    shares[table.around < 0] = 0
+    return shares, (shares * words[table.around]).sum(axis=1)
+
+
+def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: Sequence[Term]) -> Floats:
+    occurrences = np.einsum("tnk,nk->tn", counts, shares) + _META * named
+    worth = np.array([term.idf * term.weight for term in terms], np.float32)
+    damped = _K1 * (1 - _B + _B * length)
+    found: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
+    return found
+
+
+def _centred_lengths(table: Table) -> Floats:
+    """Of the vectors without their mean, which need not be made for it; large for those of texts without words."""
+    squares = 1 - 2 * (table.vectors @ table.mean) + float(table.mean @ table.mean)
+    found: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
+    return found
+
+
+def _cosines(table: Table, lengths: Floats, direction: Floats) -> Floats:
+    """(m) how like a direction of length 1 each is, what all have in common taken away."""
+    found: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
+    return found

@@ -1,0 +1,97 @@
+"""The stems of a collection by their meaning, so that a question finds what was said in other words.
+
+Bounded: of a vocabulary above 30,000 stems the rarest are left out, and only the first 128 dimensions count.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.words import STOP_WORDS
+
+Floats = NDArray[np.float32]
+
+_MOST = 30_000
+_DIMENSIONS = 128
+_NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.4
+_WORDS_KEPT = 4_096
+
+
+class Vocabulary:
+    def __init__(self, embed: Callable[[Sequence[str]], Floats]) -> None:
+        self._embed = embed
+        self._stems: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._matrix = np.zeros((1_024, _DIMENSIONS), np.float32)
+        self._waiting: dict[str, str] = {}
+        self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
+
+    def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
+        """Stems with the number of their units and their vectors (int8)."""
+        usual = sorted((term for term in terms if _telling(term[0])), key=lambda term: -term[1])[:_MOST]
+        if not usual:
+            return
+        vectors = np.frombuffer(b"".join(vector for _, _, vector in usual), np.int8).reshape(len(usual), -1)
+        self._stems = [stem for stem, _, _ in usual]
+        self._rows = {stem: row for row, stem in enumerate(self._stems)}
+        self._matrix = unit_length(vectors[:, :_DIMENSIONS].astype(np.float32))
+
+    def note(self, words: Mapping[str, str]) -> None:
+        """New stems, each with a word of it; embedded when they are first needed."""
+        for stem, word in words.items():
+            if stem not in self._rows and _telling(stem):
+                self._waiting[stem] = word
+
+    def like(self, words: Mapping[str, str], *, but: frozenset[str]) -> dict[str, float]:
+        """For the stems of a question (each with its word) other stems of the collection that mean about the same,
+        with a weight below 1; none of `but`."""
+        self._take_in()
+        asked = {stem: word for stem, word in words.items() if word not in self._known}
+        if asked and self._stems:
+            vectors = unit_length(self._embed(list(asked.values()))[:, :_DIMENSIONS])
+            cosines = vectors @ self._matrix[: len(self._stems)].T
+            for row, (stem, word) in enumerate(asked.items()):
+                self._known[word] = self._nearest(cosines[row], stem)
+        while len(self._known) > _WORDS_KEPT:
+            self._known.popitem(last=False)
+        found: dict[str, float] = {}
+        for word in words.values():
+            for stem, cosine in self._known.get(word, ()):
+                if stem not in but and stem not in words:
+                    found[stem] = max(found.get(stem, 0.0), _WEIGHT * cosine)
+        return found
+
+    def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
+        most = min(_NEAREST + 1, len(cosines))
+        best = np.argpartition(-cosines, most - 1)[:most]
+        found = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= _LEAST_COSINE]
+        return [(stem, cosine) for stem, cosine in found if stem != own]
+
+    def _take_in(self) -> None:
+        new = {stem: word for stem, word in self._waiting.items() if stem not in self._rows}
+        self._waiting.clear()
+        if not new:
+            return
+        rows = unit_length(self._embed(list(new.values()))[:, :_DIMENSIONS])
+        first, self._stems = len(self._stems), [*self._stems, *new]
+        self._rows.update({stem: first + offset for offset, stem in enumerate(new)})
+        if len(self._stems) > len(self._matrix):
+            more = max(len(self._matrix) // 2, len(new))
+            self._matrix = np.concatenate([self._matrix[:first], np.zeros((more, _DIMENSIONS), np.float32)])
+        self._matrix[first : first + len(new)] = rows
+        # A word may have nearer ones now.
+        self._known.clear()
+
+
+def unit_length(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: Floats = rows / np.maximum(lengths, 1e-6)
+    return found
+
+
+def _telling(stem: str) -> bool:
+    return len(stem) > 2 and stem.isalpha() and stem not in STOP_WORDS

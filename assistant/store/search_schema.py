@@ -1,0 +1,70 @@
+"""The schema of search.db, as numbered migrations: append new ones, never change one that was released."""
+
+from __future__ import annotations
+
+from sqlite_utils import Database, Migrations
+
+search = Migrations("search")
+
+
+@search(name="0001_initial")
+def initial(db: Database) -> None:
+    """Units, their pages, postings and vectors. All of it is derived from the log, the journal and the memories."""
+    for statement in _INITIAL:
+        db.execute(statement)
+
+
+_INITIAL = (
+    # made_by: what the vectors were made by, and the form of what is kept; another one means that all is made anew.
+    """CREATE TABLE collections (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        made_by TEXT NOT NULL,
+        cursor INTEGER NOT NULL,
+        total BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE names (
+        collection INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (collection, number)
+    ) STRICT, WITHOUT ROWID""",
+    # Units that are not sealed yet: stems as JSON [[stem, word, count], ...].
+    """CREATE TABLE fresh (
+        collection INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        meta BLOB NOT NULL,
+        vector BLOB NOT NULL,
+        stems TEXT NOT NULL,
+        PRIMARY KEY (collection, number)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE pages (
+        collection INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        units INTEGER NOT NULL,
+        meta BLOB NOT NULL,
+        PRIMARY KEY (collection, first)
+    ) STRICT, WITHOUT ROWID""",
+    # 16 units a row, so that those around a unit are read with it.
+    """CREATE TABLE vectors (
+        collection INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (collection, block)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE terms (
+        collection INTEGER NOT NULL,
+        id INTEGER NOT NULL,
+        stem TEXT NOT NULL,
+        units INTEGER NOT NULL,
+        vector BLOB NOT NULL,
+        PRIMARY KEY (collection, id)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE postings (
+        collection INTEGER NOT NULL,
+        term INTEGER NOT NULL,
+        page INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (collection, term, page)
+    ) STRICT, WITHOUT ROWID""",
+)

@@ -1,0 +1,291 @@
+"""The yardstick of what is learned of a month: its data is sound, and it calls right and wrong answers rightly."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.month.conversation import Fact, Keys, Month, Said, has_phrase, read_month
+from tests.month.judge import Learned, judge
+
+# How people most often begin to tell of themselves: too easy for a yardstick to be made of.
+EASY_FORM = re.compile(r"\b(i am|i'm|im|i have|i've|ive|i like|i love|i prefer)\b", re.IGNORECASE)
+
+SMALL = """
+starts = 2026-03-02
+timezone = "Europe/London"
+[[message]]
+day = 1
+time = "08:00"
+role = "user"
+text = "hello you"
+noise = true
+[[message]]
+day = 1
+time = "08:01"
+role = "user"
+text = "what's 7 times 8? the cello lesson is on mondays"
+passing = ["7 times 8"]
+[[message]]
+day = 29
+time = "08:00"
+role = "user"
+text = "cello is on fridays now. the cellar key hangs by the door"
+[[fact]]
+id = "cello"
+says = "The cello lesson is on Mondays"
+keys = [["cello"], ["monday*"]]
+messages = [2]
+[[fact]]
+id = "key"
+says = "The cellar key hangs by the door"
+keys = [["key"], ["cellar"]]
+messages = [3]
+[[correction]]
+id = "cello-fridays"
+old_keys = [["cello"], ["monday*"]]
+new_keys = [["cello"], ["friday*"]]
+message = 3
+fact = "cello"
+"""
+
+
+@pytest.fixture(scope="module")
+def month() -> Month:
+    return read_month()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Month:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return read_month(path)
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+|\n+", text) if part]
+
+
+def tellings(month: Month, fact: Fact) -> Iterator[str]:
+    """The texts that tell a fact: sentences of the person's, and their answers behind the question they answer."""
+    for number in fact.messages:
+        said = month.message(number)
+        if said.role == "user":
+            own = sentences(said.text)
+            yield from own
+            if number - 1 in fact.messages and month.message(number - 1).role == "assistant":
+                yield f"{month.message(number - 1).text} {own[0]}"
+
+
+def persons(month: Month) -> list[Said]:
+    return [said for said in month.said if said.role == "user"]
+
+
+def test_month_has_thirty_days_sixty_facts_and_twelve_corrections(month: Month) -> None:
+    assert {(said.at.date() - month.said[0].at.date()).days for said in month.said} == set(range(30))
+    assert 420 <= len(month.said) <= 500
+    assert (len(month.facts), len(month.corrections)) == (60, 12)
+
+
+def test_messages_are_in_order_and_all_have_something_in_them(month: Month) -> None:
+    assert [said.number for said in month.said] == list(range(1, len(month.said) + 1))
+    assert all(one.at <= other.at for one, other in pairwise(month.said))
+    assert all(said.text.strip() for said in month.said)
+    assert all(bool(said.name) == (said.role == "tool") for said in month.said)
+
+
+def test_ids_are_told_apart(month: Month) -> None:
+    for ids in ([fact.id for fact in month.facts], [each.id for each in month.corrections]):
+        assert [name for name, count in Counter(ids).items() if count > 1] == []
+
+
+def test_every_number_and_every_corrected_fact_exists(month: Month) -> None:
+    numbers = {said.number for said in month.said}
+    assert all(fact.messages and set(fact.messages) <= numbers for fact in month.facts)
+    assert {each.message for each in month.corrections} <= numbers
+    assert {each.fact for each in month.corrections} <= {fact.id for fact in month.facts} | {""}
+
+
+def test_what_tells_something_is_not_noise_and_most_of_the_rest_is(month: Month) -> None:
+    telling = {number for fact in month.facts for number in fact.messages}
+    telling |= {each.message for each in month.corrections}
+    assert [number for number in sorted(telling) if month.message(number).noise] == []
+    rest = [said for said in month.said if said.number not in telling]
+    assert sum(said.noise for said in rest) > 0.98 * len(rest)
+
+
+def test_every_fact_is_told_by_one_sentence_of_the_persons_own(month: Month) -> None:
+    assert [fact.id for fact in month.facts if not any(map(fact.keys.held_by, tellings(month, fact)))] == []
+
+
+def test_every_fact_as_it_is_put_shortly_holds_its_own_keys(month: Month) -> None:
+    assert [fact.id for fact in month.facts if not fact.keys.held_by(fact.says)] == []
+
+
+def test_half_of_the_facts_and_more_are_told_without_the_easy_forms(month: Month) -> None:
+    plain = [
+        fact.id
+        for fact in month.facts
+        if not any(EASY_FORM.search(told) for told in tellings(month, fact) if fact.keys.held_by(told))
+    ]
+    assert len(plain) >= 30
+    assert len(plain) < len(month.facts), "people use the easy forms too"
+
+
+def test_every_correction_is_one_sentence_and_comes_after_what_it_supersedes(month: Month) -> None:
+    facts = {fact.id: fact for fact in month.facts}
+    for each in month.corrections:
+        assert any(map(each.new.held_by, sentences(month.message(each.message).text))), each.id
+        before = [said for said in persons(month) if said.number < each.message]
+        if each.fact:
+            assert min(facts[each.fact].messages) < each.message, each.id
+            assert any(map(each.old.held_by, tellings(month, facts[each.fact]))), each.id
+        else:
+            assert any(each.old.held_by(part) for said in before for part in sentences(said.text)), each.id
+        assert not any(each.new.held_by(said.text) for said in before), each.id
+
+
+def test_noise_of_people_and_tools_holds_nothing_asked_for(month: Month) -> None:
+    asked: dict[str, Keys] = {fact.id: fact.keys for fact in month.facts}
+    asked |= {each.id: each.new for each in month.corrections}
+    wrongly = [
+        (said.number, name)
+        for said in month.said
+        if said.noise and said.role != "assistant"
+        for name, keys in asked.items()
+        if keys.held_by(said.text)
+    ]
+    assert wrongly == []
+
+
+def test_a_sentence_that_tells_one_fact_holds_no_other(month: Month) -> None:
+    crowded = [
+        (fact.id, other.id)
+        for fact in month.facts
+        for other in month.facts
+        if other is not fact
+        and not set(other.messages) & set(fact.messages)
+        and any(other.keys.held_by(told) for told in tellings(month, fact) if fact.keys.held_by(told))
+    ]
+    assert crowded == []
+
+
+def test_passing_phrases_stand_in_their_messages_and_spare_what_is_told(month: Month) -> None:
+    for said in month.said:
+        assert all(has_phrase(said.text, phrase) for phrase in said.passing), said.number
+        assert not (said.noise and said.passing), said.number
+    short = [fact.says for fact in month.facts]
+    marked = {phrase for said in month.said for phrase in said.passing}
+    assert [(phrase, says) for phrase in marked for says in short if has_phrase(says, phrase)] == []
+
+
+def test_month_has_the_noise_that_fools_a_memory(month: Month) -> None:
+    noise = [said for said in month.said if said.noise]
+    persons_own_looking = [said for said in noise if said.role != "assistant" and EASY_FORM.search(said.text)]
+    assert len(persons_own_looking) >= 15
+    assert len([said for said in noise if said.role == "tool"]) >= 10
+    assert any("ignore all rules" in said.text for said in noise)
+    assert any(said.role == "assistant" and said.text.startswith("You told me") for said in noise)
+    assert any("Traceback" in said.text for said in noise)
+
+
+def test_keeping_every_sentence_word_for_word_learns_all_and_is_mostly_junk(month: Month) -> None:
+    learned = [Learned(part, (said.number,)) for said in persons(month) for part in sentences(said.text)]
+    answers = [
+        Learned(told, fact.messages) for fact in month.facts for told in tellings(month, fact) if len(fact.messages) > 1
+    ]
+    judged = judge(month, learned + answers)
+    assert (judged.missed, judged.uncorrected) == ((), ())
+    assert judged.precision < 0.5
+
+
+def test_learning_exactly_what_was_asked_for_is_free_of_junk_and_duplicates(month: Month) -> None:
+    judged = judge(month, [Learned(fact.says, fact.messages) for fact in month.facts])
+    assert (judged.recall, judged.precision) == (1.0, 1.0)
+    assert set(judged.verdicts) == {"held"}
+
+
+def test_learning_the_noise_is_junk_and_learns_nothing(month: Month) -> None:
+    noise = [said for said in month.said if said.noise and said.role != "assistant"]
+    judged = judge(month, [Learned(said.text, (said.number,)) for said in noise])
+    assert set(judged.verdicts) == {"junk"}
+    assert (judged.facts, judged.recall, judged.precision) == ((), 0.0, 0.0)
+
+
+def test_nothing_learned_misses_everything_and_holds_no_junk(small: Month) -> None:
+    judged = judge(small, [])
+    assert judged.missed == ("cello", "key")
+    assert judged.uncorrected == ("cello-fridays",)
+    assert (judged.recall, judged.precision) == (0.0, 1.0)
+
+
+def test_other_words_with_the_same_keys_hold_the_fact(small: Month) -> None:
+    judged = judge(small, [Learned("Cello lessons take place every Monday.", (2,))])
+    assert (judged.facts, judged.verdicts) == (("cello",), ("held",))
+
+
+@pytest.mark.parametrize("word", ["keyboard", "turnkey"])
+def test_a_key_within_a_longer_word_is_no_key(small: Month, word: str) -> None:
+    assert judge(small, [Learned(f"The {word} is in the cellar.", (3,))]).facts == ()
+
+
+def test_a_text_of_noise_is_junk_and_one_of_a_telling_message_is_merely_unasked(small: Month) -> None:
+    judged = judge(small, [Learned("They say hello.", (1,)), Learned("They play music.", (2,))])
+    assert judged.verdicts == ("junk", "unasked")
+    assert judged.precision == 0.5
+
+
+def test_what_was_said_in_passing_is_junk_though_its_message_tells_something(small: Month) -> None:
+    judged = judge(small, [Learned("Asked what 7 times 8 is", (2,)), Learned("7 times 8 is wanted", (1, 2))])
+    assert judged.verdicts == ("junk", "junk")
+
+
+def test_a_text_that_one_telling_message_stands_behind_is_not_junk_for_another_of_noise(small: Month) -> None:
+    assert judge(small, [Learned("They play music.", (1, 2))]).verdicts == ("unasked",)
+
+
+def test_a_text_that_comes_from_nowhere_is_junk(small: Month) -> None:
+    assert judge(small, [Learned("They live on the moon.", ())]).verdicts == ("junk",)
+
+
+def test_saying_again_what_is_held_is_a_duplicate_and_saying_more_is_not(small: Month) -> None:
+    again = Learned("On Mondays there is cello", (2,))
+    more = Learned("Cello is on Mondays, and the cellar key hangs by the door", (2, 3))
+    judged = judge(small, [Learned("cello on monday", (2,)), again, more])
+    assert judged.verdicts == ("held", "duplicate", "held")
+    assert judged.texts("duplicate") == (again,)
+
+
+def test_a_correction_is_held_beside_what_it_supersedes_and_is_no_duplicate(small: Month) -> None:
+    judged = judge(small, [Learned("Cello is on Mondays", (2,), current=False), Learned("Cello is on Fridays", (3,))])
+    assert judged.verdicts == ("held", "held")
+    assert (judged.corrections, judged.uncorrected, judged.stale) == (("cello-fridays",), (), ())
+
+
+def test_what_was_true_until_a_correction_is_held_though_it_is_none_of_the_facts(month: Month) -> None:
+    before = next(each for each in month.corrections if not each.fact)
+    told = next(said for said in persons(month) if any(map(before.old.held_by, sentences(said.text))))
+    text = next(part for part in sentences(told.text) if before.old.held_by(part))
+    assert judge(month, [Learned(text, (told.number,))]).verdicts == ("held",)
+
+
+def test_what_was_superseded_and_is_still_held_to_be_true_is_stale(small: Month) -> None:
+    old, both = Learned("Cello is on Mondays", (2,)), Learned("Cello is on Fridays, no longer Mondays", (3,))
+    assert judge(small, [old, both]).stale == (old,)
+
+
+def test_a_source_that_the_month_does_not_have_is_refused(small: Month) -> None:
+    with pytest.raises(KeyError):
+        judge(small, [Learned("They play music.", (4,))])
+
+
+def test_days_are_counted_in_the_persons_own_zone(small: Month) -> None:
+    assert [said.at.isoformat() for said in small.said][::2] == [
+        "2026-03-02T08:00:00+00:00",
+        "2026-03-30T07:00:00+00:00",
+    ]
