@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 # More workers than cores only make the timing of the tests worse.
 WORKERS ?= 2
 
-.PHONY: help run test lint bench crash study docs docs-check clean
+.PHONY: help run test lint bench bench-recall crash study docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
 	@echo "make test        all tests, with a sample of the crash scenarios"
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
+	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
 	@echo "make docs        write docs/reference/ and the conversation in README.md again"
@@ -36,6 +37,10 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+bench-recall: $(VENV)/.dev
+	@test -n "$(DATA)" || { echo "Name the files to measure with: make bench-recall DATA=FILE..." >&2; exit 2; }
+	@$(BIN)/python -m tests.recall_bench $(DATA) $(ARGS)
 
 crash: $(VENV)/.dev
 	@$(BIN)/python -m tests.crash $(ARGS)

@@ -141,6 +141,7 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
 
     async def upkeep() -> None:
         house.upkeep()
+        await house.index()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)

@@ -48,7 +48,9 @@ class Measures:
         context: ContextSettings,
         compaction: CompactionSettings,
         prompts: Prompts,
+        memory: Callable[[str], str] = lambda session: "",
     ) -> None:
+        """`memory` gives what stands in the prompts of a session of what is remembered."""
         self._conversation = conversation
         self._facts = facts
         self._pins = pins
@@ -56,10 +58,11 @@ class Measures:
         self._model = model
         self._counter_for = counter_for
         self._prompts = prompts
+        self._memory = memory
         self.context = context
         self.compaction = compaction
         self._counters: dict[str, TokenCounter] = {}
-        self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Frame, Size]] = {}
+        self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[Frame, Size]] = {}
         self._met: tuple[str, Limits] | None = None
 
     def window(self) -> int:
@@ -116,10 +119,11 @@ class Measures:
     def frame(self, session: str, model: str) -> tuple[Frame, Size]:
         """What stands around the history of a session, and its size as this model counts."""
         role, pins = role_of(session), tuple((pin.role, pin.text) for pin in self._pins.all(session))
-        known = self._frames.get((role, model, pins))
+        memory = self._memory(session)
+        known = self._frames.get((role, model, pins, memory))
         if known is None:
-            frame = Frame(self._prompts.rules, self._prompts.persona, self._toolbox().specs(role), role, pins)
-            known = self._frames[role, model, pins] = (frame, frame.size(self.counter(model)))
+            frame = Frame(self._prompts.rules, self._prompts.persona, self._toolbox().specs(role), role, pins, memory)
+            known = self._frames[role, model, pins, memory] = (frame, frame.size(self.counter(model)))
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
         return known

@@ -42,7 +42,14 @@ _MOST_ALONE = 3.0
 _LEAST_SHARE_ALONE = 0.6
 
 _ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
-_ASKING = re.compile(r"[^.!?？؟。！\n]*[?？؟]")
+_ASKING = re.compile(
+    r"[^.!?？؟。！\n]*[?？؟]"
+    # Asked without the mark: by a word that asks, or told to find something.
+    r"|(?:^|(?<=[.!\n]))\s*(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
+    r"|tell|remind|give|look up|wer|was|wann|wo|welche\w*|warum|wie|finde|zeig\w*|qui|quand|où|combien|quel\w*"
+    r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
+    re.IGNORECASE,
+)
 _PLEASANTRIES = re.compile(
     r"\b(?:hi|hello|hey|bye|goodbye|welcome|thanks?|thx|please|sorry|yes|yeah|yep|nope?|ok|okay|sure|fine|great|nice|cool"
     r"|wow|haha+|lol|well|right|good|morning|afternoon|evening|night"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 META_BYTES = 34
@@ -38,11 +39,11 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A stem of the collection: in how many sealed units it stands, and the vector of a word of it."""
+    """A stem of the collection: how many sources have it in sealed units, and the vector of a word of it."""
 
     id: int
     stem: str
-    units: int
+    sources: int
     vector: bytes
 
 
@@ -61,32 +62,37 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What is loaded when a collection is opened: everything but sealed postings and vectors. `names` by number;
-    `cursor` is how far its source was read; `total` the sum of all vectors."""
+    `read_to` is how far each stream of its source was read; `total` the sum of all vectors."""
 
     meta: bytes
     fresh: Sequence[Fresh]
     terms: Sequence[Term]
     names: Mapping[int, str]
-    cursor: int
+    read_to: Mapping[str, int]
     total: bytes
 
 
 class Shelf(Protocol):
-    """Keeps one collection. Every method raises `StoreError`."""
+    """Keeps one collection. Every method raises `StoreError`. Where it `seals` not, all that is added stays fresh, and
+    is gone when the index is."""
+
+    @property
+    def seals(self) -> bool: ...
 
     def load(self) -> Contents: ...
 
-    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], cursor: int) -> None:
-        """Keep new units and names, and how far the source was read, in one transaction."""
+    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
+        """Keep new units and names, and how far streams of the source were read, in one transaction."""
         ...
 
     def seal(self, page: Page, total: bytes) -> None:
         """Keep a page in place of the fresh units that it holds, in one transaction."""
         ...
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] = ()) -> None:
-        """Replace the meta of these units, by number. With `terms`, the words are to vanish too: vectors of the units
-        become zero, fresh ones lose their stems, terms take their new counts, and those without a unit are removed."""
+    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] | None = None) -> None:
+        """Replace the meta of these units, by number. With `terms`, be they none, the words are to vanish too: vectors
+        of the units become zero, fresh ones lose their stems, terms take their new counts, and those without a unit are
+        removed."""
         ...
 
     def postings(self, term: int) -> bytes:
@@ -98,3 +104,69 @@ class Shelf(Protocol):
         ...
 
     def clear(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A record of the log as it is indexed. `text` is empty where it has no words; `hidden`: taken back since;
+    `takes_back` are the messages that this record (an undo) hides."""
+
+    id: int
+    session: str
+    seq: int
+    scope: str
+    role: str
+    speaker: str
+    said_at: datetime
+    text: str
+    hidden: bool = False
+    takes_back: tuple[int, ...] = ()
+
+
+class Spoke(Protocol):
+    """What was said, in the order of each session's log. Every method raises `StoreError`."""
+
+    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+        """Sessions with records after the seq that was read (0: nothing), each with its last seq."""
+        ...
+
+    def after(self, session: str, seq: int, *, limit: int) -> list[Spoken]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a search may see. Empty `roles`: none; times are [after, before), but for the second in which they end;
+    `stream`: a session, "" for all."""
+
+    scope: str
+    roles: Sequence[str]
+    after: datetime | None = None
+    before: datetime | None = None
+    stream: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A source that answers: its best unit's `part`, the score that ranks it; of the question's own words the share
+    (by idf) that the unit has itself, and with its neighbours; its cosine to the question."""
+
+    source: int
+    part: int
+    score: float
+    covered: float
+    covered_around: float
+    cosine: float
+
+
+class Finder(Protocol):
+    """Finds messages. Both methods raise `StoreError`."""
+
+    def find(self, question: str, where: Where, *, limit: int) -> list[Found]:
+        """Best first. What was said until now is found."""
+        ...
+
+    def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
+        """How many sources have each word, in any form of it; and how many sources there are."""
+        ...
+
+    def close(self) -> None: ...

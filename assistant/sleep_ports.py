@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Protocol
 
@@ -115,8 +115,16 @@ class Journal(Protocol):
         """Of a scope, newest first."""
         ...
 
+    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+        """Entries of every scope with a larger id, by their ids."""
+        ...
+
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
         """Entries by their words, best first."""
+        ...
+
+    def last_cycle(self) -> int:
+        """The id of the last sleep that came to its end; 0 before the first."""
         ...
 
     def begin_cycle(self, trigger: str, now: datetime) -> int: ...
@@ -246,6 +254,14 @@ class Consolidations(Protocol):
         (`context_synthesis`) are left out."""
         ...
 
+    def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
+        """Pending entries with a larger id whose importance lies within `low` and `high`, by their ids."""
+        ...
+
+    def scored(self, weights: Mapping[int, float], reading: Reading, now: datetime) -> None:
+        """Set the importance of entries, and how far was read for that, in one transaction."""
+        ...
+
     def plan(self, plan: ChangePlan, now: datetime) -> None:
         """Write down what is to be changed. A plan whose key is known is left as it is."""
         ...
@@ -265,6 +281,10 @@ class Consolidations(Protocol):
 
     def entries_of(self, memory_id: str) -> list[JournalEntry]:
         """The entries that a memory was made of, oldest first."""
+        ...
+
+    def memory_ids(self) -> list[str]:
+        """Of every memory that entries went into, by the oldest of its entries."""
         ...
 
     def of_cycle(self, cycle: int) -> list[ChangePlan]:

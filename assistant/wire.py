@@ -6,6 +6,7 @@ adapters are loaded here, when they are first used.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+import structlog
 
 from assistant import commands, health
 from assistant.bridges.terminal import TerminalBridge
@@ -35,9 +38,12 @@ from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
 from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire_stores import Stores, counter_for, open_stores
-from tools.toolbox import RESULT_BYTES, build_toolbox
+from sleep.importance import importance
+from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
 
 Clock = Callable[[], datetime]
+
+log = structlog.get_logger()
 
 # Quoted words in most scripts take more bytes a token than this.
 _PAGE_BYTES_A_TOKEN = 2.4
@@ -81,6 +87,7 @@ class House:
             zone=settings.zone,
             requests=stores.requests,
             helpers=self._helpers(),
+            memory=Memory(stores.journal, stores.profiles, stores.files, importance),
             timeout_seconds=settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(settings.values.tools),
         )
@@ -166,6 +173,15 @@ class House:
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
         await self.turns.model.limits()
+        await self.index()
+
+    async def index(self) -> None:
+        """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
+        try:
+            while await asyncio.to_thread(self.stores.finder.catch_up):
+                pass
+        except StoreError as error:
+            log.error("what was said last is not indexed yet", error=str(error))
 
     async def close_model(self) -> None:
         await self.turns.model.aclose()

@@ -22,16 +22,23 @@ from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
 from assistant.sleeper import Naps, Sleeper
+from assistant.standing_memory import StandingMemory
 from assistant.wire_stores import Stores, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
-from sleep.cycle import Compacted, Cycle
+from sleep.consolidation import Consolidation
+from sleep.curating import Curating
+from sleep.cycle import Compacted, Cycle, Phase
 from sleep.extraction import Extractor
+from sleep.judging import Judge
 from sleep.means import Fuses, Means
+from sleep.outcome import Outcome
 from sleep.policy import Policy
+from sleep.scoring import Scoring
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
 from sleep.summary_prompts import SummaryPrompts
+from sleep.tagged import Asker
 
 Clock = Callable[[], datetime]
 
@@ -69,9 +76,14 @@ def sleeping(
 ) -> Sleeping:  # fmt: skip
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
+    counter = counter_for(settings, values.model.name)
+    standing = StandingMemory(
+        stores.conversation, stores.journal, stores.files, settings.zone, clock, counter.count_text,
+        file_most=values.memory.file_max_tokens, day_most=values.memory.day_max_tokens,
+    )  # fmt: skip
     measures = Measures(
         stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
-        values.context, values.compaction, prompts_of(settings.home),
+        values.context, values.compaction, prompts_of(settings.home), standing.of,
     )  # fmt: skip
     settle = partial(settle_quietly, stores.conversation, stores.journal)
     compactor = _compactor(settings, stores, voices, measures, settle, clock)
@@ -136,12 +148,41 @@ def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compa
         )
 
     extractor = Extractor(
-        voices.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS
-    )
+        voices.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
+        zone=settings.zone,
+    )  # fmt: skip
     return Cycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
+        between=_remembering(settings, stores, voices),
     )  # fmt: skip
+
+
+def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, Phase], ...]:
+    """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
+    prices = load_prices(config_dir() / PRICES_FILE)
+    cost = partial(billed, prices)
+
+    def asker(name: str, tag: str) -> Asker:
+        return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, "scoring", cost)
+
+    scoring = Scoring(stores.journal, stores.consolidations, asker("scoring", "scores"))
+    judge = Judge(asker("consolidation", "decisions"))
+    consolidation = Consolidation(stores.consolidations, stores.memories, judge)
+    counter = counter_for(settings, settings.values.model.name)
+    curating = Curating(
+        stores.journal, stores.profiles, stores.files, settings.zone, counter.count_text,
+        settings.values.memory.file_max_tokens,
+    )  # fmt: skip
+
+    async def consolidate(cycle: int, outcome: Outcome, now: datetime) -> None:
+        try:
+            await consolidation.run(cycle, outcome, now)
+        finally:
+            # The child gives back what it took of memory.
+            await stores.memories.aclose()
+
+    return ("score", scoring.run), ("consolidate", consolidate), ("curate", curating.run)
 
 
 def _counters(measures: Measures) -> Callable[[str], Counter]:

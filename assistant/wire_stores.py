@@ -12,10 +12,13 @@ from functools import partial
 
 from assistant.context.truncate import Policy, for_view
 from assistant.messages import Message
+from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace
+from assistant.search.messages import MessageFinder
 from assistant.settings import Settings, ToolSettings
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
+from assistant.store.consolidations import Consolidations
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.delegations import Delegations
@@ -24,14 +27,18 @@ from assistant.store.facts import ModelFacts
 from assistant.store.journal import Journal
 from assistant.store.ledger import Ledger
 from assistant.store.log import MasterLog
+from assistant.store.memory_files import MemoryFiles
 from assistant.store.outbox import Outbox
 from assistant.store.pins import Pins
+from assistant.store.profiles import Profiles
 from assistant.store.requests import Requests
 from assistant.store.script_schema import script
 from assistant.store.search import StoredHistory
 from assistant.store.todos import Todos
 from assistant.store.verify import Verifier
 from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
+from assistant.wire_memory import memories, open_memory_db, store_settings
+from assistant.wire_search import open_history
 from sleep.requests import is_task
 
 
@@ -42,10 +49,15 @@ class Stores:
     conversation: Conversation
     outbox: Outbox
     history: StoredHistory
+    finder: MessageFinder
     todos: Todos
     requests: Requests
     pins: Pins
     journal: Journal
+    consolidations: Consolidations
+    profiles: Profiles
+    files: MemoryFiles
+    memories: Mem0Memories
     unread: LogReader
     breakers: Breakers
     delegations: Delegations
@@ -73,7 +85,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         stack.callback(db.close)
         log = MasterLog(home)
         stack.callback(log.close)
-        history = StoredHistory.open(home)
+        history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
         counter = counter_for(settings, settings.values.model.name)
         conversation = Conversation(
@@ -84,10 +96,15 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             conversation=conversation,
             outbox=Outbox(db),
             history=history,
+            finder=finder,
             todos=Todos(people),
             requests=Requests(db, log),
             pins=Pins(people),
             journal=Journal(people),
+            consolidations=Consolidations(people),
+            profiles=Profiles(people),
+            files=MemoryFiles(home, people, count=counter.count_text, most=settings.values.memory.file_max_tokens),
+            memories=memories_of(settings, stack, now, reading=reading),
             unread=LogReader(db, log),
             breakers=Breakers(db),
             delegations=Delegations(db),
@@ -96,6 +113,16 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             verifier=Verifier(home, db, log, conversation),
             closing=stack.pop_all(),
         )
+
+
+def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading: bool) -> Mem0Memories:
+    """Semantic memory over memory.db; a home that never slept has none to read."""
+    chosen = store_settings(settings)
+    exists = (settings.home.path / "memory.db").exists()
+    db = None if reading and not exists else open_memory_db(chosen, now, reading=reading)
+    if db is not None:
+        stack.callback(db.close)
+    return memories(chosen, db)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:

@@ -37,6 +37,19 @@ def spread(text: str) -> str:
     return RUN.sub(lambda run: f" {' '.join(pairs(run[0], alone=True))} ", text)
 
 
+def asked(question: str) -> list[str]:
+    """The different words of a question in their order, folded: of a spaceless run its pairs, or its only letter."""
+    found: dict[str, None] = {}
+    for run in WORD.findall(PRIVATE.sub(" ", unicodedata.normalize("NFKC", question))):
+        pieces = (pairs(run) or [letters(run)]) if RUN.match(run) else [run]
+        found.update((fold(piece), None) for piece in pieces if piece)
+    return list(found)
+
+
+def is_spaceless(word: str) -> bool:
+    return RUN.match(word) is not None
+
+
 def pairs(run: str, *, alone: bool = False) -> list[str]:
     """The overlapping pairs of a spaceless run; `alone`: its last character too, so that it is found by itself."""
     chars = letters(run)

@@ -13,9 +13,10 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from assistant.records import Record, SessionInfo
 from assistant.remembered import CycleReport, Reading
 from assistant.sleep_ports import Breakers, Journal, LogReader
 from sleep.extraction import Extracted, Extractor
+from sleep.outcome import Outcome
 from sleep.settling import settle_checkpoints
 
 log = structlog.get_logger()
@@ -35,7 +37,6 @@ FUSE = "extraction"
 _RECORDS = 60
 _BATCHES = 400
 _KNOWN = 60
-_MOST_REASONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +50,9 @@ class Compacted:
     tier: str
 
 
-@dataclass(slots=True)
-class _Outcome:
-    """What one phase did. `read` and `written` are messages and entries (extract), checkpoints and entries (settle), or
-    sessions looked at and compacted; `waiting` sessions are not read to their end."""
-
-    read: int = 0
-    written: int = 0
-    repeated: int = 0
-    waiting: int = 0
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    rejected: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    more: dict[str, Any] = field(default_factory=dict)
-
-    def spent(self, usd: float | None) -> None:
-        self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd
-
-    def add(self, found: Extracted, written: int) -> None:
-        self.read += found.read
-        self.written += written
-        self.repeated += len(found.entries) - written
-
-    def told(self) -> dict[str, Any]:
-        return {
-            "state": "failed" if self.errors else "done",
-            "read": self.read, "written": self.written, "repeated": self.repeated, "waiting": self.waiting,
-            "calls": self.calls, "cost_usd": self.cost_usd,
-            "rejected": list(dict.fromkeys(self.rejected))[:_MOST_REASONS],
-            "error": "; ".join(dict.fromkeys(self.errors)),
-            **self.more,
-        }  # fmt: skip
+Phase = Callable[[int, Outcome, datetime], Awaitable[None]]
+"""A phase over the whole home: (cycle, what it fills in, now). Raises `AssistantError`; the others go on then."""
+_Step = Callable[[Outcome, datetime], Awaitable[None]]
 
 
 class Cycle:
@@ -98,9 +70,11 @@ class Cycle:
         failures: int,
         cool_down: timedelta,
         clock: Callable[[], datetime],
+        between: Sequence[tuple[str, Phase]] = (),
     ) -> None:
-        """`compact` compacts one session for a trigger, where that is due. After `failures` in a row no model reads for
-        `cool_down`; then one try is let through."""
+        """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
+        out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
+        no model reads for `cool_down`; then one try is let through."""
         self._conversation = conversation
         self._unread = unread
         self._journal = journal
@@ -110,6 +84,7 @@ class Cycle:
         self._failures = failures
         self._cool_down = cool_down
         self._clock = clock
+        self._between = tuple(between)
 
     async def run_sleep_tick(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None
@@ -118,10 +93,10 @@ class Cycle:
         report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
         wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
         try:
-            for name, phase in (("settle", self._settle), ("extract", self._extract), ("compact", self._compact_all)):
-                outcome = _Outcome()
+            for name, phase in self._phases(report.id, wanted, trigger):
+                outcome = Outcome()
                 try:
-                    await phase(wanted, trigger, outcome, now)
+                    await phase(outcome, now)
                 except AssistantError as error:
                     outcome.errors.append(str(error))
                     log.error("a phase of sleep failed", phase=name, error=str(error))
@@ -139,7 +114,7 @@ class Cycle:
     async def extract_session(self, session: str, now: datetime) -> dict[str, Any]:
         """Read one session to its end for the journal, as before a reset: what no model reads now, the rules do. Raises
         `StoreError`."""
-        outcome = _Outcome()
+        outcome = Outcome()
         for info in self._conversation.sessions():
             if info.key == session:
                 await self._read_session(info, outcome, now, final=True)
@@ -147,14 +122,21 @@ class Cycle:
 
     # ----------------------------------------------------------------------------------------------------------- phases
 
-    async def _settle(self, _: Sequence[SessionInfo], __: str, outcome: _Outcome, now: datetime) -> None:
+    def _phases(self, cycle: int, sessions: Sequence[SessionInfo], trigger: str) -> Iterator[tuple[str, _Step]]:
+        yield "settle", self._settle
+        yield "extract", partial(self._extract, sessions, cycle)
+        for name, phase in () if trigger == "nap" else self._between:
+            yield name, partial(phase, cycle)
+        yield "compact", partial(self._compact_all, sessions, trigger)
+
+    async def _settle(self, outcome: Outcome, now: datetime) -> None:
         settled = settle_checkpoints(self._conversation, self._journal, now)
         outcome.read, outcome.written = settled.checkpoints, settled.entries
 
-    async def _extract(self, sessions: Sequence[SessionInfo], _: str, outcome: _Outcome, now: datetime) -> None:
+    async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: Outcome, now: datetime) -> None:
         for info in sessions:
             try:
-                await self._read_session(info, outcome, now)
+                await self._read_session(info, outcome, now, cycle=cycle)
             except CorruptStore as error:
                 # The files of one conversation; the others can be read.
                 outcome.errors.append(f"{info.key}: {error}")
@@ -163,7 +145,7 @@ class Cycle:
             outcome.more["warning"] = f"{outcome.read} messages were read and nothing was saved from them"
 
     async def _compact_all(
-        self, sessions: Sequence[SessionInfo], trigger: str, outcome: _Outcome, now: datetime
+        self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime
     ) -> None:
         done: dict[str, Any] = {}
         for info in sessions:
@@ -185,18 +167,22 @@ class Cycle:
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    async def _read_session(self, info: SessionInfo, outcome: _Outcome, now: datetime, *, final: bool = False) -> None:
+    async def _read_session(
+        self, info: SessionInfo, outcome: Outcome, now: datetime, *, final: bool = False, cycle: int | None = None
+    ) -> None:
         seq = self._journal.reading(PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
             self._conversation.extracted(info.key, info.generation, seq, now)
         for _ in range(_BATCHES):
-            if not await self._read_on(info, outcome, now, final=final):
+            if not await self._read_on(info, outcome, now, final=final, cycle=cycle):
                 return
             await asyncio.sleep(0)
         outcome.waiting += 1
 
-    async def _read_on(self, info: SessionInfo, outcome: _Outcome, now: datetime, *, final: bool) -> bool:
+    async def _read_on(
+        self, info: SessionInfo, outcome: Outcome, now: datetime, *, final: bool, cycle: int | None
+    ) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
         seq = self._journal.reading(PHASE, info.key, info.generation)
         batch = await self._extractor.batch(self._unread.after(info.key, info.generation, seq, limit=_RECORDS))
@@ -212,7 +198,10 @@ class Cycle:
             return False
         last = batch[-1].seq
         reading = Reading(PHASE, info.key, info.generation, last)
-        outcome.add(found, len(self._kept(found, reading, now)))
+        written = len(self._kept(found, reading, now, cycle))
+        outcome.read += found.read
+        outcome.written += written
+        outcome.repeated += len(found.entries) - written
         self._conversation.extracted(info.key, info.generation, last, now)
         return True
 
@@ -229,9 +218,9 @@ class Cycle:
             self._breakers.succeeded(FUSE)
         return found
 
-    def _kept(self, found: Extracted, reading: Reading, now: datetime) -> Sequence[object]:
+    def _kept(self, found: Extracted, reading: Reading, now: datetime, cycle: int | None) -> Sequence[object]:
         try:
-            return self._journal.add(found.entries, now, reading=reading)
+            return self._journal.add([replace(one, cycle=cycle) for one in found.entries], now, reading=reading)
         except StoreError as error:
             if found.calls:
                 # What was paid for is asked for again; not for ever.

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
@@ -26,10 +27,14 @@ from assistant.records import Record
 from assistant.remembered import JournalEntry
 from assistant.requests import Reply, Request, SystemBlock
 from assistant.sessions import OWNER_SCOPE
-from sleep.rules import facts, importance
+from sleep.corrections import corrects, takes_back
+from sleep.importance import importance
+from sleep.telling import Told, told
+from sleep.vetting import Known, plain, refused
 
 _SPOKEN = ("user", "assistant")
 _KINDS = ("fact", "preference", "decision", "task")
+CORRECTION = "correction"
 _OFFLINE = "offline"
 _NAMESPACE = uuid.UUID("6f2f3a52-9a2a-4f0e-8f5b-2a9b2d3f5c11")
 _ANSWER_TOKENS = 2_000
@@ -37,8 +42,6 @@ _LONGEST_MESSAGE = 6_000
 _LONGEST_CONTENT = 400
 _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
-# Below that a model itself says that it is of no use; the rest of what it found is as good as it may be.
-_LEAST_IMPORTANCE = 0.15
 # A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
 _SHARE_OF_WINDOW = 3
 _TAGGED = re.compile(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -65,12 +68,14 @@ class Extracted:
 
 
 class Extractor:
-    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads."""
+    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads; the
+    rules reckon days such as "tomorrow" in `zone`."""
 
-    def __init__(self, model: Callable[[], Model], prompt: str, *, batch_tokens: int) -> None:
+    def __init__(self, model: Callable[[], Model], prompt: str, *, batch_tokens: int, zone: tzinfo = UTC) -> None:
         self._model = model
         self._prompt = prompt
         self._batch_tokens = batch_tokens
+        self._zone = zone
 
     async def batch(self, records: Sequence[Record]) -> list[Record]:
         """The first of the records that fit one call; always one, however long it is."""
@@ -99,21 +104,23 @@ class Extractor:
         except ModelError as error:
             passing = error.kind in _PASSING
             reasons = (f"the model failed: {error}",)
-            return Extracted(len(spoken), by_rules(spoken, known), reasons, calls=1, failed=True, passing=passing)
+            return Extracted(
+                len(spoken), by_rules(spoken, known, self._zone), reasons, calls=1, failed=True, passing=passing
+            )
         cost = reply.usage.cost_usd
         entries, rejected = parsed(reply.message.content, spoken, known)
         if entries is None or reply.message.tool_calls or reply.stop == "refusal":
             why = rejected or ("the model answered no list",)
-            return Extracted(len(spoken), by_rules(spoken, known), why, calls=1, cost_usd=cost, failed=True)
+            return Extracted(len(spoken), by_rules(spoken, known, self._zone), why, calls=1, cost_usd=cost, failed=True)
         if reply.stop == "max_tokens":
-            entries, rejected = _completed(entries, spoken, known), (*rejected, "the answer was cut off")
+            entries, rejected = _completed(entries, spoken, known, self._zone), (*rejected, "the answer was cut off")
         name = reply.message.model or model.name
         return Extracted(len(spoken), entries, rejected, name, 1, cost)
 
     def plainly(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
         """By the rules, no model asked."""
         spoken = [record for record in records if readable(record)]
-        return Extracted(len(spoken), by_rules(spoken, known))
+        return Extracted(len(spoken), by_rules(spoken, known, self._zone))
 
     async def _ask(self, model: Model, records: Sequence[Record], known: Sequence[str]) -> Reply:
         told = "\n\n".join(_line(record) for record in records)
@@ -141,16 +148,21 @@ def readable(record: Record) -> bool:
     return record.trust != "guest" or record.scope != OWNER_SCOPE
 
 
-def by_rules(records: Sequence[Record], known: Sequence[str] = ()) -> tuple[JournalEntry, ...]:
+def by_rules(records: Sequence[Record], known: Sequence[str] = (), zone: tzinfo = UTC) -> tuple[JournalEntry, ...]:
     """What the users' messages tell by rules alone, but for what is known."""
-    found = {
-        _words(fact.content): _entry(record, fact.content, fact.kind, fact.importance, (record.id,))
-        for record in reversed(records)
-        if record.role == "user"
-        for fact in reversed(facts(record.content))
-    }
-    seen = {_words(text) for text in known}
-    return tuple(entry for words, entry in reversed(found.items()) if words not in seen)
+    seen = Known(known)
+    entries: list[JournalEntry] = []
+    for one in told(records, zone):
+        if not seen.has(one.found.content):
+            seen.add(one.found.content)
+            entries.append(_learned(one))
+    return tuple(entries)
+
+
+def _learned(one: Told) -> JournalEntry:
+    found = one.found
+    more = (CORRECTION,) if found.corrects else ()
+    return _entry(one.record, found.content, found.kind, found.importance, one.sources, more)
 
 
 def parsed(
@@ -161,7 +173,8 @@ def parsed(
     if not tagged:
         return None, ()
     by_id = {record.id: record for record in records}
-    seen = {_words(text) for text in known}
+    shown = "\n".join((*(record.content for record in records), *known))
+    seen = Known(known)
     entries: list[JournalEntry] = []
     rejected: list[str] = []
     usable = False
@@ -171,11 +184,12 @@ def parsed(
             rejected.append(entry)
             continue
         usable = True
-        why = _unwanted(entry, seen)
+        named = [by_id[source] for source in entry.sources]
+        why = refused(entry.content, entry.tags[0], entry.importance, named, shown, seen)
         if why:
             rejected.append(why)
         else:
-            seen.add(_words(entry.content))
+            seen.add(entry.content)
             entries.append(entry)
     if rejected and not usable:
         return None, tuple(rejected)
@@ -215,26 +229,25 @@ def _parsed(raw: Any, by_id: dict[int, Record]) -> JournalEntry | str:
     weight = importance(kind, content)
     if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
         weight = float(given)
-    return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)))
-
-
-def _unwanted(entry: JournalEntry, seen: set[str]) -> str:
-    if _words(entry.content) in seen:
-        return "known already"
-    return "of no importance" if entry.importance < _LEAST_IMPORTANCE else ""
+    told_by = [by_id[source].content for source in sources if by_id[source].role == "user"]
+    more = (CORRECTION,) if corrects(content) or any(map(takes_back, told_by)) else ()
+    return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)), more)
 
 
 def _completed(
-    entries: Sequence[JournalEntry], records: Sequence[Record], known: Sequence[str]
+    entries: Sequence[JournalEntry], records: Sequence[Record], known: Sequence[str], zone: tzinfo
 ) -> tuple[JournalEntry, ...]:
     """The entries of an answer that was cut off, and what the rules find in the messages after the last it came to."""
     reached = max((source for entry in entries for source in entry.sources), default=0)
-    return (*entries, *by_rules([record for record in records if record.id > reached], known))
+    learned = [*known, *(entry.content for entry in entries)]
+    return (*entries, *by_rules([record for record in records if record.id > reached], learned, zone))
 
 
-def _entry(record: Record, content: str, kind: str, weight: float, sources: tuple[int, ...]) -> JournalEntry:
+def _entry(
+    record: Record, content: str, kind: str, weight: float, sources: tuple[int, ...], more: tuple[str, ...] = ()
+) -> JournalEntry:
     return JournalEntry(
-        key=f"extract:{sources[0]}:{uuid.uuid5(_NAMESPACE, _words(content)).hex}",
+        key=f"extract:{sources[0]}:{uuid.uuid5(_NAMESPACE, plain(content)).hex}",
         scope=record.scope,
         session=record.session,
         generation=record.generation,
@@ -242,13 +255,9 @@ def _entry(record: Record, content: str, kind: str, weight: float, sources: tupl
         timestamp=record.ts,
         source_type="extraction",
         importance=weight,
-        tags=(kind,) if record.trust != "guest" else (kind, "guest"),
+        tags=(kind, *more) if record.trust != "guest" else (kind, *more, "guest"),
         sources=sources,
     )
-
-
-def _words(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _tokens(record: Record) -> int:

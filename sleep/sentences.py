@@ -35,6 +35,7 @@ _AUXILIARY = (
 _ASKS = re.compile(
     rf"(?:(?:and|so|but|or|ok(?:ay)?|hey|hi|well|also|then)[ ,]+)*(?:{_WH}(?:'s|'re| {_AUXILIARY})\b"
     rf"|(?:which|what|how|whose) \w+ {_AUXILIARY}\b|how (?:much|many|long|far|old|often)\b|(?:what|how) (?:about|if)\b"
+    r"|(?:can|could|do|does|did|should|would|will) (?:an?|people|anyone|most|two|three) "
     rf"|{_AUXILIARY} (?:i|you|we|they|he|she|it|my|our|the|there|this|that|these|any\w*|some\w*)\b)",
     re.IGNORECASE,
 )
@@ -65,7 +66,7 @@ class Sentence:
 
 def sentences(text: str) -> list[Sentence]:
     """In their order; what has no letter of the person's own is none."""
-    own = _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
+    own = own_words(text)
     found: list[Sentence] = []
     for start, end in _spans(own):
         listed = _LISTED.match(own, start, end)
@@ -74,6 +75,11 @@ def sentences(text: str) -> list[Sentence]:
         if any(map(str.isalpha, words.own)):
             found.append(words)
     return found
+
+
+def own_words(text: str) -> str:
+    """The text without what is quoted in it."""
+    return _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
 
 
 def _gone(found: re.Match[str]) -> str:

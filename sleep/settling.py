@@ -16,8 +16,8 @@ from assistant.compactions import Checkpoint
 from assistant.errors import StoreError
 from assistant.remembered import JournalEntry
 from assistant.sleep_ports import Compactions, Journal
+from sleep.importance import importance
 from sleep.rendering import RECORD_TIERS
-from sleep.rules import importance
 
 log = structlog.get_logger()
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from assistant.messages import Message, Role
 from assistant.records import Hit
-from assistant.store.candidates import Plan
+from assistant.search.engine import Bounds
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
 from assistant.store.script_schema import script
-from assistant.store.search import StoredHistory
+from assistant.wire_search import BOUNDS, open_history
 from tests.bench.prose import Prose
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,14 +23,14 @@ OWNER, GUEST = "owner", "peer:telegram:7"
 class Room:
     """A home being talked in, and its history."""
 
-    def __init__(self, path: Path, plan: Plan | None = None) -> None:
+    def __init__(self, path: Path, bounds: Bounds = BOUNDS) -> None:
         self.path = path
         self.db = Database.open(path / "script.db", script, NOW)
         self.log = MasterLog(path)
         self.conversation = Conversation(
             self.db, self.log, as_viewed=lambda message, place: message, count=lambda message: len(message.content)
         )
-        self.history = StoredHistory.open(path, plan)
+        self.history = open_history(path, patient=True, bounds=bounds)[0]
         self._minutes = 0
 
     def say(

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.ports import History, Todos, Tool
-from assistant.sleep_ports import Requests
+from assistant.sleep_ports import Journal, MemoryFiles, Profiles, Requests
+from tools.add_journal_entry import add_journal_entry_tool
 from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool
 from tools.delegate import Helpers, delegate_tool
+from tools.edit_memory_file import edit_memory_file_tool
 from tools.list_files import list_files_tool
 from tools.manage_todo_list import manage_todo_list_tool
 from tools.read_file import read_file_tool
 from tools.read_history import read_history_tool
 from tools.registry import Registry
 from tools.search_history import search_history_tool
+from tools.update_profile import update_profile_tool
 
 RESULT_BYTES = 12_000
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
+
+    journal: Journal
+    profiles: Profiles
+    files: MemoryFiles
+    importance: Callable[[str, str], float]
+
+    def tools(self, history: History, zone: ZoneInfo) -> list[Tool]:
+        return [
+            add_journal_entry_tool(self.journal, history, self.importance),
+            update_profile_tool(self.profiles, self.files, zone),
+            edit_memory_file_tool(self.files),
+        ]
 
 
 def build_toolbox(
@@ -28,12 +50,13 @@ def build_toolbox(
     zone: ZoneInfo,
     requests: Requests | None = None,
     helpers: Helpers | None = None,
+    memory: Memory | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = RESULT_BYTES,
 ) -> Registry:
-    """Without `requests` or `helpers` there are no tools over them. `result_bytes` is what a page of quoted words may
-    take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page is never cut when it is
-    written to the working context."""
+    """Without `requests`, `helpers` or `memory` there are no tools over them. `result_bytes` is what a page of quoted
+    words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page is never cut
+    when it is written to the working context."""
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
@@ -45,5 +68,6 @@ def build_toolbox(
         list_files_tool(workspace, zone, result_bytes),
         read_file_tool(workspace, result_bytes),
     ]
+    tools += memory.tools(history, zone) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
     return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}))

@@ -1,9 +1,10 @@
 """A view becomes a request: what never changes first, what changes with every call last, for the provider's cache.
 
-Order: tools, persona and rules, the summaries of what was compacted, history, and with the request that opened the
-turn the volatile block (time, later recalled memories). A prefix that was sent once is sent again byte for byte until a
-compaction changes it. Summaries are stored as system messages and sent as records of the past with escaped
-boundaries: among the system blocks where only the owner spoke, as a quoted user message where other people did (I10).
+Order: tools, persona and rules, what is remembered, the summaries of what was compacted, history, and with the request
+that opened the turn the volatile block (time, later recalled memories). A prefix that was sent once is sent again byte
+for byte until a compaction, a sleep or a new day changes it. Summaries are stored as system messages and sent as
+records of the past with escaped boundaries: among the system blocks where only the owner spoke, as a quoted user
+message where other people did (I10).
 """
 
 from __future__ import annotations
@@ -35,17 +36,19 @@ _PER_TOOL_TOKENS = 12
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What stands around the history, the same for every call of a session. `role` is whose session it is: "owner",
-    "guest" or "room"; `pins` are the words that the owner pinned to it, each with who said them."""
+    "guest" or "room"; `pins` are the words that the owner pinned to it, each with who said them; `memory` is what
+    stands in its prompts of what is remembered, quoted already."""
 
     rules: str
     persona: str = ""
     tools: tuple[ToolSpec, ...] = ()
     role: str = "owner"
     pins: tuple[tuple[str, str], ...] = ()
+    memory: str = ""
 
     def size(self, counter: Counter) -> Size:
         """What the frame takes of every request; worth keeping, since it never changes."""
-        texts = [self.persona, self.rules, _pinned(self.pins)]
+        texts = [self.persona, self.rules, _pinned(self.pins), self.memory]
         texts += [json.dumps([tool.name, tool.description, dict(tool.schema)]) for tool in self.tools]
         tokens = sum(counter.count_text(text) for text in texts) + _PER_TOOL_TOKENS * len(self.tools)
         return Size(tokens, sum(utf8_length(text) for text in texts))
@@ -72,6 +75,8 @@ def build(view: View, frame: Frame, limits: Limits, *, volatile: str = "", max_o
 def _system(frame: Frame, summaries: Sequence[Message]) -> tuple[SystemBlock, ...]:
     texts = [text.strip() for text in (frame.persona, frame.rules, _pinned(frame.pins)) if text.strip()]
     blocks = [SystemBlock("\n\n".join(texts), stable_edge=True)] if texts else []
+    if frame.memory:
+        blocks.append(SystemBlock(frame.memory))
     if summaries:
         blocks.append(SystemBlock(_record(summaries), stable_edge=True))
     return tuple(blocks)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from assistant.words import STOP_WORDS, WORD, fold, spread
+from assistant.words import STOP_WORDS
+from assistant.words import asked as words_of
 
 MOST_STEMS = 24
 
@@ -49,7 +50,7 @@ class Asked:
 
 def take_apart(question: str, stems: Callable[[Iterable[str]], dict[str, str]]) -> Asked:
     """`stems` gives the stems of words, as the index has them."""
-    said = list(dict.fromkeys(fold(word) for word in WORD.findall(spread(question))))
+    said = words_of(question)
     known = stems(said)
     telling = [word for word in said if word not in STOP_WORDS] or said
     words: dict[str, str] = {}

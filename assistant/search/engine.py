@@ -11,57 +11,42 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.asked import Asked, take_apart
-from assistant.search.index import Floats, Index, Ints, minute_of
+from assistant.search.index import Embed, Floats, Index, Ints, StemsOf, second_of
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
+from assistant.search_ports import Found, Where
+from assistant.words import is_spaceless
 
-_EXACT = 1_000
-_SEEDS = 2_000
-_WHOLE = 1_500
-_COMMON = 0.3
 _K1 = 1.2
+_NEVER_COMMON = 50
+_NEWER = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """What a search may see. Empty `roles`: all; times are [after, before); `stream` within the scope."""
+class Bounds:
+    """Of the first stage, in units: a collection up to `whole` is scored as a whole; else the `seeds` best by a cheap
+    score lead to the `exact` that are scored exactly. A stem that more than the share `common` has leads nowhere."""
 
-    scope: str
-    roles: Sequence[str] = ()
-    after: datetime | None = None
-    before: datetime | None = None
-    stream: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A source that answers: its best unit's `part`, the score that ranks it; of the question's own words the share
-    (by idf) that the unit has itself, and with its neighbours; its cosine to the question."""
-
-    source: int
-    part: int
-    score: float
-    covered: float
-    covered_around: float
-    cosine: float
+    whole: int = 1_500
+    seeds: int = 2_000
+    exact: int = 1_000
+    common: float = 0.3
 
 
 class Engine:
     """Searches one collection. Not for several threads at once."""
 
-    def __init__(
-        self, index: Index, stems: Callable[[Iterable[str]], dict[str, str]], embed: Callable[[Sequence[str]], Floats]
-    ) -> None:
+    def __init__(self, index: Index, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
         self.index = index
         self._stems = stems
         self._embed = embed
+        self._bounds = bounds
         self._lookup = np.full(1_024, -1, np.int32)
 
     def search(self, question: str, where: Where, *, limit: int = 10) -> list[Found]:
@@ -82,6 +67,12 @@ class Engine:
         found = scores(table, about, vector, of_time=asked.of_time)
         return self._ranked(candidates, found, limit)
 
+    def frequency(self, word: str) -> int:
+        """How many sources have a word, in any form of it."""
+        if len(word) == 1 and is_spaceless(word):
+            return sum(self.index.sources_with(stem) for stem in self.index.beginning_with(word))
+        return max((self.index.sources_with(stem) for stem in self._stems([word])[word].split()), default=0)
+
     # ------------------------------------------------------------------------------------------------------- candidates
 
     def _allowed(self, where: Where) -> Bools | None:
@@ -89,15 +80,14 @@ class Engine:
         if scope is None:
             return None
         allowed: Bools = (meta["scope"] == scope) & (meta["gone"] == 0)
-        if where.stream is not None:
+        if where.stream:
             allowed &= meta["stream"] == (self.index.number_of(f"{where.scope}\n{where.stream}") or 0)
-        if where.roles:
-            roles = [self.index.number_of(f"role {role}") or 0 for role in where.roles]
-            allowed &= np.isin(meta["role"], roles)
+        roles = [self.index.number_of(f"role {role}") or -1 for role in where.roles]
+        allowed &= np.isin(meta["role"], roles)
         if where.after is not None:
-            allowed &= meta["minute"] >= minute_of(where.after)
+            allowed &= meta["second"] >= second_of(where.after)
         if where.before is not None:
-            allowed &= meta["minute"] < minute_of(where.before)
+            allowed &= meta["second"] <= second_of(where.before)
         return allowed
 
     def _terms(self, asked: Asked) -> dict[str, tuple[float, bool]]:
@@ -106,28 +96,35 @@ class Engine:
         own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
         terms = dict.fromkeys(own, (1.0, True))
         like = self.index.vocabulary.like(own, but=names)
+        for stem in own:
+            if len(stem) == 1 and is_spaceless(stem):
+                like.update(dict.fromkeys(self.index.beginning_with(stem), 1.0))
         return {**{stem: (weight, False) for stem, weight in like.items() if stem not in terms}, **terms}
 
     def _candidates(self, terms: dict[str, tuple[float, bool]], allowed: Bools) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
-        if int(allowed.sum()) <= _WHOLE:
+        if int(allowed.sum()) <= self._bounds.whole:
             return np.flatnonzero(allowed)
         rough = np.zeros(index.count, np.float32)
-        common = _COMMON * index.count
-        for stem, (weight, _) in terms.items():
-            units = index.units_with(stem)
-            if units and (units <= common or len(terms) == 1):
+        common = max(self._bounds.common * index.sources, _NEVER_COMMON)
+        known = sorted((index.sources_with(stem), stem) for stem in terms)
+        rarest = next((sources for sources, _ in known if sources), 0)
+        for sources, stem in known:
+            if 0 < sources <= max(common, rarest):
                 found = index.occurrences(stem)
-                worth = np.float32(weight * self._plain_idf(units) * (_K1 + 1))
+                worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[found.units] += worth * found.counts / (found.counts + np.float32(_K1))
-        seeds = _best(np.where(allowed, rough, rough * 0.5), _SEEDS)
+        # What is not allowed may stand beside what is; among equals the newer one goes on.
+        rough *= np.where(allowed, np.float32(1), np.float32(0.5))
+        rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
+        seeds = _best(rough, self._bounds.seeds)
         around = self._around(seeds)
         reached = np.unique(around[around >= 0])
         nearby = self._around(reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * SHARES).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_best(spread, _EXACT)]
+        chosen = reached[_best(spread, self._bounds.exact)]
         return np.sort(chosen)
 
     def _around(self, units: Ints) -> Ints:
@@ -164,11 +161,11 @@ class Engine:
         lookup[units] = -1
         meta = index.meta[units]
         own = index.meta[candidates]
-        minutes = own["minute"].astype(np.float32)
-        span = max(1.0, float(minutes.max() - minutes.min()))
+        seconds = own["second"].astype(np.float32)
+        span = max(1.0, float(seconds.max() - seconds.min()))
         return Table(
             placed, counts, self._named(own, terms, asked), meta["words"].astype(np.float32), meta["form"],
-            index.vectors(units), index.mean, self._fits(own, asked), (minutes - minutes.min()) / span,
+            index.vectors(units), index.mean, self._fits(own, asked), (seconds - seconds.min()) / span,
         )  # fmt: skip
 
     def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, bool]], asked: Asked) -> Bools:
@@ -199,22 +196,25 @@ class Engine:
 
     def _speakers(self) -> dict[int, frozenset[str]]:
         """Stems of the name of each speaker, by number."""
-        return self.index.speakers(self._stems)
+        return self.index.speakers()
 
     def _idf(self, stem: str, asked: Asked) -> float:
-        units = self.index.units_with(stem)
+        sources = self.index.sources_with(stem)
         if stem in asked.dates:
             kind, number = asked.dates[stem]
-            units = max(units, int((date_parts(self.index.meta["day"], kind) == number).sum()))
-        return self._plain_idf(units)
+            meta = self.index.meta
+            sources = max(sources, int(((date_parts(meta["day"], kind) == number) & (meta["part"] == 0)).sum()))
+        return self._plain_idf(sources)
 
-    def _plain_idf(self, units: int) -> float:
-        return math.log(1 + (self.index.count - units + 0.5) / (units + 0.5))
+    def _plain_idf(self, sources: int) -> float:
+        return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(self, candidates: Ints, found: Scores, limit: int) -> list[Found]:
         meta = self.index.meta
         ranked: dict[int, Found] = {}
         for place in np.argsort(-found.total, kind="stable"):
+            if found.bm25[place] <= 0:
+                continue
             unit = meta[candidates[place]]
             source = int(unit["source"])
             if source not in ranked:
@@ -235,7 +235,8 @@ def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
         return weekdays
     months = dates.astype("datetime64[M]")
     if kind == "day":
-        return (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
+        days_in: NDArray[np.int64] = (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
+        return days_in
     if kind == "month":
         return (months.astype(np.int64) % 12 + 1).astype(np.int64)
     return (dates.astype("datetime64[Y]").astype(np.int64) + 1970).astype(np.int64)

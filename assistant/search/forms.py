@@ -11,11 +11,11 @@ DIMENSIONS = 256
 
 META = np.dtype(
     [
-        ("source", "<i8"), ("minute", "<i4"), ("day", "<i4"), ("previous", "<i4"), ("stream", "<i4"), ("scope", "<u2"),
+        ("source", "<i8"), ("second", "<u4"), ("day", "<i4"), ("previous", "<i4"), ("stream", "<i4"), ("scope", "<u2"),
         ("speaker", "<u2"), ("part", "<u2"), ("words", "u1"), ("role", "u1"), ("form", "u1"), ("gone", "u1"),
     ]
 )  # fmt: skip
-"""One unit. `minute` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
+"""One unit. `second` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
 (-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
 forgotten."""
 

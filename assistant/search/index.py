@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.forms import DIMENSIONS, META, POSTING, Meta, Vectors
-from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
 from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
+from assistant.units import Unit, form_of
 from assistant.words import WORD, fold, spread
 
 Floats = NDArray[np.float32]
@@ -32,6 +32,7 @@ _CACHED_POSTINGS = 1_500_000
 _SCALE = 127.0
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
+_NONE = np.zeros((0, DIMENSIONS), np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class Occurrences:
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
 
 
-class Stems(Protocol):
-    def of(self, words: Iterable[str]) -> dict[str, str]: ...
+StemsOf = Callable[[Iterable[str]], dict[str, str]]
+"""Word -> stem, or stems joined by spaces where a word is taken apart; "" for one without a letter or digit."""
 
 
 class Embed(Protocol):
@@ -56,7 +57,7 @@ class Embed(Protocol):
 
 
 class Index:
-    def __init__(self, shelf: Shelf, stems: Stems, embed: Embed) -> None:
+    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed) -> None:
         self._shelf = shelf
         self._stems = stems
         self._embed = embed
@@ -66,15 +67,16 @@ class Index:
         found = self._shelf.load()
         sealed = np.frombuffer(found.meta, META)
         self.count = self.sealed = len(sealed)
-        self.cursor = found.cursor
+        self.read_to = dict(found.read_to)
         self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), META)
         self._meta[: self.sealed] = sealed
+        self._source_count = int((sealed["part"] == 0).sum())
         self._total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
         self._names = {text: number for number, text in found.names.items()}
         self._terms = {term.stem: term.id for term in found.terms}
-        self._units = {term.id: term.units for term in found.terms}
+        self._sources = {term.id: term.sources for term in found.terms}
         self._like = {term.id: term.vector for term in found.terms}
-        self._next_term = max(self._units, default=0) + 1
+        self._next_term = max(self._sources, default=0) + 1
         self._texts = dict(found.names)
         self._speakers: dict[int, frozenset[str]] = {}
         self._speakers_until = 0
@@ -95,23 +97,18 @@ class Index:
             # The last of each stream: later ones overwrite earlier ones.
             self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
         self.vocabulary = Vocabulary(self._embed)
-        self.vocabulary.load((term.stem, term.units, term.vector) for term in found.terms)
+        self.vocabulary.load((term.stem, term.sources, term.vector) for term in found.terms)
         for one in found.fresh:
             self.count += 1
             self._take(one)
 
     # ----------------------------------------------------------------------------------------------------------- append
 
-    def append(self, units: Sequence[Unit], cursor: int) -> None:
-        """Take units in, in their order, and note how far their source was read. Raises `StoreError`; what was not
-        kept is not in memory either."""
-        if not units:
-            if cursor != self.cursor:
-                self._shelf.add((), {}, cursor)
-                self.cursor = cursor
-            return
+    def append(self, units: Sequence[Unit], read_to: Mapping[str, int]) -> None:
+        """Take units in, in their order, and note how far the streams of their source were read. Raises `StoreError`;
+        what was not kept is not in memory either."""
         names: dict[str, int] = {}
-        vectors = quantised(self._embed([unit.text for unit in units]))
+        vectors = quantised(self._embed([unit.text for unit in units])) if units else _NONE
         last: dict[int, int] = {}
         fresh = []
         for offset, unit in enumerate(units):
@@ -122,21 +119,21 @@ class Index:
             meta["previous"] = last.get(stream, self._last.get(stream, -1)) if stream else -1
             last[stream] = number
             fresh.append(Fresh(number, meta.tobytes(), vectors[offset].tobytes(), stems))
-        self._shelf.add(fresh, {number: text for text, number in names.items()}, cursor)
+        self._shelf.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
         self._texts.update({number: text for text, number in names.items()})
-        self.cursor = cursor
+        self.read_to.update(read_to)
         for one in fresh:
             self._grow()
             self.count += 1
             self._take(one)
             self._total += np.frombuffer(one.vector, np.int8).astype(np.float64) / _SCALE
-        if len(self._fresh) >= SEAL_AT:
+        if self._shelf.seals and len(self._fresh) >= SEAL_AT:
             self.seal()
 
     def _stemmed(self, text: str) -> tuple[Stemmed, ...]:
         words = [fold(word) for word in WORD.findall(spread(text))]
-        stems = self._stems.of(words)
+        stems = self._stems(words)
         counts: dict[str, tuple[str, int]] = {}
         for word in words:
             for stem in stems[word].split():
@@ -147,7 +144,7 @@ class Index:
     def _meta_of(self, unit: Unit, stems: Sequence[Stemmed], names: dict[str, int]) -> Meta:
         meta = np.zeros(1, META)
         meta["source"], meta["part"] = unit.source, min(unit.part, 65_535)
-        meta["minute"], meta["day"] = minute_of(unit.said_at), unit.day.toordinal()
+        meta["second"], meta["day"] = second_of(unit.said_at), unit.day.toordinal()
         meta["stream"] = self._number(f"{unit.scope}\n{unit.stream}", names) if unit.stream else 0
         meta["scope"] = self._number(unit.scope, names)
         meta["speaker"] = self._number(unit.speaker, names) if unit.speaker else 0
@@ -174,6 +171,7 @@ class Index:
         self._fresh.append(one)
         for stem in one.stems:
             self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
+        self._source_count += int(self._meta[one.number]["part"] == 0)
         self.vocabulary.note({stem.stem: stem.word for stem in one.stems})
 
     def _grow(self) -> None:
@@ -191,14 +189,14 @@ class Index:
             return
         new = [stem for stem in self._memory if stem not in self._terms]
         words = {stem.stem: stem.word for one in self._fresh for stem in one.stems}
-        vectors = quantised(self._embed([words[stem] for stem in new])) if new else np.zeros((0, DIMENSIONS), np.int8)
+        vectors = quantised(self._embed([words[stem] for stem in new])) if new else _NONE
         ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: vectors[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
         for stem, where in self._memory.items():
             term = self._terms.get(stem) or ids[stem]
             like = self._like.get(term) or likes[term]
-            terms.append(Term(term, stem, self._units.get(term, 0) + len(where), like))
+            terms.append(Term(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
             postings[term] = np.array(where, POSTING).tobytes()
         first = self.sealed
         rows = slice(first - self._first_resident, self.count - self._first_resident)
@@ -206,7 +204,7 @@ class Index:
         page = Page(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
         self._shelf.seal(page, self._total.tobytes())
         for kept in terms:
-            self._terms[kept.stem], self._units[kept.id], self._like[kept.id] = kept.id, kept.units, kept.vector
+            self._terms[kept.stem], self._sources[kept.id], self._like[kept.id] = kept.id, kept.sources, kept.vector
             self._forget_cached(kept.id)
         self._next_term += len(new)
         self.sealed = self.count
@@ -222,13 +220,16 @@ class Index:
         if not len(numbers):
             return
         self.meta["gone"][numbers] = 1
-        terms: list[Term] = []
-        if stems_of is not None:
-            terms = self._without(numbers, stems_of)
+        terms = None if stems_of is None else self._without(numbers, stems_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
         self._shelf.mark_gone(changed, self._total.tobytes(), terms=terms)
         if stems_of is not None:
             self._load()
+
+    def clear(self) -> None:
+        """Nothing is found any more, and all of the source is to be read again. Raises `StoreError`."""
+        self._shelf.clear()
+        self._load()
 
     def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[Term]:
         """The terms of these units with what is left of their counts."""
@@ -240,7 +241,7 @@ class Index:
         for number in numbers:
             self._total -= self._vector(int(number)).astype(np.float64) / _SCALE
         known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
-        return [Term(term, stem, max(0, self._units[term] - count), self._like[term]) for stem, term, count in known]
+        return [Term(term, stem, max(0, self._sources[term] - count), self._like[term]) for stem, term, count in known]
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -249,12 +250,12 @@ class Index:
         """The unit after each in its stream, -1 for none."""
         return self._following[: self.count]
 
-    def speakers(self, stems: Callable[[Iterable[str]], dict[str, str]]) -> dict[int, frozenset[str]]:
+    def speakers(self) -> dict[int, frozenset[str]]:
         """The stems of each speaker's name, by the speaker's number."""
         for number in np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist():
             if number and number not in self._speakers:
                 words = [fold(word) for word in WORD.findall(spread(self._texts[number]))]
-                self._speakers[number] = frozenset(stem for found in stems(words).values() for stem in found.split())
+                self._speakers[number] = frozenset(" ".join(self._stems(words).values()).split())
         self._speakers_until = self.count
         return self._speakers
 
@@ -269,9 +270,25 @@ class Index:
     def names(self) -> Mapping[str, int]:
         return self._names
 
-    def units_with(self, stem: str) -> int:
-        """In how many units a stem stands."""
-        return self._units.get(self._terms.get(stem, 0), 0) + len(self._memory.get(stem, ()))
+    def sources_with(self, stem: str) -> int:
+        """How many sources have a stem: a long text counts once, or it would make its words common."""
+        fresh = self._memory.get(stem)
+        sealed = self._sources.get(self._terms.get(stem, 0), 0)
+        return sealed + (self._sources_among(fresh) if fresh else 0)
+
+    @property
+    def sources(self) -> int:
+        """How many sources there are."""
+        return self._source_count
+
+    def beginning_with(self, letter: str) -> list[str]:
+        """The stems that begin so."""
+        return [stem for stem in (*self._terms, *self._memory) if stem.startswith(letter)]
+
+    def _sources_among(self, where: Sequence[tuple[int, int]]) -> int:
+        if len(where) == 1:
+            return 1
+        return len(np.unique(self._meta["source"][[unit for unit, _ in where]]))
 
     def occurrences(self, stem: str) -> Occurrences:
         """Where a stem stands, in order of units."""
@@ -322,7 +339,8 @@ class Index:
         if number >= self._first_resident:
             found: Vectors = self._vectors[number - self._first_resident]
             return found
-        return self._sealed_vectors(number, number + 1)[0]
+        older: Vectors = self._sealed_vectors(number, number + 1)[0]
+        return older
 
     def _sealed_vectors(self, first: int, last: int) -> Vectors:
         rows: Vectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
@@ -333,5 +351,6 @@ def quantised(rows: Floats) -> Vectors:
     return np.round(rows * _SCALE).astype(np.int8)
 
 
-def minute_of(moment: datetime) -> int:
-    return math.floor(moment.timestamp() / 60)
+def second_of(moment: datetime) -> int:
+    """Since 1970, as the index keeps it (until 2106)."""
+    return min(max(math.floor(moment.timestamp()), 0), 2**32 - 1)

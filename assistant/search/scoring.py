@@ -6,7 +6,8 @@ which proved better than fusing ranks:
 
 - BM25 (k1 1.2, b 0.6) over the unit and four on each side at falling weight; of a long neighbour only as much as of 30
   words counts, or it would drown the unit. A date or a speaker that the question names counts as an occurrence;
-- the share (by idf) of the question's own words that the unit and its nearest neighbours have;
+- the share (by idf) of the question's own words that the unit and its nearest neighbours have, and
+  again that it has itself;
 - likeness in meaning of the unit, and of what stands around it;
 - who the question is about; that something tells a time where it asks for one; that it answers a question; its length;
 - against it, that it is a short question itself, or a greeting.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.units import GREETING, QUESTION, TIME_WORD
+from assistant.units import GREETING, QUESTION, TIME_WORD
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
@@ -34,7 +35,7 @@ _BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
 _NEIGHBOUR_WORDS = 30.0
 _K1, _B = 1.2, 0.6
 _META = 1.5
-_COVERAGE, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.15, 0.25, 0.5, 0.2, 0.1, 0.1
+_COVERAGE, _ITSELF, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.2, 0.15, 0.25, 0.5, 0.2, 0.1, 0.1
 _QUESTION, _GREETING, _FEEDBACK, _RECENCY = 0.2, 0.05, 0.15, 0.01
 _TOP = 5
 _FULL_LENGTH = 30.0
@@ -61,9 +62,9 @@ class Table:
     """Candidates (n) and everything around them (m units, in order).
 
     `around` (n, 9) are places among the m, -1 for none; `counts` (terms, m) how often a term stands in each; `named`
-    (terms, n) whether date or speaker of a candidate is what the term names; `words` (m) lengths; `form` (m) bits of
-    `units`; `vectors` (m, dimensions) centred, of length 1; `fits` (n) whether a candidate was said by whom the question
-    is about; `age` (n) between 0, the oldest, and 1."""
+    (terms, n) whether the date of a candidate is what the term names; `words` (m) lengths; `form` (m) bits of
+    `units`; `vectors` (m, dimensions) of length 1, `mean` what they have in common; `fits` (n) whether a
+    candidate was said by whom the question is about; `age` (n) between 0, the oldest, and 1."""
 
     around: Ints
     counts: Floats
@@ -78,10 +79,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of each candidate: the sum by which they are ranked; the share of the question's own words it has itself, and
-    with its neighbours; its cosine."""
+    """Of each candidate: the sum by which they are ranked; its BM25, 0 where nothing of the question is near it; the
+    share of the question's own words it has itself, and with its neighbours; its cosine."""
 
     total: Floats
+    bm25: Floats
     covered: Floats
     covered_around: Floats
     cosine: Floats
@@ -106,7 +108,13 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     form = table.form[centre]
     before = table.around[:, REACH - 1]
     answers = (before >= 0) & (table.form[before] & QUESTION > 0) & (form & QUESTION == 0)
-    total = scaled(bm25) + _COVERAGE * covered_around + _LIKE * scaled(cosine) + _LIKE_AROUND * scaled(around)
+    total = (
+        scaled(bm25)
+        + _COVERAGE * covered_around
+        + _ITSELF * covered
+        + _LIKE * scaled(cosine)
+        + _LIKE_AROUND * scaled(around)
+    )
     total += _ROLE * table.fits + _ANSWER * answers + _RECENCY * table.age
     total += _LENGTH * np.minimum(table.words[centre], _FULL_LENGTH) / _FULL_LENGTH
     if of_time:
@@ -115,13 +123,13 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
     total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
-    return Scores(total.astype(np.float32), covered, covered_around, cosine)
+    return Scores(total.astype(np.float32), bm25, covered, covered_around, cosine)
 
 
 def scaled(values: Floats) -> Floats:
     """So that the best is 1 and nothing is below 0."""
-    most = float(values.max(initial=0.0))
-    found: Floats = np.maximum(values, 0) / np.float32(most or 1.0)
+    most = values.max(initial=0.0) or 1.0
+    found: Floats = (np.maximum(values, 0) / most).astype(np.float32)
     return found
 
 

@@ -18,6 +18,8 @@ Floats = NDArray[np.float32]
 _MOST = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.4
+# A word that nobody ever said may be no word at all.
+_LEAST_COSINE_UNSAID = 0.5
 _WORDS_KEPT = 4_096
 
 
@@ -68,7 +70,8 @@ class Vocabulary:
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
         most = min(_NEAREST + 1, len(cosines))
         best = np.argpartition(-cosines, most - 1)[:most]
-        found = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= _LEAST_COSINE]
+        least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
+        found = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= least]
         return [(stem, cosine) for stem, cosine in found if stem != own]
 
     def _take_in(self) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from assistant.messages import Message, RecordKind, Span, Trust
 from assistant.records import InboxItem, LogPlace, Record
 from assistant.store import branch, bulk, index, requests, session_rows
+from assistant.store.blanking import forgotten
 from assistant.store.database import Database
 from assistant.store.line import header_hash
 from assistant.store.log import Head, MasterLog
@@ -30,7 +31,6 @@ Count = Callable[[Message], int]
 
 _BATCH_RECORDS = 500
 _BATCH_BYTES = 1 << 24
-_TIDY_MESSAGES = 64
 SHOWN_OF_MANY = 200
 MANY = 2000
 
@@ -78,7 +78,6 @@ class Appender:
         self._count = count
         self._settled: set[str] = set()
         self._left: dict[str, tuple[Record, ...]] = {}
-        self._unmerged = 0
         self._last_id = index.largest_id(db)
 
     def next_id(self) -> int:
@@ -150,7 +149,8 @@ class Appender:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
-        message = record.message()
+        said = record.message()
+        message = forgotten(said) if record.salt.isspace() else said
         about = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
         whole = replace(message, metadata={**message.metadata, **about, **(metadata or {})})
         return self._as_viewed(whole, self._log.place(record.session, record.span))
@@ -189,11 +189,6 @@ class Appender:
         self.saw(records)
         return len(records)
 
-    def tidy(self) -> None:
-        """Merge full-text segments ahead of time."""
-        with self._db.write() as db:
-            index.merge(db, _TIDY_MESSAGES)
-
     # ------------------------------------------------------------------------------------------------------ showing
 
     def _show(
@@ -204,9 +199,6 @@ class Appender:
         viewed = [self.viewed(record, metadata.get(record.id)) for record in records]
         rows = [None if message is None else self.counted(message) for message in viewed]
         index.insert(self._db, records, [0 if row is None else row.tokens for row in rows])
-        self._unmerged += len(records)
-        if index.merge(self._db, self._unmerged):
-            self._unmerged = 0
         for record in records:
             if record.kind == "branch":
                 branch.inherit(self._db, self._views, record)

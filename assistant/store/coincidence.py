@@ -6,7 +6,7 @@ everything that was said independently of each other, so many passages as long a
 together. Few: they stand here together for a reason.
 
 Words of a language are not independent: the common ones come in company ("talk to you tomorrow"). So only words that
-at most one message in twenty has are counted; with commoner ones the measure means nothing.
+at most one passage in twenty has are counted; with commoner ones the measure means nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from statistics import median
 
 from assistant.records import Fit
-from assistant.store.excerpts import EXCERPT
-from assistant.store.ranking import Said
 from assistant.store.terms import QueryWord
 
 _TELLING = math.log(20)
@@ -27,20 +24,18 @@ _TELLING = math.log(20)
 @dataclass(frozen=True, slots=True)
 class Coincidence:
     """What is to be expected of chance for one question. `idf` is that of its words, 0 for one that nobody said, taken
-    from `messages` messages of `passages` passages each, about."""
+    from so many `passages`."""
 
     words: Sequence[QueryWord]
     idf: Sequence[float]
-    messages: int
-    passages: float = 1.0
+    passages: int
 
     def fit(self, found: Set[int]) -> Fit:
         """How an excerpt fits that has the words `found` (by index)."""
-        unheard = math.log(2 * (self.messages + 1))
+        unheard = math.log(2 * (self.passages + 1))
         whole = sum(worth or unheard for worth in self.idf)
         telling = [i for i in self._apart(sorted(found)) if self.idf[i] >= _TELLING]
-        everywhere = (self.messages + 1) * self.passages
-        chance = everywhere * math.exp(-sum(self.idf[i] + math.log(self.passages) for i in telling))
+        chance = (self.passages + 1) * math.exp(-sum(self.idf[i] for i in telling))
         return Fit(len(telling), chance, sum(self.idf[i] for i in found) / whole if whole else 0.0)
 
     def _apart(self, found: Sequence[int]) -> list[int]:
@@ -52,9 +47,3 @@ class Coincidence:
             if not (before and word.spaceless and before.spaceless and before.text[-1] == word.text[0]):
                 kept.append(i)
         return kept
-
-
-def passages_in(conversations: Sequence[Sequence[Said]]) -> float:
-    """How many excerpts long the usual one of these messages is; at least 1."""
-    lengths = [len(said.text) for conversation in conversations for said in conversation]
-    return max(1.0, median(lengths) / EXCERPT) if lengths else 1.0

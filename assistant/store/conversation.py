@@ -313,7 +313,6 @@ class Conversation:
 
     def upkeep(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
-        self.appender.tidy()
         self._take_out()
         self._db.checkpoint()
 

@@ -88,6 +88,12 @@ class Database:
         with _translated(path):
             return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=_EACH))
 
+    @classmethod
+    def as_it_is(cls, path: Path) -> Database:
+        """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
+        with _translated(path):
+            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, setup=(*_SETUP, *_EACH)))
+
     def close(self) -> None:
         self._connection.close()
 
@@ -201,6 +207,21 @@ class Database:
         """Bring what the write-ahead log holds into the database file, as far as no reader stands in the way; done
         while idle, it is not left to a turn."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def keep_nothing_deleted(self) -> None:
+        """From now on what is deleted is overwritten."""
+        self.rows("PRAGMA secure_delete = ON")
+
+    def rewrite(self) -> None:
+        """Write the file anew from what is left, since pages that were rearranged keep words beside their cells, and
+        empty the write-ahead log. Raises `StoreError`, also where another process still reads what was."""
+        self.rows("VACUUM")
+        emptied = self.row("PRAGMA wal_checkpoint(TRUNCATE)")
+        if emptied is None or emptied[0]:
+            raise StoreError(
+                f"{self.path}: another process still reads what it was, so that deleted words may lie beside it. Stop "
+                "that process, then repeat this."
+            )
 
     # -------------------------------------------------------------------------------------------------- migrating
 

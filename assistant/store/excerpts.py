@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from assistant.store.ranking import Spot, best_passage
+from dataclasses import dataclass
 
 EXCERPT = 300
 """About how many characters an excerpt has; never more than a third above."""
@@ -13,6 +12,35 @@ EXCERPT = 300
 _SLACK = EXCERPT // 3
 _SENTENCE = re.compile(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A word of the question at characters [start, end) of a text."""
+
+    start: int
+    end: int
+    word: int
+
+
+def best_passage(spots: Sequence[Spot], idf: Sequence[float], width: int) -> tuple[float, int, int]:
+    """(worth, first, last) of the run of spots within `width` characters that has the most of the question."""
+    best = (0.0, 0, -1)
+    counts: dict[int, int] = {}
+    worth = 0.0
+    first = 0
+    for last, spot in enumerate(spots):
+        seen = counts.get(spot.word, 0)
+        counts[spot.word] = seen + 1
+        worth += idf[spot.word] * (1.0 if not seen else 0.1)
+        while spot.end - spots[first].start > width and first < last:
+            out = spots[first].word
+            counts[out] -= 1
+            worth -= idf[out] * (1.0 if not counts[out] else 0.1)
+            first += 1
+        if worth > best[0]:
+            best = (worth, first, last)
+    return best
 
 
 def excerpt(text: str, spots: Sequence[Spot], idf: Sequence[float]) -> str:

@@ -1,8 +1,7 @@
-"""The permanent index of the master log: a row a record with its place, and the full text of what was said.
+"""The permanent index of the master log: a row a record with its place.
 
-What always holds: the index follows the log and can be made again from it alone. The full-text table holds no words
-of its own (contentless); what it was given for a record is `searchable(record)`, which must give the same text again
-when an entry is to be taken out.
+What always holds: the index follows the log and can be made again from it alone. What was said is found by its words
+through search.db, which follows this index in turn (`search_source`).
 """
 
 from __future__ import annotations
@@ -14,21 +13,14 @@ from sqlite3 import Row
 from assistant.messages import Span
 from assistant.records import Record
 from assistant.store.database import Database
-from assistant.store.terms import index_text
 from assistant.store.text import stamp
 
 _IDS_A_QUERY = 500
-_INDEXED_ENDS = 256 * 1024
-KINDS_WITH_WORDS = ("message", "edit", "delete")
-
-_MERGE_EVERY = 16
-_PAGES_A_MESSAGE = 2
 
 _INSERT = (
     "INSERT INTO messages (id, session, generation, scope, seq, kind, role, tool_call_id, turn, ts, byte_start,"
     " byte_end, tokens, commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_TEXT = "INSERT INTO messages_fts (rowid, text) VALUES (?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +31,6 @@ class Indexed:
     seq: int
     start: int
     end: int
-
-
-def searchable(record: Record) -> str:
-    """What full text finds a record by: its words, the name it was said under, and the names of its media. Of a tool
-    result over 512 KB the first and last 256 KB (in characters); what people and the assistant said is indexed
-    whole."""
-    text = record.content
-    if record.role == "tool" and len(text) > 2 * _INDEXED_ENDS:
-        text = f"{text[:_INDEXED_ENDS]}\n{text[-_INDEXED_ENDS:]}"
-    names = [media.name for media in record.media if media.name]
-    return index_text("\n".join([text, *names]), record.scope, record.name)
 
 
 def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> None:
@@ -65,18 +46,6 @@ def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> No
             for record, count in zip(records, tokens, strict=True)
         ],
     )  # fmt: skip
-    db.execute_many(
-        _INSERT_TEXT, [(record.id, searchable(record)) for record in records if record.kind in KINDS_WITH_WORDS]
-    )
-
-
-def merge(db: Database, messages: int) -> bool:
-    """Merge full-text segments by a share that keeps pace with this many new messages; False when they are too few to
-    bother. Left to itself, FTS5 merges rarely and much at once, and one turn would pay for a thousand."""
-    if messages < _MERGE_EVERY:
-        return False
-    db.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('merge', ?)", (messages * _PAGES_A_MESSAGE,))
-    return True
 
 
 def hide(db: Database, undo: Record) -> None:
@@ -88,7 +57,6 @@ def hide(db: Database, undo: Record) -> None:
 
 
 def clear(db: Database) -> None:
-    db.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
     db.execute("DELETE FROM messages")
 
 

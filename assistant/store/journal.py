@@ -44,11 +44,11 @@ class Journal:
         content = clean(entry.content)
         entry_id = self._db.insert(
             "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
-            " sources, superseded_by, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " sources, superseded_by, created_at, cycle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 entry.key, entry.scope, entry.session, entry.generation, content, entry.importance,
                 stamp(entry.timestamp), entry.source_type, dumps(list(entry.tags)), dumps(list(entry.sources)),
-                entry.superseded_by, stamp(now),
+                entry.superseded_by, stamp(now), entry.cycle,
             ),
         )  # fmt: skip
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
@@ -68,7 +68,11 @@ class Journal:
             " ORDER BY timestamp DESC, id DESC LIMIT ?",
             (scope, stamp(since) if since else "", source_type, limit),
         )
-        return [_entry(row) for row in rows]
+        return [entry_of(row) for row in rows]
+
+    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+        rows = self._db.rows("SELECT * FROM journal WHERE id > ? ORDER BY id LIMIT ?", (entry_id, limit))
+        return [entry_of(row) for row in rows]
 
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
         words = query_words(clean(query))
@@ -85,7 +89,7 @@ class Journal:
             " WHERE journal_fts MATCH ? AND j.scope = ? ORDER BY journal_fts.rank, j.id DESC LIMIT ?",
             (match, scope, limit),
         )
-        return [_entry(row) for row in rows]
+        return [entry_of(row) for row in rows]
 
     def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
         """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
@@ -95,9 +99,13 @@ class Journal:
             " ORDER BY hits DESC, id DESC LIMIT ?",
             (*pieces, scope, limit),
         )
-        return [_entry(row) for row in rows]
+        return [entry_of(row) for row in rows]
 
     # ----------------------------------------------------------------------------------------------------------- cycles
+
+    def last_cycle(self) -> int:
+        row = self._db.row("SELECT max(id) AS id FROM sleep_cycles WHERE ended_at IS NOT NULL")
+        return int(row["id"] or 0) if row else 0
 
     def begin_cycle(self, trigger: str, now: datetime) -> int:
         with self._db.write() as db:
@@ -126,7 +134,7 @@ class Journal:
         ]
 
 
-def _entry(row: Row) -> JournalEntry:
+def entry_of(row: Row) -> JournalEntry:
     return JournalEntry(
         key=row["key"],
         scope=row["scope"],
@@ -140,6 +148,7 @@ def _entry(row: Row) -> JournalEntry:
         sources=tuple(json.loads(row["sources"])),
         id=row["id"],
         superseded_by=row["superseded_by"],
+        cycle=row["cycle"],
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assistant.store.ranking import Spot
+from assistant.store.excerpts import Spot
 from assistant.store.stems import Stems
 from assistant.store.terms import QueryWord
 from assistant.words import LETTER, WORD, fold

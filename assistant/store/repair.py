@@ -96,7 +96,6 @@ class Repair:
         for record in records:
             session_rows.begin(self._db, record.session, record.generation, record.scope, record.ts)
         index.insert(self._db, records, [self._tokens(record) for record in records])
-        index.merge(self._db, len(records))
         self._appender.saw(records)
         for record in records:
             if record.kind == "undo":

@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.compactions import Restorable
 from assistant.errors import CorruptStore, StaleView, UsageError
 from assistant.messages import Message
 from assistant.store import checkpoints, commit, earlier, index, session_rows
+from assistant.store.blanking import forgotten
 from assistant.store.checkpoints import COMMITTED
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.rows import view_message
 from assistant.store.session_rows import Session
-from assistant.store.text import FORGOTTEN
 from assistant.store.view import LIVE_ROW, OF_VIEW, Counted, Views, place
 
 Counting = Callable[[Message], Counted]
@@ -32,8 +31,6 @@ _HIDDEN = (
     "EXISTS (SELECT 1 FROM messages m WHERE m.id = coalesce(h.message_id, h.carried_from) AND m.session = h.session"
     " AND m.hidden_by IS NOT NULL)"
 )
-# What is told of a forgotten message in its metadata.
-_LASTING = ("turn", "carried_from", "inherited", "type", "refs")
 
 
 def restorable(db: Database, key: str, checkpoint_id: int | None) -> Restorable:
@@ -132,17 +129,4 @@ def _blank(
     blank = {message_id for message_id, (key, span) in places.items() if log.is_blank(key, span)}
     for row in came_back:
         if said[row["id"]] in blank:
-            views.replace(row["id"], counted(_forgotten(view_message(row))))
-
-
-def _forgotten(message: Message) -> Message:
-    """What is left of a message that was forgotten: that it stood there, and what it answered."""
-    return replace(
-        message,
-        content=FORGOTTEN,
-        tool_calls=tuple(replace(call, arguments={}) for call in message.tool_calls),
-        name=message.name if message.role == "tool" else None,
-        media=(),
-        thinking=(),
-        metadata={**{key: message.metadata[key] for key in _LASTING if key in message.metadata}, "forgotten": True},
-    )
+            views.replace(row["id"], counted(forgotten(view_message(row))))

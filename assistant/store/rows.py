@@ -119,7 +119,7 @@ def message_parts(message: Message) -> str:
     return dumps(parts)
 
 
-def view_message(row: Row) -> Message:
+def view_message(row: Row | Mapping[str, Any]) -> Message:
     parts: Mapping[str, Any] = json.loads(row["parts"])
     return Message(
         role=row["role"],

@@ -353,3 +353,10 @@ _COMPACTION = (
     "CREATE INDEX delegations_session ON delegations (session, id)",
     "CREATE INDEX delegations_key ON delegations (key)",
 )
+
+
+@script(name="0003_search_moved")
+def search_moved(db: Database) -> None:
+    """What was said is found through search.db, which is made from the log."""
+    db.execute("DROP TABLE messages_terms")
+    db.execute("DROP TABLE messages_fts")

@@ -12,7 +12,9 @@ A `StoredHistory` has a connection of its own, and a lock around it: any thread 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Row
@@ -20,17 +22,16 @@ from threading import Lock
 
 from assistant.messages import Role, Span
 from assistant.records import Hit, Record
-from assistant.store.candidates import COLUMNS, Candidate, Candidates, Plan, Within
-from assistant.store.coincidence import Coincidence, passages_in
+from assistant.search_ports import Finder, Found, Where
+from assistant.store.coincidence import Coincidence
 from assistant.store.database import Database
-from assistant.store.excerpts import EXCERPT, excerpt
+from assistant.store.excerpts import EXCERPT, best_passage, excerpt
 from assistant.store.log_files import LogFiles
 from assistant.store.matching import Matcher
 from assistant.store.passages import Passages, Words
-from assistant.store.ranking import REACH, Question, Said, best_passage, scores
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
-from assistant.store.text import moment
+from assistant.store.text import moment, stamp
 
 MOST_RECORDS = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -38,32 +39,40 @@ MOST_RECORDS = 1_000
 MOST_BYTES = 64 * 1024 * 1024
 """The most log bytes that one such call reads, unless the first record alone is longer."""
 
-_WINDOWS = 50
+_SPARE = 8
 _MOST_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
-_SELECT = f"SELECT {COLUMNS} FROM messages"
+_COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
+_SELECT = f"SELECT {_COLUMNS} FROM messages"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    matcher: Matcher
+    chance: Coincidence
 
 
 class StoredHistory:
     """`History` over `script.db` and the master log of a home. Opens nothing for writing."""
 
-    def __init__(self, database: Database, files: LogFiles, plan: Plan | None = None) -> None:
-        """`database` and `files` are this object's own, and closed with it."""
+    def __init__(self, database: Database, files: LogFiles, finder: Finder) -> None:
+        """All are this object's own, and closed with it."""
         self._db = database
         self._files = files
-        self._candidates = Candidates(database, plan)
+        self._finder = finder
         self._passages = Passages(files)
         self._stems = Stems()
         self._lock = Lock()
 
     @classmethod
-    def open(cls, home: Path, plan: Plan | None = None) -> StoredHistory:
+    def open(cls, home: Path, finder: Finder) -> StoredHistory:
         """Open beside whoever writes. Raises `StoreError` where there is no home yet."""
-        return cls(Database.reader(home / "script.db"), LogFiles(home), plan)
+        return cls(Database.reader(home / "script.db"), LogFiles(home), finder)
 
     def close(self) -> None:
         with self._lock:
             self._stems.close()
+            self._finder.close()
             self._files.close()
             self._db.close()
 
@@ -84,56 +93,49 @@ class StoredHistory:
         words = query_words(query[:_MOST_QUERY])
         if not words or limit <= 0:
             return []
-        within = Within(scope, roles, after, before, session)
+        where = Where(scope, roles, after, before, session or "")
         with self._lock:
-            found = self._candidates.find(words, within)
-            rows = self._with_neighbours(found.candidates, within)
-            texts = self._passages.words(list(rows.values()))
-            matcher = Matcher(words, self._stems)
-            known = {candidate.row["id"]: candidate.words for candidate in found.candidates}
-            table = _conversations(rows, texts, known, matcher)
-            best = scores(Question(query[:_MOST_QUERY], found.idf, found.rows), table)[:limit]
-            chance = Coincidence(words, found.idf, found.rows, passages_in(table))
-            return [self._hit(rows[said.id], said, score, matcher, chance) for score, said in best]
+            found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
+            counts, units = self._finder.frequencies([word.text for word in words])
+            idf = [math.log(1 + (units - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
+            asked = _Asked(Matcher(words, self._stems), Coincidence(words, idf, units))
+            rows = self._shown([one.source for one in found], where)
+            said = self._passages.words(list(rows.values()))
+            good = [one for one in found if one.source in said and said[one.source].text.strip()]
+            return [self._hit(rows[one.source], one, said[one.source], asked) for one in good[:limit]]
 
-    def _with_neighbours(self, candidates: Sequence[Candidate], within: Within) -> dict[int, Row]:
-        """Index rows of the candidates and of what stands around the best of them, by id. `shown` tells which of them
-        the search may return."""
-        found: dict[int, Row] = {candidate.row["id"]: candidate.row for candidate in candidates}
-        condition, values = within.condition
-        sql = (
-            f"SELECT {COLUMNS}, ({condition}) AS shown FROM messages WHERE session = ? AND seq BETWEEN ? AND ?"
-            f" AND scope = ? AND hidden_by IS NULL"
+    def _shown(self, ids: Sequence[int], where: Where) -> dict[int, Row]:
+        """Index rows of those that the search may return: the index follows, this decides."""
+        marks = ", ".join("?" * len(ids))
+        since, until = (stamp(where.after) if where.after else ""), (stamp(where.before) if where.before else "~")
+        rows = self._db.rows(
+            f"{_SELECT} WHERE id IN ({marks}) AND scope = ? AND hidden_by IS NULL AND ts >= ? AND ts < ?",
+            (*ids, where.scope, since, until),
         )
-        for session, first, last in _stretches([candidate.row for candidate in candidates[:_WINDOWS]]):
-            for row in self._db.rows(sql, (*values, session, first, last, within.scope)):
-                found.setdefault(row["id"], row)
-        return found
+        return {row["id"]: row for row in rows}
 
-    def _hit(self, row: Row, said: Said, score: float, matcher: Matcher, chance: Coincidence) -> Hit:
-        text = self._excerpt(row, said, matcher, chance.idf)
+    def _hit(self, row: Row, found: Found, words: Words, asked: _Asked) -> Hit:
+        text = self._excerpt(row, words, asked)
+        named = asked.matcher.words_in(words.name) if words.name and row["role"] != "tool" else frozenset[int]()
         return Hit(
             message_id=row["id"],
             session=row["session"],
             generation=row["generation"],
             role=row["role"],
-            name=said.name,
+            name=words.name,
             ts=moment(row["ts"]),
             text=text,
-            score=score,
+            score=found.score,
             place=self._files.place(row["session"], Span(row["byte_start"], row["byte_end"])),
-            fit=chance.fit(matcher.words_in(text) | said.named),
+            fit=asked.chance.fit(asked.matcher.words_in(text) | named),
         )
 
-    def _excerpt(self, row: Row, said: Said, matcher: Matcher, idf: Sequence[float]) -> str:
-        if said.whole:
-            return excerpt(said.text, said.spots, idf)
-        wanted = sum(idf[word] for word in said.elsewhere | {spot.word for spot in said.spots})
-        best = (best_passage(said.spots, idf, EXCERPT)[0], said.text, said.spots)
-        for text in self._passages.windows(row):
-            if best[0] >= wanted:
-                break
-            spots = matcher.spots(text)
+    def _excerpt(self, row: Row, words: Words, asked: _Asked) -> str:
+        """Of what the message says, the piece that has the most of the question."""
+        idf, spots = asked.chance.idf, asked.matcher.spots(words.text)
+        best = (best_passage(spots, idf, EXCERPT)[0], words.text, spots)
+        for text in () if words.whole else self._passages.windows(row):
+            spots = asked.matcher.spots(text)
             worth = best_passage(spots, idf, EXCERPT)[0]
             if worth > best[0]:
                 best = (worth, text, spots)
@@ -201,46 +203,6 @@ class StoredHistory:
 
     def _records(self, rows: Sequence[Row]) -> list[Record]:
         return [self._files.read(row["session"], Span(row["byte_start"], row["byte_end"])) for row in rows]
-
-
-def _stretches(rows: Sequence[Row]) -> Iterator[tuple[str, int, int]]:
-    """(session, first seq, last seq) around the rows, those that touch made one."""
-    places = sorted((row["session"], row["seq"]) for row in rows)
-    current: tuple[str, int, int] | None = None
-    for session, seq in places:
-        if current and current[0] == session and seq - REACH <= current[2] + 1:
-            current = (session, current[1], seq + REACH)
-            continue
-        if current:
-            yield current
-        current = (session, seq - REACH, seq + REACH)
-    if current:
-        yield current
-
-
-def _conversations(
-    rows: Mapping[int, Row], texts: Mapping[int, Words], known: Mapping[int, frozenset[int]], matcher: Matcher
-) -> list[list[Said]]:
-    """The rows with their words, by session in the order of seq; `known` are the question's words that the full text
-    has of a row. Records without words (forgotten ones, mere calls of tools) are left out."""
-    sessions: dict[str, list[Said]] = {}
-    names: dict[str, frozenset[int]] = {}
-    for row in sorted(rows.values(), key=lambda row: (row["session"], row["seq"])):
-        words = texts.get(row["id"])
-        if words is None or not words.text.strip():
-            continue
-        spots = matcher.spots(words.text)
-        name = words.name if words.name and row["role"] != "tool" else ""
-        if name not in names:
-            names[name] = matcher.words_in(name)
-        sessions.setdefault(row["session"], []).append(
-            Said(
-                id=row["id"], seq=row["seq"], role=row["role"], text=words.text, spots=spots, name=words.name,
-                named=names[name], elsewhere=known.get(row["id"], frozenset()) - {spot.word for spot in spots},
-                whole=words.whole, shown=bool(row["shown"]),
-            )
-        )  # fmt: skip
-    return list(sessions.values())
 
 
 def _within_bytes(rows: Sequence[Row]) -> list[Row]:

@@ -20,9 +20,15 @@ _INITIAL = (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         made_by TEXT NOT NULL,
-        cursor INTEGER NOT NULL,
         total BLOB NOT NULL
     ) STRICT""",
+    # How far each stream of a collection's source was read.
+    """CREATE TABLE read_to (
+        collection INTEGER NOT NULL,
+        stream TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        PRIMARY KEY (collection, stream)
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE names (
         collection INTEGER NOT NULL,
         number INTEGER NOT NULL,
@@ -56,7 +62,7 @@ _INITIAL = (
         collection INTEGER NOT NULL,
         id INTEGER NOT NULL,
         stem TEXT NOT NULL,
-        units INTEGER NOT NULL,
+        sources INTEGER NOT NULL,
         vector BLOB NOT NULL,
         PRIMARY KEY (collection, id)
     ) STRICT, WITHOUT ROWID""",

@@ -12,39 +12,66 @@ from assistant.store.text import dumps
 _VECTORS_A_ROW = 16
 
 
-class SearchShelf:
-    def __init__(self, db: Database, name: str, made_by: str) -> None:
-        """Opens the collection. What was made by something else than `made_by` is thrown away, to be made anew. Raises
-        `StoreError`."""
+class _Reading:
+    """What a collection holds, for whoever reads it."""
+
+    def __init__(self, db: Database, number: int) -> None:
         self._db = db
-        row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
-        if row is None:
-            with db.write():
-                self._id = db.insert(
-                    "INSERT INTO collections (name, made_by, cursor, total) VALUES (?, ?, 0, x'')", (name, made_by)
-                )
-            return
-        self._id = int(row["id"])
-        if row["made_by"] != made_by:
-            self.clear(made_by)
+        self._id = number
 
     def load(self) -> Contents:
         db, values = self._db, (self._id,)
-        kept = db.row("SELECT cursor, total FROM collections WHERE id = ?", values)
+        kept = db.row("SELECT total FROM collections WHERE id = ?", values)
         pages = db.rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first", values)
         fresh = db.rows("SELECT number, meta, vector, stems FROM fresh WHERE collection = ? ORDER BY number", values)
-        terms = db.rows("SELECT id, stem, units, vector FROM terms WHERE collection = ?", values)
+        terms = db.rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?", values)
+        read_to = db.rows("SELECT stream, seq FROM read_to WHERE collection = ?", values)
         names = db.rows("SELECT number, text FROM names WHERE collection = ?", values)
         return Contents(
             meta=b"".join(row["meta"] for row in pages),
             fresh=[Fresh(row["number"], row["meta"], row["vector"], _stems(row["stems"])) for row in fresh],
-            terms=[Term(row["id"], row["stem"], row["units"], row["vector"]) for row in terms],
+            terms=[Term(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
             names={row["number"]: row["text"] for row in names},
-            cursor=kept["cursor"] if kept else 0,
+            read_to={row["stream"]: row["seq"] for row in read_to},
             total=kept["total"] if kept else b"",
         )
 
-    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], cursor: int) -> None:
+    def postings(self, term: int) -> bytes:
+        rows = self._db.rows(
+            "SELECT body FROM postings WHERE collection = ? AND term = ? ORDER BY page", (self._id, term)
+        )
+        return b"".join(row["body"] for row in rows)
+
+    def vectors(self, first: int, last: int) -> bytes:
+        start = first // _VECTORS_A_ROW
+        rows = self._db.rows(
+            "SELECT body FROM vectors WHERE collection = ? AND block BETWEEN ? AND ? ORDER BY block",
+            (self._id, start, (last - 1) // _VECTORS_A_ROW),
+        )
+        body = b"".join(row["body"] for row in rows)
+        offset = start * _VECTORS_A_ROW
+        return body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
+
+
+class SearchShelf(_Reading):
+    """A collection to write."""
+
+    seals = True
+
+    def __init__(self, db: Database, name: str, made_by: str) -> None:
+        """Opens the collection. What was made by something else than `made_by` is thrown away, to be made anew. Raises
+        `StoreError`."""
+        row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
+        if row is None:
+            with db.write():
+                number = db.insert("INSERT INTO collections (name, made_by, total) VALUES (?, ?, x'')", (name, made_by))
+            super().__init__(db, number)
+            return
+        super().__init__(db, int(row["id"]))
+        if row["made_by"] != made_by:
+            self.clear(made_by)
+
+    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         with self._db.write() as db:
             db.execute_many(
                 "INSERT INTO names (collection, number, text) VALUES (?, ?, ?)",
@@ -57,7 +84,11 @@ class SearchShelf:
                     for one in fresh
                 ],
             )
-            db.execute("UPDATE collections SET cursor = ? WHERE id = ?", (cursor, self._id))
+            db.execute_many(
+                "INSERT INTO read_to (collection, stream, seq) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET seq = excluded.seq",
+                [(self._id, stream, seq) for stream, seq in read_to.items()],
+            )
 
     def seal(self, page: Page, total: bytes) -> None:
         with self._db.write() as db:
@@ -77,42 +108,25 @@ class SearchShelf:
             )
             db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] = ()) -> None:
-        forget = bool(terms)
+    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] | None = None) -> None:
         with self._db.write() as db:
             for number, meta in units.items():
                 self._replace_meta(number, meta)
-                if forget:
+                if terms is not None:
                     self._blank(number)
-            self._write_terms([term for term in terms if term.units])
-            for term in terms:
-                if not term.units:
+            self._write_terms([term for term in terms or () if term.sources])
+            for term in terms or ():
+                if not term.sources:
                     db.execute("DELETE FROM postings WHERE collection = ? AND term = ?", (self._id, term.id))
                     db.execute("DELETE FROM terms WHERE collection = ? AND id = ?", (self._id, term.id))
             db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
 
-    def postings(self, term: int) -> bytes:
-        rows = self._db.rows(
-            "SELECT body FROM postings WHERE collection = ? AND term = ? ORDER BY page", (self._id, term)
-        )
-        return b"".join(row["body"] for row in rows)
-
-    def vectors(self, first: int, last: int) -> bytes:
-        start = first // _VECTORS_A_ROW
-        rows = self._db.rows(
-            "SELECT body FROM vectors WHERE collection = ? AND block BETWEEN ? AND ? ORDER BY block",
-            (self._id, start, (last - 1) // _VECTORS_A_ROW),
-        )
-        body = b"".join(row["body"] for row in rows)
-        offset = start * _VECTORS_A_ROW
-        return body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
-
     def clear(self, made_by: str | None = None) -> None:
         with self._db.write() as db:
-            for table in ("names", "fresh", "pages", "vectors", "terms", "postings"):
+            for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
                 db.execute(f"DELETE FROM {table} WHERE collection = ?", (self._id,))
             db.execute(
-                "UPDATE collections SET cursor = 0, total = x'', made_by = coalesce(?, made_by) WHERE id = ?",
+                "UPDATE collections SET total = x'', made_by = coalesce(?, made_by) WHERE id = ?",
                 (made_by, self._id),
             )
 
@@ -128,9 +142,9 @@ class SearchShelf:
 
     def _write_terms(self, terms: Sequence[Term]) -> None:
         self._db.execute_many(
-            "INSERT INTO terms (collection, id, stem, units, vector) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET units = excluded.units",
-            [(self._id, term.id, term.stem, term.units, term.vector) for term in terms],
+            "INSERT INTO terms (collection, id, stem, sources, vector) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET sources = excluded.sources",
+            [(self._id, term.id, term.stem, term.sources, term.vector) for term in terms],
         )
 
     def _replace_meta(self, number: int, meta: bytes) -> None:
@@ -157,6 +171,34 @@ class SearchShelf:
             at = place * VECTOR_BYTES
             body = row["body"][:at] + nothing + row["body"][at + VECTOR_BYTES :]
             self._db.execute("UPDATE vectors SET body = ? WHERE collection = ? AND block = ?", (body, self._id, block))
+
+
+class ReadShelf:
+    """A collection beside whoever writes it, or none: what is added is kept by nobody."""
+
+    seals = False
+
+    def __init__(self, db: Database | None, name: str, made_by: str) -> None:
+        row = None if db is None else db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
+        known = db is not None and row is not None and row["made_by"] == made_by
+        self._kept = _Reading(db, int(row["id"])) if known and db is not None and row is not None else None
+
+    def load(self) -> Contents:
+        return self._kept.load() if self._kept else Contents(b"", (), (), {}, {}, b"")
+
+    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], read_to: Mapping[str, int]) -> None: ...
+
+    def seal(self, page: Page, total: bytes) -> None: ...
+
+    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] | None = None) -> None: ...
+
+    def postings(self, term: int) -> bytes:
+        return self._kept.postings(term) if self._kept else b""
+
+    def vectors(self, first: int, last: int) -> bytes:
+        return self._kept.vectors(first, last) if self._kept else b""
+
+    def clear(self) -> None: ...
 
 
 def _stems(kept: str) -> tuple[Stemmed, ...]:

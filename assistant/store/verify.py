@@ -14,7 +14,6 @@ from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.findings import Findings
-from assistant.store.index import KINDS_WITH_WORDS
 from assistant.store.log import MasterLog
 from assistant.store.repair import Repair
 
@@ -34,7 +33,7 @@ class Verifier:
         with findings.broken(name):
             sessions = {*sessions_of(self._log, findings), *self._indexed_sessions()}
             walks = [walk_log(self._db, self._log, session, findings) for session in sorted(sessions)]
-        for check in (self._check_inbox, self._check_words, self._check_coverage):
+        for check in (self._check_inbox, self._check_coverage):
             with findings.broken(name):
                 check(findings)
         with findings.broken(name):
@@ -65,19 +64,6 @@ class Verifier:
         ):
             text = f"accepted message {row['message_id']} was taken up and is not in the log"
             findings.add("inbox", f"inbox {row['id']}", text, repairable=True)
-
-    def _check_words(self, findings: Findings) -> None:
-        """Every message can be found by its words."""
-        kinds = ", ".join(f"'{kind}'" for kind in KINDS_WITH_WORDS)
-        for row in self._db.each(
-            f"SELECT id FROM messages m WHERE kind IN ({kinds})"
-            " AND NOT EXISTS (SELECT 1 FROM messages_fts_docsize d WHERE d.id = m.id)"
-        ):
-            findings.add("words", "full text", f"message {row['id']} is not in the full text", repairable=True)
-        for row in self._db.each(
-            "SELECT id FROM messages_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.id)"
-        ):
-            findings.add("words", "full text", f"the full text has an unknown message {row['id']}", repairable=True)
 
     def _check_coverage(self, findings: Findings) -> None:
         with self._db.snapshot():

@@ -157,7 +157,7 @@ class Views:
 
     def rewrite(self, session: Session, shown: Sequence[Counted]) -> Size:
         """Put other forms of messages in their rows, which must be there; what all of them add up to."""
-        forms = [_form(row) for row in shown]
+        forms = [form_of(row) for row in shown]
         self._db.execute_many(
             f"{_REWRITE} WHERE id = (SELECT h.id{OF_MESSAGE})",
             [(*form, row.message.id, *place(session)) for row, (_, form) in zip(shown, forms, strict=True)],
@@ -166,7 +166,7 @@ class Views:
 
     def replace(self, row_id: int, shown: Counted) -> None:
         """Put another message in a row."""
-        _, form = _form(shown)
+        _, form = form_of(shown)
         self._db.execute(f"{_REWRITE} WHERE id = ?", (*form, row_id))
 
     def remove(self, session: Session, message_ids: Sequence[int]) -> Size:
@@ -239,8 +239,8 @@ class Views:
             self._known.popitem(last=False)
 
 
-def _form(row: Counted) -> tuple[Size, Sequence[str | int]]:
-    """What a message takes, and its values for `_REWRITE`."""
+def form_of(row: Counted) -> tuple[Size, Sequence[str | int]]:
+    """What a message takes, and what its row has: role, content, parts, metadata, tokens, bytes, images."""
     message, parts = row.message, message_parts(row.message)
     size = _size(row, parts)
     about = dumps(dict(message.metadata))

@@ -18,6 +18,7 @@ from assistant.records import View
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.search import StoredHistory
 from assistant.tokens import estimate
+from assistant.wire_search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import START, YEARS, home, opened
@@ -59,7 +60,7 @@ def archived_view(history: StoredHistory) -> View:
 def _child(path: Path) -> None:
     facts = paraphrases(FACTS)
     _plant(path, [fact.said for fact in facts])
-    history = StoredHistory.open(path)
+    history = open_history(path, patient=True)[0]
     view, now = archived_view(history), datetime.now(UTC)
     recollection = Recollection(history, estimate, UTC, lambda: ROOM)
     seconds, tokens, found = [], [], 0

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from assistant.sessions import OWNER_SCOPE
-from assistant.store.search import StoredHistory
+from assistant.wire_search import open_history
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home
 from tests.bench.process import measured, resident_mb
@@ -35,7 +35,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 def _child(size: int) -> None:
     made = home(size)
-    history = StoredHistory.open(made.path)
+    history = open_history(made.path, patient=True)[0]
     before = resident_mb()
     history.search("Where did we say the meeting is?", OWNER_SCOPE)
     seconds, processor_seconds, kinds = [], [], defaultdict(list)

@@ -208,18 +208,6 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
     assert max(steps() for _ in range(4)) <= few * 1.2
 
 
-def test_full_text_segments_are_merged_along_the_way(home: StoreHome) -> None:
-    """A search looks into every segment; one is added with each commit."""
-    home.chat(100)
-    assert _segments(home) < 30
-    home.conversation.upkeep()
-    assert home.verify().ok
-
-
-def _segments(home: StoreHome) -> int:
-    return int(home.db.rows("SELECT count(DISTINCT segid) FROM messages_fts_idx")[0][0])
-
-
 def test_idle_work_empties_the_write_ahead_log(home: StoreHome) -> None:
     home.chat(5)
     home.conversation.upkeep()

@@ -158,7 +158,6 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
         ("UPDATE messages SET id = 999 WHERE seq = 3 AND session = 'main'", "index"),
         ("INSERT INTO messages SELECT 999, session, generation, scope, 99, kind, role, tool_call_id, turn, ts,"
          " byte_start, byte_end, tokens, commitment, hidden_by FROM messages WHERE id = 1", "index"),
-        ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", "words"),
         ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),
         ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 1 << 60, message_id, NULL, role,"
          " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11",
@@ -249,7 +248,6 @@ def test_a_lost_database_is_made_again_from_the_logs(home: StoreHome, through: s
     assert [text for text in home.shown() if text and not text.startswith("rrr")] == kept
     assert "question 3" not in home.shown()
     assert home.shown("peer:x") == ["hi", "ho"]
-    assert home.db.rows("SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'question'")
     home.say("and on", "it goes")
     assert home.verify().ok
 

@@ -69,7 +69,7 @@ async def _sleep(life: Life) -> None:
         slept = any(cycle.state == "done" for cycle in stores.journal.cycles())
         return slept and not waiting and not stores.conversation.unjournaled()
 
-    await _persistently(life, lambda: life.house.sleep("manual"), read)
+    await _persistently(life, lambda: life.house.sleep("nap"), read)
 
 
 async def _take_back(life: Life) -> None:

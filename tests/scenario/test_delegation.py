@@ -21,8 +21,8 @@ from assistant.messages import ToolCall, Usage
 from assistant.models.anthropic import AnthropicModel
 from assistant.requests import ModelEvent, Purpose, Reply, Request
 from assistant.store.delegations import Delegations
-from assistant.store.search import StoredHistory
 from assistant.turn import Outcome, Steering, Turns
+from assistant.wire_search import open_history
 from tests.compacting import plan, summary
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scenario.offline_home import ListedTodos
@@ -56,7 +56,7 @@ class Delegated:
     def __post_init__(self) -> None:
         home, values = self.stores, settings_module.load(None, {"ASSISTANT_HOME": str(self.stores.path)}).values
         self.kept = Delegations(home.db)
-        self.history = StoredHistory.open(home.path)
+        self.history = open_history(home.path)[0]
         helpers = Delegating(
             lambda: self.helper,
             lambda: toolbox,

@@ -225,16 +225,19 @@ def test_the_schemas_open_twice_and_hold_together(tmp_path: Path) -> None:
 def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -> None:
     wordless = {
         "breakers", "usage", "usage_totals", "model_facts", "slots", "effects", "readings", "sleep_cycles",
-        "_sqlite_migrations",
+        "_sqlite_migrations", "consolidated_entry_ids",
     }  # fmt: skip
+    # What is known of somebody outlives the conversations in which it was told.
+    lasting = {"change_plans", "entity_profiles", "edits"}
     for name, migrations in (("script", script), ("character", character)):
         db = Database.open(tmp_path / f"{name}.db", migrations, NOW)
         for table in db.rows(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'"
         ):
             columns = {row["name"] for row in db.rows(f"PRAGMA table_info({table['name']})")}
-            if table["name"] not in wordless | {"messages_terms", "sqlite_sequence"}:
-                assert {"scope", "generation"} <= columns, table["name"]
+            if table["name"] not in wordless | {"sqlite_sequence"}:
+                wanted = {"scope"} if table["name"] in lasting else {"scope", "generation"}
+                assert wanted <= columns, table["name"]
         db.close()
 
 

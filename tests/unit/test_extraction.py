@@ -112,6 +112,47 @@ def test_the_same_words_of_the_same_message_have_the_same_key() -> None:
     assert first[0].key == again[0].key != other[0].key
 
 
+# ----------------------------------------------------------------------------------------------- what a model makes up
+
+
+HEARD = (
+    said(3, "We keep bees, eleven hives. My brother Tom helps on sundays."),
+    said(4, "You told me that you love Paris.", "assistant"),
+    said(5, 'He wrote "I moved to Ghent and married Lotte" and I laughed.'),
+    said(6, "good morning!"),
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "source", "why"),
+    [
+        ("Loves Paris in spring.", 4, "said by nobody but the assistant"),
+        ("Good morning!", 6, "of no importance"),
+        ("The user said good morning.", 6, "of no importance"),
+        ("The user is tired today.", 6, "over soon"),
+        ("Probably lives in the country.", 3, "a guess"),
+        ("Moved to Ghent and married Lotte.", 5, "somebody else's words"),
+        ("Has a cousin named Zebulon.", 3, "named in no message"),
+        ("Pays 4455 for honey.", 3, "named in no message"),
+        ("keeps eleven hives", 3, "known already"),
+    ],
+)
+def test_f29_what_a_model_makes_up_or_repeats_is_not_taken(content: str, source: int, why: str) -> None:
+    row = {"content": content, "sources": [source], "importance": 0.8}
+    answer = learned({"content": "Has a brother named Tom.", "sources": [3]}, row)
+    entries, rejected = parsed(answer, HEARD, ("The user keeps eleven hives of bees.",))
+    assert entries is not None
+    assert ([entry.content for entry in entries], rejected) == (["Has a brother named Tom."], (why,))
+
+
+@pytest.mark.parametrize(
+    "content", ["Keeps twelve hives.", "Does not keep eleven hives.", "Hives: eleven, and a shed."]
+)
+def test_what_says_more_or_something_else_than_is_known_is_new(content: str) -> None:
+    entries, _ = parsed(learned((content, 3)), HEARD, ("The user keeps eleven hives of bees.",))
+    assert entries is not None and [entry.content for entry in entries] == [content]
+
+
 # ------------------------------------------------------------------------------------------------------------- by rules
 
 
@@ -161,6 +202,19 @@ def test_the_rules_learn_nothing_twice() -> None:
     records = [said(1, "I live in Oslo."), said(2, "I live in oslo."), said(3, "I like tea.")]
     found = by_rules(records, ["I like TEA."])
     assert [(entry.content, entry.sources) for entry in found] == [("I live in Oslo.", (1,))]
+
+
+def test_a_correction_is_tagged_and_an_answer_names_both_its_messages() -> None:
+    records = [
+        said(1, "choir is on mondays"), said(2, "Lovely. What's your conductor's name?", "assistant"),
+        said(3, "Ines Falk"), said(4, "choir is on thursdays now, not mondays"),
+    ]  # fmt: skip
+    found = [(entry.content, entry.tags, entry.sources) for entry in by_rules(records)]
+    assert found == [
+        ("choir is on mondays", ("fact",), (1,)),
+        ("What's your conductor's name? Ines Falk", ("fact",), (3, 2)),
+        ("choir is on thursdays now, not mondays", ("fact", "correction"), (4,)),
+    ]
 
 
 async def test_a_cost_that_nobody_knows_is_none() -> None:

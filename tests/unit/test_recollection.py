@@ -21,6 +21,7 @@ from assistant.store.coincidence import Coincidence
 from assistant.store.search import StoredHistory
 from assistant.store.terms import query_words
 from assistant.tokens import estimate
+from assistant.wire_search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.paraphrases import paraphrases
 from tests.room import GUEST, OWNER, Room, fill
@@ -290,7 +291,7 @@ def test_f26_recalled_words_stay_a_quotation(room: Room) -> None:
 
 def test_f29_recalled_words_are_in_no_log_and_no_view_and_never_found_again(tmp_path: Path) -> None:
     home = StoreHome(tmp_path).open()
-    history = StoredHistory.open(tmp_path)
+    history = open_history(tmp_path)[0]
     home.chat(30)
     home.say(FACT, "noted")
     view = replace(home.conversation.view("main"), messages=(SUMMARY,))
@@ -331,13 +332,6 @@ def test_chance_is_how_many_passages_would_have_the_telling_words_together() -> 
     assert both.chance == pytest.approx(1000 * math.exp(-6.9 - 5.3))
     common = expected.fit({2})
     assert (common.words, common.chance) == (0, pytest.approx(1000))
-
-
-def test_words_together_in_a_piece_of_a_long_message_are_the_less_a_coincidence() -> None:
-    words, idf = query_words("zebra quince"), (6.9, 5.3)
-    short, long = Coincidence(words, idf, 999), Coincidence(words, idf, 999, 3.0)
-    assert long.fit({0, 1}).chance == pytest.approx(short.fit({0, 1}).chance / 3)
-    assert long.fit({0}).chance == pytest.approx(short.fit({0}).chance)
 
 
 def test_a_word_that_nobody_said_counts_against_the_share() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules import facts, importance
+from sleep.importance import importance
+from sleep.rules import facts
 from sleep.sentences import sentences
 
 TOLD = (
@@ -31,6 +32,13 @@ TOLD = (
     ("Mi madre vive en Sevilla.", "fact"),
     ("Jeg jobber på sykehuset.", "fact"),
     ("Søsteren min heter Kari.", "fact"),
+    ("Meine Tochter arbeitet in Graz.", "fact"),
+    ("Montags singe ich im Chor.", "fact"),
+    ("Mon frère habite à Lyon.", "fact"),
+    ("No me gusta el cilantro.", "preference"),
+    ("Vi flyttet til Tromsø i fjor.", "fact"),
+    ("我们每周三上课。", "fact"),
+    ("毎週火曜日に合唱があります。", "fact"),
     ("我住在上海。", "fact"),
     ("我喜欢绿茶。", "preference"),
     ("私は京都に住んでいます。", "fact"),
@@ -43,6 +51,9 @@ CHATTER = (
     "How are you today?", "I think it is fine", "I'm not sure what you mean.", "You are right.", "I'm going to bed.",
     "It is 3 o'clock already", "Is my code right", "Do I live in Oslo", "maybe later", "If I was in Rome, I was ill.",
     "我不知道你是什么意思", "ありがとうございます", "Danke schön, bis morgen", "j'adore !",
+    "Ich bin müde.", "Je suis fatiguée.",
+    "Tengo hambre.", "Jeg er sulten nå.", "今天好累啊。", "私は今日疲れました。",
+    "Wenn ich in Rom wohne, bin ich froh.",
 )  # fmt: skip
 
 

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.messages import Media, Message
-from assistant.store.excerpts import excerpt
+from assistant.store.excerpts import Spot, excerpt
 from assistant.store.matching import Matcher
-from assistant.store.ranking import Spot
-from assistant.store.stems import TOKENIZER, Stems
+from assistant.store.stems import Stems
 from assistant.store.terms import query_words, scope_term
 from assistant.words import spread
 from tests.room import GUEST, NOW, OWNER, Room, fill
@@ -181,11 +180,6 @@ def test_a_message_with_a_large_picture_is_found_by_its_words(room: Room) -> Non
 
 
 # ---------------------------------------------------------------------------------------------------------------- terms
-
-
-def test_stems_are_made_as_the_index_makes_them(room: Room) -> None:
-    (row,) = room.db.rows("SELECT sql FROM sqlite_master WHERE name = 'messages_fts'")
-    assert f"tokenize='{TOKENIZER}'" in row["sql"]
 
 
 _BEGINNINGS = "organis hop happ relat sensib cancel dy ti ag controll fl k x"

@@ -1,0 +1,68 @@
+"""What a person types to have something forgotten, and what they are told of it. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from assistant.errors import UsageError
+from assistant.forgotten import Forgotten, Found, Wanted
+
+_ENTRY = re.compile(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
+_MESSAGE = re.compile(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
+_MEMORY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
+_RELATED = 10
+
+
+def asked(argument: str, scope: str) -> Wanted:
+    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, a memory's id, anything else the words
+    themselves; in quotes, words that look like a number. Raises `UsageError` for nothing."""
+    text = argument.strip()
+    if not text:
+        raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
+    if any(len(text) > 2 and text[0] == pair[0] and text[-1] == pair[1] for pair in _QUOTES):
+        return Wanted(scope, text=text[1:-1].strip())
+    if found := _MESSAGE.fullmatch(text):
+        return Wanted(scope, messages=(int(found[1]),))
+    if found := _ENTRY.fullmatch(text):
+        return Wanted(scope, entries=(int(found[1]),))
+    if _MEMORY.fullmatch(text):
+        return Wanted(scope, memories=(text.lower(),))
+    return Wanted(scope, text=text)
+
+
+def found_lines(found: Found, code: str = "", *, shown: bool = True) -> list[str]:
+    """What would go, place by place; with a code, how to confirm it. Not `shown`: only how much of it, for an answer
+    that is itself kept in the log."""
+    if not found:
+        return ["Nothing of that is kept anywhere. Nothing was changed."]
+    lines = ["Nothing was changed yet. This would be forgotten for good:"]
+    for place in found.places:
+        more = "; ..." if place.count > len(place.shown) else ""
+        told = f" ({'; '.join(map(_one_line, place.shown))}{more})" if shown else ""
+        lines.append(f"- {place.kind}: {place.count}{told}")
+    if found.related:
+        lines.append("Learned from these messages in other words, and staying unless named:")
+        lines += [f"- {_one_line(one)}" for one in found.related[:_RELATED]]
+    if code:
+        lines.append(f"It cannot be taken back. To forget it, the user types /forget {code} within 15 minutes.")
+    return lines
+
+
+def done_lines(done: Forgotten) -> list[str]:
+    """What was done and what was not; none of the words."""
+    if not done.places:
+        return ["Nothing of that is kept anywhere. Nothing was changed."]
+    lines = ["Forgotten, as far as it is the house's to forget:" if done.left else "Forgotten:"]
+    lines += [f"- {place.kind}: {place.count}" for place in done.places]
+    lines.append(f"Every byte of {done.files_searched} files was searched for the words afterwards.")
+    if done.left:
+        lines.append("Still there:")
+        lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.left]
+    else:
+        lines.append("They are found nowhere any more.")
+    return lines
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,167 @@
+"""Forgetting, from what a person asks for to the proof that it is gone: over the copies in the home's stores and the
+memory layer.
+
+What always holds: nothing is changed before a person has seen what would go and said so; what was begun is finished,
+by the same command or at the next start (`settle`); the words are kept until then and no longer. A code stands for
+exactly what was shown, in the scope it was shown in, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
+
+from assistant.errors import MemoryUnavailable, UsageError
+from assistant.forgotten import Forgotten, Found, Left, Wanted
+from assistant.sleep_ports import Memories
+
+_HOLDS = timedelta(minutes=15)
+_MOST_ASKED = 20
+_CODE_LENGTH = 6
+
+MarkedT = TypeVar("MarkedT", bound="About")
+
+
+class About(Protocol):
+    """What one forgetting is about."""
+
+    @property
+    def scope(self) -> str: ...
+    @property
+    def memories(self) -> tuple[str, ...]: ...
+    @property
+    def ids(self) -> frozenset[int]: ...
+    def has(self, text: str) -> bool:
+        """Whether a text has the words."""
+        ...
+
+
+class Copies(Protocol[MarkedT]):
+    """The copies of what was said that the home's stores have. Every method raises `StoreError`."""
+
+    def mark(self, wanted: Wanted) -> MarkedT:
+        """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
+        ...
+
+    def with_memories(self, marked: MarkedT, memory_ids: tuple[str, ...]) -> MarkedT: ...
+
+    def look(self, wanted: Wanted, marked: MarkedT) -> Found: ...
+
+    def refuse_if_running(self, marked: MarkedT) -> None:
+        """Raises `UsageError` where something of it belongs to what is being answered."""
+        ...
+
+    def begin(self, marked: MarkedT) -> MarkedT: ...
+    def unfinished(self) -> list[MarkedT]: ...
+    def carry_out(self, marked: MarkedT, now: datetime, *, again: bool) -> list[Left]: ...
+    def sweep(self) -> list[Left]: ...
+    def prove(self, marked: MarkedT) -> tuple[list[Left], int]: ...
+    def end(self, marked: MarkedT) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    wanted: Wanted
+    until: datetime
+
+
+class Forgetting(Generic[MarkedT]):
+    """`memories` None: the home has no memory layer. `busy`: whether somebody is at work who has read what was said
+    and may write of it yet (a sleep, a compaction)."""
+
+    def __init__(
+        self, copies: Copies[MarkedT], memories: Memories | None, busy: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._copies = copies
+        self._memories = memories
+        self._busy = busy
+        self._asked: dict[str, _Asked] = {}
+
+    async def find(self, wanted: Wanted) -> Found:
+        """What would go; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
+        return self._copies.look(wanted, await self._marked(wanted))
+
+    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
+        """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
+        nothing to forget."""
+        found = await self.find(wanted)
+        if not found:
+            return found, ""
+        self._asked = {code: asked for code, asked in self._asked.items() if asked.until > now}
+        while len(self._asked) >= _MOST_ASKED:
+            self._asked.pop(next(iter(self._asked)))
+        code = hashlib.sha256(f"{wanted!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
+        self._asked[code] = _Asked(wanted, now + _HOLDS)
+        return found, code
+
+    async def confirm(self, code: str, scope: str, now: datetime) -> Forgotten:
+        """Forget what a code stands for. Raises `UsageError` for one that is unknown, old, or of another scope."""
+        asked = self._asked.get(code.strip().upper())
+        if asked is None or asked.wanted.scope != scope or asked.until <= now:
+            raise UsageError("There is nothing to forget under this code. Nothing was changed; ask for it again.")
+        done = await self.forget(asked.wanted, now)
+        self._asked.pop(code.strip().upper(), None)
+        return done
+
+    async def forget(self, wanted: Wanted, now: datetime) -> Forgotten:
+        """Forget it in every copy. What an earlier attempt left undone is finished first. Raises `UsageError` (then
+        nothing was changed) and `StoreError` (then it is to be repeated)."""
+        if self._busy():
+            raise UsageError(
+                "The assistant sleeps, or makes room, just now. Nothing was changed; try again after that."
+            )
+        await self.settle(now)
+        marked = await self._marked(wanted)
+        found = self._copies.look(wanted, marked)
+        if not found:
+            return Forgotten((), (), (), complete=True, files_searched=0)
+        self._copies.refuse_if_running(marked)
+        return await self._carry_out(self._copies.begin(marked), found, now, again=False)
+
+    async def settle(self, now: datetime) -> list[Forgotten]:
+        """At start, before anything is answered: finish what was begun. What could not be done stays noted, and is
+        tried again the next time. Raises `StoreError`."""
+        settled = []
+        for marked in self._copies.unfinished():
+            found = self._copies.look(Wanted(marked.scope), marked)
+            settled.append(await self._carry_out(marked, found, now, again=True))
+        return settled
+
+    async def _carry_out(self, marked: MarkedT, found: Found, now: datetime, *, again: bool) -> Forgotten:
+        undone = self._copies.carry_out(marked, now, again=again)
+        undone += await self._erase(marked)
+        undone += self._copies.sweep()
+        left, searched = self._copies.prove(marked)
+        if not undone:
+            self._copies.end(marked)
+        still = any(one.why.startswith("not ") for one in left)
+        return Forgotten(
+            tuple(sorted(marked.ids)), found.places, (*undone, *left), not undone and not still, searched
+        )  # fmt: skip
+
+    async def _erase(self, marked: MarkedT) -> list[Left]:
+        if not marked.memories or self._memories is None:
+            return []
+        try:
+            await self._memories.erase(marked.memories)
+        except MemoryUnavailable as error:
+            why = f"not done: {error} It is tried again at the next start, and when something is forgotten."
+            return [Left("semantic memory", len(marked.memories), why)]
+        return []
+
+    async def _marked(self, wanted: Wanted) -> MarkedT:
+        if not wanted:
+            raise UsageError("Say what to forget: a message, an entry, a memory, or words. Nothing was changed.")
+        if self._memories is None:
+            if wanted.memories:
+                raise UsageError("There is no semantic memory here. Nothing was changed.")
+            return self._copies.mark(wanted)
+        of_scope = await self._memories.all(wanted.scope)
+        unknown = set(wanted.memories) - {memory.id for memory in of_scope}
+        if unknown:
+            raise UsageError(f"There is no memory {min(unknown)}. Nothing was changed.")
+        marked = self._copies.mark(wanted)
+        return self._copies.with_memories(marked, tuple(one.id for one in of_scope if marked.has(one.text)))

@@ -1,0 +1,62 @@
+"""What turns words into vectors, as the rest of the house sees it.
+
+What always holds: rows have length 1, so that a dot product is a cosine; a text without a letter or digit has the zero
+row, which is close to nothing. Vectors of embedders with different names are never compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+"""One row a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSettings:
+    """Which embedder: the settings `embedder*` of `[memory]`. "" takes the embedder's default."""
+
+    kind: str = "wordllama"
+    model: str = ""
+    url: str = ""
+    key: str = field(default="", repr=False)
+
+
+class Embedder(Protocol):
+    @property
+    def name(self) -> str:
+        """Its identity, as in "wordllama:256": vectors of the same name may be compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """An array (texts, dimensions) of rows of length 1. Raises `MemoryUnavailable` where a provider is asked that
+        does not answer."""
+        ...
+
+
+def has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def encodable(text: str) -> str:
+    """`text` with halves of surrogate pairs joined, or replaced: they have no UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def normalised(rows: Vectors) -> Vectors:
+    """The rows at length 1; a zero row stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Vectors = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return scaled

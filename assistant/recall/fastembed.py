@@ -1,0 +1,54 @@
+"""fastembed: embeddings by ONNX models on this machine, downloaded once into the home.
+
+fastembed is optional, so that this module is imported only where it is installed and chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import fastembed
+import numpy as np
+
+from assistant.errors import MemoryUnavailable
+from assistant.recall.embedder import Vectors, has_words, normalised
+
+DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
+
+
+class FastEmbedder:
+    """`model` "" is a small English one; `folder` is where models are kept. Raises `MemoryUnavailable` for a model
+    that is not known, or cannot be downloaded."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        self._model_name = model or DEFAULT_MODEL
+        known = {str(one["model"]): int(one["dim"]) for one in fastembed.TextEmbedding.list_supported_models()}
+        if self._model_name not in known:
+            raise MemoryUnavailable(
+                f"fastembed does not know the model {self._model_name}. The journal keeps everything; correct "
+                "`[memory] embedder_model`."
+            )
+        self._dimensions = known[self._model_name]
+        try:
+            self._model = fastembed.TextEmbedding(self._model_name, cache_dir=str(folder))
+        except (OSError, ValueError) as error:
+            raise MemoryUnavailable(
+                f"fastembed could not load {self._model_name} ({type(error).__name__}). The journal keeps everything; "
+                "check the network for the first download."
+            ) from error
+
+    @property
+    def name(self) -> str:
+        return f"fastembed:{self._model_name}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
+        worded = [place for place, text in enumerate(texts) if has_words(text)]
+        if worded:
+            rows[worded] = np.stack(list(self._model.embed([texts[place] for place in worded])))
+        return normalised(rows)

@@ -1,0 +1,67 @@
+"""Memories read straight from memory.db, without Mem0: what the daemon does, at any moment, beside whoever writes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from assistant.errors import MemoryUnavailable, StoreError
+from assistant.recall import memory_form
+from assistant.recall.memory_store import Found, StoredHistory, StoredMemories
+from assistant.remembered import Memory, MemoryVersion
+
+
+class LocalMemories:
+    """The reading half of `sleep_ports.Memories`. Every method raises `MemoryUnavailable`."""
+
+    def __init__(self, store: StoredMemories, history: StoredHistory) -> None:
+        self._store = store
+        self._history = history
+        self._one_at_a_time = threading.Lock()
+
+    async def get(self, memory_id: str) -> Memory | None:
+        return await asyncio.to_thread(self._get, memory_id)
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        return await asyncio.to_thread(self._all, scope)
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        return await asyncio.to_thread(self._versions, memory_id)
+
+    def _get(self, memory_id: str) -> Memory | None:
+        with self._one_at_a_time:
+            try:
+                found = self._store.get(memory_id)
+            except StoreError as error:
+                raise _unavailable(error) from error
+        return None if found is None else _memory(found)
+
+    def _all(self, scope: str | None) -> list[Memory]:
+        with self._one_at_a_time:
+            try:
+                found = self._store.all(scope)
+            except StoreError as error:
+                raise _unavailable(error) from error
+        return [_memory(one) for one in found]
+
+    def _versions(self, memory_id: str) -> list[MemoryVersion]:
+        with self._one_at_a_time:
+            try:
+                rows = self._history.of(memory_id)
+            except StoreError as error:
+                raise _unavailable(error) from error
+        return [memory_form.version(row) for row in rows]
+
+
+def _memory(found: Found) -> Memory:
+    try:
+        return memory_form.from_payload(*found)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MemoryUnavailable(
+            f"memory.db has something under {found[0]} that is no memory. The journal keeps everything; run "
+            "`assistant memory rebuild`."
+        ) from error
+
+
+def _unavailable(error: StoreError) -> MemoryUnavailable:
+    return MemoryUnavailable(f"{error} The journal keeps everything.")

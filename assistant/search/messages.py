@@ -1,0 +1,119 @@
+"""Messages found by the engine: the index of a home's logs, kept up to what was said last.
+
+What always holds: before anything is looked for, what was said since is taken in, unless it is so much that it is made
+in the background (`catch_up`). The index follows the log: thrown away, it is made again from it. Any thread may call,
+one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import tzinfo
+from threading import RLock
+
+from assistant.search.engine import Bounds, Engine
+from assistant.search.index import Embed, Index, StemsOf
+from assistant.search_ports import Found, Shelf, Spoke, Spoken, Where
+from assistant.units import Unit, split
+
+_AT_ONCE = 64
+# What a search may take in before it answers; more is the business of `catch_up`.
+_WHILE_ASKED = 1_024
+
+
+class MessageFinder:
+    """`search_ports.Finder` over the logs of a home."""
+
+    def __init__(
+        self,
+        shelf: Callable[[], Shelf],
+        spoke: Spoke,
+        stems: StemsOf,
+        embed: Embed,
+        zone: tzinfo,
+        *,
+        bounds: Bounds,
+        patient: bool = False,
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Everything is opened when it is first needed. `patient`: a search waits until all is taken in."""
+        self._shelf = shelf
+        self._spoke = spoke
+        self._stems = stems
+        self._embed = embed
+        self._zone = zone
+        self._most = None if patient else _WHILE_ASKED
+        self._bounds = bounds
+        self._closing = closing
+        self._engine: Engine | None = None
+        self._lock = RLock()
+
+    def find(self, question: str, where: Where, *, limit: int) -> list[Found]:
+        with self._lock:
+            engine = self._opened()
+            self._take_in(engine.index, self._most)
+            return engine.search(question, where, limit=limit)
+
+    def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
+        with self._lock:
+            engine = self._opened()
+            return [engine.frequency(word) for word in words], engine.index.count
+
+    def catch_up(self) -> int:
+        """Take in some of what was said since; how many records that were, 0 once nothing is left. Raises
+        `StoreError`."""
+        with self._lock:
+            return self._take_in(self._opened().index, _AT_ONCE)
+
+    def forget(self, message_ids: Sequence[int], words_of: Callable[[int], str]) -> None:
+        """Take messages out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
+        for the same ones. Raises `StoreError`."""
+        with self._lock:
+            self._opened().index.take_out(message_ids, stems_of=words_of)
+
+    def start_anew(self) -> None:
+        """Throw the index away: it is made again from the log. Raises `StoreError`."""
+        with self._lock:
+            self._opened().index.clear()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closing()
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            index = Index(self._shelf(), self._stems, self._embed)
+            self._engine = Engine(index, self._stems, self._embed, self._bounds)
+        return self._engine
+
+    def _take_in(self, index: Index, most: int | None) -> int:
+        taken = 0
+        for session in self._spoke.behind(index.read_to):
+            while most is None or taken < most:
+                records = self._spoke.after(session, index.read_to.get(session, 0), limit=_AT_ONCE)
+                if not records:
+                    break
+                index.append(list(self._units(records)), {session: records[-1].seq})
+                gone = [hidden for record in records for hidden in record.takes_back]
+                if gone:
+                    index.take_out(gone)
+                taken += len(records)
+        return taken
+
+    def _units(self, records: Iterable[Spoken]) -> Iterator[Unit]:
+        for record in records:
+            if record.hidden:
+                continue
+            day = record.said_at.astimezone(self._zone).date()
+            for part, text in enumerate(split(record.text)):
+                yield Unit(
+                    record.id,
+                    part,
+                    record.session,
+                    record.scope,
+                    record.role,
+                    record.speaker,
+                    record.said_at,
+                    day,
+                    text,
+                )

@@ -1,0 +1,201 @@
+"""Which journal entries went into which memories, and changes decided on but not yet made:
+`sleep_ports.Consolidations` over character.db.
+
+What always holds:
+- A plan's body is the whole plan as JSON, so that what a crash cut off is carried out as it was decided (I4).
+- That a plan was carried out, what its entries went into and what they replace is one transaction.
+- An entry is pending until it has a row in `consolidated_entry_ids`, whatever that says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
+from assistant.store.database import Database
+from assistant.store.journal import entry_of
+from assistant.store.text import dumps, moment, stamp
+
+_PENDING = (
+    "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
+    " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id)"
+)
+_TAKEN_BACK = "taken back"
+
+
+class Consolidations:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    # ---------------------------------------------------------------------------------------------------------- entries
+
+    def pending(self, *, limit: int = 200) -> list[JournalEntry]:
+        rows = self._db.rows(f"{_PENDING} ORDER BY timestamp, id LIMIT ?", (limit,))
+        return [entry_of(row) for row in rows]
+
+    def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
+        rows = self._db.rows(
+            f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?", (after, low, high, limit)
+        )
+        return [entry_of(row) for row in rows]
+
+    def scored(self, weights: Mapping[int, float], reading: Reading, now: datetime) -> None:
+        with self._db.write() as db:
+            for entry_id, weight in weights.items():
+                db.execute("UPDATE journal SET importance = ? WHERE id = ?", (weight, entry_id))
+            db.execute(
+                "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
+                (reading.phase, reading.session, reading.generation, reading.seq, stamp(now)),
+            )
+
+    def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
+        rows = self._db.rows(
+            "SELECT entry_id, memory_id FROM consolidated_entry_ids"
+            " WHERE memory_id <> '' AND entry_id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(entry_ids)),),
+        )
+        return {row["entry_id"]: row["memory_id"] for row in rows}
+
+    def entries_of(self, memory_id: str) -> list[JournalEntry]:
+        rows = self._db.rows(
+            "SELECT j.* FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
+            " WHERE c.memory_id = ? AND c.memory_id <> '' ORDER BY j.timestamp, j.id",
+            (memory_id,),
+        )
+        return [entry_of(row) for row in rows]
+
+    def memory_ids(self) -> list[str]:
+        rows = self._db.rows(
+            "SELECT c.memory_id AS id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
+            " WHERE c.memory_id <> '' GROUP BY c.memory_id ORDER BY min(j.timestamp), min(j.id)"
+        )
+        return [row["id"] for row in rows]
+
+    # ------------------------------------------------------------------------------------------------------------ plans
+
+    def plan(self, plan: ChangePlan, now: datetime) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "INSERT INTO change_plans (key, cycle, scope, body, state, at) VALUES (?, ?, ?, ?, 'planned', ?)"
+                " ON CONFLICT (key) DO NOTHING",
+                (plan.key, plan.cycle, plan.scope, dumps(_plan_to_json(plan)), stamp(now)),
+            )
+
+    def planned(self) -> list[ChangePlan]:
+        return list(self._plans("SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id"))
+
+    def of_cycle(self, cycle: int) -> list[ChangePlan]:
+        done = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
+        return list(self._plans(done, (cycle,)))
+
+    def applied(self, key: str, now: datetime) -> None:
+        with self._db.write() as db:
+            plan = self._of_key(key, "planned")
+            if plan is None:
+                return
+            rejected = dict(plan.rejected)
+            into = _memories_by_entry(plan)
+            for entry_id in dict.fromkeys((*plan.entries, *rejected)):
+                # What was forgotten since the plan was made is not there any more.
+                db.execute(
+                    "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
+                    " SELECT id, ?, ?, ?, ? FROM journal WHERE id = ?"
+                    " ON CONFLICT (entry_id) DO UPDATE SET memory_id = excluded.memory_id, note = excluded.note,"
+                    " cycle = excluded.cycle, at = excluded.at",
+                    (
+                        "" if entry_id in rejected else into.get(entry_id, ""), rejected.get(entry_id, ""), plan.cycle,
+                        stamp(now), entry_id,
+                    ),
+                )  # fmt: skip
+            for entry_id, by in plan.superseded:
+                db.execute(
+                    "UPDATE journal SET superseded_by = (SELECT id FROM journal WHERE id = ?) WHERE id = ?",
+                    (by, entry_id),
+                )
+            db.execute("UPDATE change_plans SET state = 'applied' WHERE key = ?", (key,))
+
+    def undone(self, keys: Sequence[str], now: datetime) -> None:
+        with self._db.write() as db:
+            for key in keys:
+                plan = self._of_key(key, "applied")
+                if plan is None:
+                    continue
+                for entry_id in plan.entries:
+                    db.execute(
+                        "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
+                        (_TAKEN_BACK, stamp(now), entry_id),
+                    )
+                self._hold_again(plan)
+                db.execute("UPDATE change_plans SET state = 'undone' WHERE key = ?", (key,))
+
+    def _hold_again(self, plan: ChangePlan) -> None:
+        """The entries that the plan superseded: by nothing, or by what stood there before."""
+        former = {
+            entry_id: change.before.superseded_by
+            for change in plan.changes
+            if change.before is not None
+            for entry_id in change.before.entries
+        }
+        for entry_id, by in plan.superseded:
+            self._db.execute(
+                "UPDATE journal SET superseded_by = (SELECT min(entry_id) FROM consolidated_entry_ids"
+                " WHERE memory_id = ? AND memory_id <> '') WHERE id = ? AND superseded_by = ?",
+                (former.get(entry_id, ""), entry_id, by),
+            )
+
+    def _of_key(self, key: str, state: str) -> ChangePlan | None:
+        return next(self._plans("SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state)), None)
+
+    def _plans(self, sql: str, values: Sequence[Any] = ()) -> Iterator[ChangePlan]:
+        return (_plan_from_json(json.loads(row["body"])) for row in self._db.rows(sql, tuple(values)))
+
+
+def _memories_by_entry(plan: ChangePlan) -> dict[int, str]:
+    return {
+        entry_id: change.memory.id
+        for change in plan.changes
+        if change.action != "delete"
+        for entry_id in change.memory.entries
+    }
+
+
+def _plan_to_json(plan: ChangePlan) -> dict[str, Any]:
+    changes = [
+        {
+            "action": change.action,
+            "memory": _memory_to_json(change.memory),
+            "before": None if change.before is None else _memory_to_json(change.before),
+        }
+        for change in plan.changes
+    ]
+    return {**asdict(plan), "changes": changes}
+
+
+def _plan_from_json(told: dict[str, Any]) -> ChangePlan:
+    changes = tuple(
+        MemoryChange(
+            change["action"],
+            _memory_from_json(change["memory"]),
+            None if change["before"] is None else _memory_from_json(change["before"]),
+        )
+        for change in told["changes"]
+    )
+    return ChangePlan(
+        told["key"], told["cycle"], told["scope"], changes, tuple(told["entries"]),
+        tuple((old, new) for old, new in told["superseded"]), tuple((one, why) for one, why in told["rejected"]),
+    )  # fmt: skip
+
+
+def _memory_to_json(memory: Memory) -> dict[str, Any]:
+    until = None if memory.until is None else stamp(memory.until)
+    return {**asdict(memory), "said_at": stamp(memory.said_at), "until": until}
+
+
+def _memory_from_json(told: dict[str, Any]) -> Memory:
+    until = None if told["until"] is None else moment(told["until"])
+    return Memory(**{**told, "said_at": moment(told["said_at"]), "until": until, "entries": tuple(told["entries"])})

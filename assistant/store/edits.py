@@ -1,0 +1,94 @@
+"""What was changed of memory files and profiles, each change with the whole text before and after it (character.db).
+
+What always holds: an edit lies in the transaction of what it tells of; its key belongs to its scope and to what was
+changed, so that no one's key can stand for somebody else's change (I10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.errors import UsageError
+from assistant.remembered import Edit
+from assistant.store.database import Database
+from assistant.store.text import clean, moment, stamp
+
+FILE = "file:"
+PROFILE = "profile:"
+
+
+class Edits:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def add(self, edit: Edit, key: str | None) -> Edit:
+        """Inside `write()`: the edit with its id."""
+        edit_id = self._db.insert(
+            "INSERT INTO edits (key, scope, target, by, before, after, cycle, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                _stored_key(edit, key), edit.scope, edit.target, edit.by, clean(edit.before), clean(edit.after),
+                edit.cycle, stamp(edit.at),
+            ),
+        )  # fmt: skip
+        return replace(edit, id=edit_id)
+
+    def keyed(self, key: str | None, scope: str, target: str) -> Edit | None:
+        """The edit of a file, or of any profile, that was made under a key."""
+        if key is None:
+            return None
+        row = self._db.row("SELECT * FROM edits WHERE key = ?", (_named(key, scope, target),))
+        return None if row is None else _edit(row)
+
+    def all(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
+        """Newest first."""
+        rows = self._db.rows(
+            "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
+            (scope, target, limit),
+        )
+        return [_edit(row) for row in rows]
+
+    def to_undo(self, edit_id: int, scope: str) -> Edit:
+        """Raises `UsageError` where the scope has no such edit, or it was taken back."""
+        row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
+        if row is None:
+            raise UsageError(f"There is no change {edit_id} to take back. Nothing was changed.")
+        edit = _edit(row)
+        if edit.undone_at is not None:
+            raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
+        return edit
+
+    def by_id(self, edit_id: int) -> Edit | None:
+        row = self._db.row("SELECT * FROM edits WHERE id = ?", (edit_id,))
+        return None if row is None else _edit(row)
+
+    def mark_undone(self, edit: Edit, at: datetime | None) -> Edit:
+        """Inside `write()`. None: it was not taken back after all."""
+        self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (stamp(at) if at else None, edit.id))
+        return replace(edit, undone_at=at)
+
+    def drop(self, edit: Edit) -> None:
+        """Inside `write()`: an edit that was not made after all."""
+        self._db.execute("DELETE FROM edits WHERE id = ?", (edit.id,))
+
+    def drop_all(self, scope: str, target: str) -> None:
+        """Inside `write()`: everything that is kept of the target's earlier texts."""
+        self._db.execute("DELETE FROM edits WHERE scope = ? AND target = ?", (scope, target))
+
+
+def _stored_key(edit: Edit, key: str | None) -> str | None:
+    return None if key is None else _named(key, edit.scope, edit.target)
+
+
+def _named(key: str, scope: str, target: str) -> str:
+    """A profile's id is not known before it is written: one key stands for one change among all the profiles."""
+    return clean(f"{PROFILE if target.startswith(PROFILE) else target} {scope} {key}")
+
+
+def _edit(row: Row) -> Edit:
+    undone = moment(row["undone_at"]) if row["undone_at"] else None
+    return Edit(
+        row["target"], row["scope"], row["by"], row["before"], row["after"], moment(row["at"]), row["cycle"], undone,
+        row["id"],
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""A person's right that words vanish from every copy: `assistant.forgetting.Copies` over the stores of a home.
+
+What always holds:
+- What is to be done is written down (`forgetting-1.json`, words and all) before anything is changed, and removed when
+  all of it is done and proved; each step in between can be repeated. Killed anywhere, the next start, or the same
+  command again, finishes it.
+- Offsets, chain, coverage and counts stay. A redaction is recorded before its records are blanked, so that at any
+  moment every blank record is named by one (I2).
+- Only what is of the scope is changed (I10).
+- What could not be done is told, never passed over: the byte search at the end has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from assistant.errors import StoreError
+from assistant.forgotten import Found, Left, Wanted
+from assistant.forgotten import Place as Shown
+from assistant.messages import Span
+from assistant.store.blanking import blank
+from assistant.store.character_words import character_changes, forget_in_character
+from assistant.store.conversation import Conversation
+from assistant.store.database import Database
+from assistant.store.forget_files import backups, forget_in_backup, in_backup, remove_copies, word_files
+from assistant.store.log import MasterLog
+from assistant.store.marked import Marked, read_notes, remove_note, write_note
+from assistant.store.marking import Marking
+from assistant.store.memory_files import MemoryFiles
+from assistant.store.memory_words import memories_with
+from assistant.store.proof_report import proved
+from assistant.store.script_words import forget_in_script, script_changes
+from assistant.store.search_source import words_of
+
+_SHOWN = 5
+_SEARCH = "search.db"
+
+
+class WordIndex(Protocol):
+    """The search index of what was said. Both methods raise `StoreError`."""
+
+    def forget(self, message_ids: Sequence[int], words_of: Callable[[int], str]) -> None:
+        """Take messages out so that none of their words is left; `words_of` gives what was indexed of each."""
+        ...
+
+    def start_anew(self) -> None:
+        """Throw everything away: it is made again from the log."""
+        ...
+
+
+class ForgettingStore:
+    """`index` None: the home has no search index that this process may write."""
+
+    def __init__(
+        self,
+        home: Path,
+        db: Database,
+        people: Database,
+        log: MasterLog,
+        conversation: Conversation,
+        index: WordIndex | None,
+    ) -> None:
+        self._home = home
+        self._db = db
+        self._people = people
+        self._log = log
+        self._conversation = conversation
+        self._index = index
+        self._marking = Marking(db, people, log)
+        self._counted = conversation.appender.counted
+
+    # -------------------------------------------------------------------------------------------------------- looking
+
+    def mark(self, wanted: Wanted) -> Marked:
+        """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
+        marked = self._marking.mark(wanted)
+        return self.with_memories(marked, tuple(memory for memory, _ in self._local_memories(marked)))
+
+    def with_memories(self, marked: Marked, memory_ids: tuple[str, ...]) -> Marked:
+        """The same with these memories too."""
+        return marked.with_found(memories=tuple(dict.fromkeys((*marked.memories, *memory_ids))))
+
+    def look(self, wanted: Wanted, marked: Marked) -> Found:
+        """What would go, by place; nothing is changed."""
+        said = {record.id for record in marked.records if not self._log.is_blank(record.session, record.span)}
+        lines: dict[str, list[str]] = {}
+        if said:
+            lines["messages"] = [f"message {one}" for one in sorted(said)]
+        changed = [*script_changes(self._db, marked, self._counted), *character_changes(self._people, marked)]
+        for change in changed:
+            lines.setdefault(change.place, []).append(change.shown)
+        if marked.memories:
+            words = dict(self._local_memories(marked))
+            lines["memories"] = [words.get(memory, memory) for memory in marked.memories]
+        for place, path in self._files_with(marked):
+            lines.setdefault(place, []).append(path.relative_to(self._home).as_posix())
+        places = tuple(
+            Shown(kind, len(of_it), tuple(dict.fromkeys(of_it))[:_SHOWN]) for kind, of_it in lines.items()
+        )  # fmt: skip
+        return Found(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
+
+    def refuse_if_running(self, marked: Marked) -> None:
+        """Raises `UsageError` where something of it belongs to what is being answered."""
+        self._marking.refuse_if_running(marked)
+
+    def _local_memories(self, marked: Marked) -> list[tuple[str, str]]:
+        path = self._home / "memory.db"
+        if not path.exists():
+            return []
+        memory = Database.reader(path)
+        try:
+            return memories_with(memory, marked)
+        finally:
+            memory.close()
+
+    def _files_with(self, marked: Marked) -> Iterator[tuple[str, Path]]:
+        """Files and backups that have something of it; one that cannot be read is told of when it is its turn."""
+        for file in word_files(self._home, self._marking.sessions(marked.scope), marked):
+            with suppress(StoreError):
+                if file.has_words():
+                    yield file.place, file.path
+        for path in backups(self._home):
+            with suppress(StoreError):
+                if in_backup(path, marked, self._counted):
+                    yield "backups", path
+
+    # ----------------------------------------------------------------------------------------------------- forgetting
+
+    def begin(self, marked: Marked) -> Marked:
+        """Write down what is to be done. Raises `StoreError`; then nothing was changed."""
+        return write_note(self._home, marked)
+
+    def unfinished(self) -> list[Marked]:
+        """What was begun and not finished."""
+        return read_notes(self._home)
+
+    def carry_out(self, marked: Marked, now: datetime, *, again: bool) -> list[Left]:
+        """All but the memory layer; what could not be done. `again`: an earlier attempt was cut off. Raises
+        `StoreError` where databases or logs cannot be written: then it is to be repeated."""
+        self._leave_index(marked, again=again)
+        for db in (self._db, self._people):
+            db.keep_nothing_deleted()
+        with self._db.write():
+            forget_in_script(self._db, marked, self._counted)
+        self._redact(marked, now)
+        for record in marked.records:
+            blank(self._log, record.session, record.span)
+        waiting = MemoryFiles(self._home, self._people, count=len, most=0).reconcile()
+        left = [Left("memory files", 1, f"not done: {why}") for why in waiting]
+        with self._people.write():
+            forget_in_character(self._people, marked)
+        left += self._files(marked)
+        left += self._attempt((path.name, self._backup_step(path, marked)) for path in backups(self._home))
+        return left
+
+    def sweep(self) -> list[Left]:
+        """Have the databases keep nothing of what was deleted; what could not be done."""
+        found = [self._home / name for name in (_SEARCH, "memory.db")]
+        steps = [(db.path.name, db.rewrite) for db in (self._db, self._people)]
+        return self._attempt([*steps, *((path.name, _rewriting(path)) for path in found if path.exists())])
+
+    def prove(self, marked: Marked) -> tuple[list[Left], int]:
+        """What a search through every byte of the home still finds, and how many files it read."""
+        return proved(self._home, self._marking, marked)
+
+    def end(self, marked: Marked) -> None:
+        """All of it is done: the words are kept nowhere any more."""
+        remove_note(self._home, marked)
+
+    def _leave_index(self, marked: Marked, *, again: bool) -> None:
+        """Before the log is blanked: the index is told what it had of each record. Not twice: after a crash in between,
+        the index is thrown away. Raises `StoreError`."""
+        said = {one.id: one for one in marked.records if not self._log.is_blank(one.session, one.span)}
+        if self._index is None or not said:
+            return
+        if not again:
+            with suppress(StoreError):
+                self._index.forget(list(said), lambda one: words_of(self._log.read(said[one].session, said[one].span)))
+                return
+        self._index.start_anew()
+
+    def _redact(self, marked: Marked, now: datetime) -> None:
+        for session, records in marked.by_session().items():
+            named = self._named(session)
+            ids = [record.id for record in records if record.id not in named]
+            if ids:
+                self._conversation.annotate(session, "redaction", ids, "", now)
+
+    def _named(self, session: str) -> set[int]:
+        """What redactions of a session name already."""
+        rows = self._db.rows(
+            "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'redaction'", (session,)
+        )
+        spans = [Span(row["byte_start"], row["byte_end"]) for row in rows]
+        return {message_id for span in spans for message_id in self._log.read(session, span).refs}
+
+    def _files(self, marked: Marked) -> list[Left]:
+        found = word_files(self._home, self._marking.sessions(marked.scope), marked)
+        return self._attempt((file.path.relative_to(self._home).as_posix(), file.forget) for file in found)
+
+    def _backup_step(self, path: Path, marked: Marked) -> Callable[[], None]:
+        def step() -> None:
+            remove_copies(path)
+            if in_backup(path, marked, self._counted):
+                forget_in_backup(path, marked, self._counted)
+
+        return step
+
+    @staticmethod
+    def _attempt(steps: Iterable[tuple[str, Callable[[], None]]]) -> list[Left]:
+        left = []
+        for name, step in steps:
+            try:
+                step()
+            except StoreError as error:
+                left.append(Left(name, 1, f"not done: {error}"))
+        return left
+
+
+def _rewriting(path: Path) -> Callable[[], None]:
+    def step() -> None:
+        db = Database.as_it_is(path)
+        try:
+            db.rewrite()
+        finally:
+            db.close()
+
+    return step

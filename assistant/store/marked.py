@@ -1,0 +1,145 @@
+"""What one forgetting is about, once it was found: kept beside the home's stores until it is done, so that a crash in
+between can be settled. It holds the words; nothing else that outlives the forgetting does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import StoreError
+from assistant.messages import Span
+from assistant.store.files import sync_directory
+from assistant.store.text import dumps
+from assistant.store.text_file import TextFile
+from assistant.wording import Wording
+
+NOTES = "forgetting-*.json"
+_ASIDE = f".{NOTES}.*"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A record that is to be blanked, and where it stands in the log of `session`."""
+
+    id: int
+    session: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Marked:
+    """`everywhere`: every copy of the phrases in `scope` goes; else copies in other messages stay, and the phrases are
+    taken out of what was made of the marked ones. `calls` are (turn, call id) of tool runs that marked messages asked
+    for; `note` is the file that keeps it until it is done."""
+
+    scope: str
+    phrases: tuple[str, ...]
+    records: tuple[Place, ...] = ()
+    entries: tuple[int, ...] = ()
+    memories: tuple[str, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    everywhere: bool = False
+    note: str = ""
+
+    @cached_property
+    def wording(self) -> Wording:
+        return Wording(self.phrases)
+
+    @cached_property
+    def ids(self) -> frozenset[int]:
+        return frozenset(record.id for record in self.records)
+
+    def has(self, text: str) -> bool:
+        """Whether a text has the words."""
+        return self.wording.found(text)
+
+    def by_session(self) -> dict[str, list[Place]]:
+        found: dict[str, list[Place]] = {}
+        for record in self.records:
+            found.setdefault(record.session, []).append(record)
+        return found
+
+    def with_found(self, **found: Any) -> Marked:
+        return replace(self, **found)
+
+
+def write_note(home: Path, marked: Marked) -> Marked:
+    """Durable before anything is changed; the same, with the name of its note. Raises `StoreError`."""
+    taken = {path.name for path in home.glob(NOTES)}
+    number = next(number for number in count(1) if NOTES.replace("*", str(number)) not in taken)
+    noted = replace(marked, note=NOTES.replace("*", str(number)))
+    file = TextFile(home, noted.note)
+    waiting = file.waiting("new")
+    waiting.write(dumps(asdict(noted)))
+    waiting.move_to(file)
+    return noted
+
+
+def read_notes(home: Path) -> list[Marked]:
+    """The forgettings that were not finished, oldest first; notes that were being written or removed when a crash came
+    are taken away. Raises `StoreError`, also for a note that is broken."""
+    _remove(home, home.glob(_ASIDE))
+    return [_read(path) for path in sorted(home.glob(NOTES), key=lambda path: (len(path.name), path.name))]
+
+
+def _read(path: Path) -> Marked:
+    try:
+        return replace(_from_json(json.loads(path.read_text(encoding="utf-8"))), note=path.name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} cannot be read: a forgetting was begun and not finished. Remove the file, then forget the same "
+            "again."
+        ) from error
+
+
+def is_note(path: Path) -> bool:
+    """Whether a file is a note, or one that was being written."""
+    return path.match(NOTES) or path.match(_ASIDE)
+
+
+def remove_note(home: Path, marked: Marked) -> None:
+    """It is a note no more before its bytes are overwritten. Raises `StoreError`."""
+    aside = home / f".{marked.note}.done"
+    with _explained(home / marked.note):
+        (home / marked.note).replace(aside)
+    _remove(home, [aside])
+
+
+def _remove(home: Path, paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        with _explained(path):
+            with path.open("r+b") as file:
+                file.write(b" " * path.stat().st_size)
+            path.unlink()
+            sync_directory(home)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} was not removed: {error.strerror}. It has words that were to be forgotten; remove it."
+        ) from error
+
+
+def _from_json(told: Mapping[str, Any]) -> Marked:
+    return Marked(
+        scope=told["scope"],
+        phrases=tuple(told["phrases"]),
+        records=tuple(
+            Place(one["id"], one["session"], Span(one["span"]["start"], one["span"]["end"])) for one in told["records"]
+        ),
+        entries=tuple(told["entries"]),
+        memories=tuple(told["memories"]),
+        calls=tuple((turn, call) for turn, call in told["calls"]),
+        everywhere=told["everywhere"],
+    )

@@ -1,0 +1,158 @@
+"""Words taken out of script.db: the working context with all that compactions keep of it, summaries, inbox and outbox,
+turns, tool runs, helpers' tasks, jobs.
+
+What always holds: no row of a view is removed, so that coverage, positions and counts stay; a row that stood for a
+forgotten message says that it was forgotten. What can be undone stays so: the fingerprints of what compactions keep are
+made anew in the same transaction, if they were right before. Every view of the scope gets another `prefix_rev`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from sqlite3 import Row
+
+from assistant.messages import Message
+from assistant.store import earlier, session_rows
+from assistant.store.blanking import forgotten
+from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows
+from assistant.store.database import Database
+from assistant.store.marked import Marked
+from assistant.store.rows import view_message
+from assistant.store.session_rows import Session
+from assistant.store.text import FORGOTTEN, dumps
+from assistant.store.view import Counted, form_of
+
+_FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
+_CELLS = (
+    Cells("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
+    Cells("turns", "turns", ("volatile", "error")),
+    Cells("tool runs", "tool_runs", (), ("arguments",)),
+    Cells("helpers' tasks", "delegations", ("task", "result")),
+    Cells("outbox", "outbox", ("error",)),
+    Cells("reminders", "jobs", (), ("spec",)),
+    Cells("reminders", "slots", ("note",)),
+    Cells("faults", "breakers", ("last_error",), scope=None),
+)
+
+
+def script_changes(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+    """What would be changed, nothing yet."""
+    yield from _views(db, marked, counted)
+    yield from _earlier(db, marked, counted)
+    for cells in _CELLS:
+        yield from changes(db, cells, marked)
+    yield from _calls(db, marked)
+    yield from _inbox(db, marked)
+    yield from _outbox(db, marked)
+
+
+def forget_in_script(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> None:
+    """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
+    kept = [(session, row) for session in _sessions(db, marked) for row in _whole(db, session)]
+    # All are found before the first is carried out: a row may not be changed while it is read.
+    carry_out(db, list(script_changes(db, marked, counted)))
+    for session, row in kept:
+        again = earlier.replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
+        db.execute("UPDATE checkpoints SET view_hash = ? WHERE id = ?", (again.fingerprint, row["id"]))
+    for session in _sessions(db, marked):
+        _recount(db, session)
+
+
+def _sessions(db: Database, marked: Marked) -> list[Session]:
+    rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (marked.scope,))
+    return [Session(row["key"], row["generation"], row["scope"]) for row in rows]
+
+
+def _whole(db: Database, session: Session) -> list[Row]:
+    """Checkpoints of which all that they replaced is still kept as it was."""
+    if "kept_from" not in columns_of(db, "checkpoints"):
+        return []
+    return [row for row in earlier.kept(db, session) if earlier.is_whole(db, session, row, row["set_floor"])]
+
+
+def _recount(db: Database, session: Session) -> None:
+    if "view_floor" in columns_of(db, "sessions"):
+        session_rows.recount(db, session)
+
+
+# -------------------------------------------------------------------------------------------------------------- views
+
+
+def _views(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+    for row in scoped_rows(db, "conversation_history", "scope", marked):
+        said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
+        left = _left_of(row, said, view_message(row), marked)
+        if left is not None:
+            yield _form_change("working context", "conversation_history", row, counted(left), marked)
+
+
+def _earlier(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+    if not columns_of(db, "earlier_rows"):
+        return
+    rows = db.each(
+        "SELECT e.rowid AS row_number, e.*, c.created_at AS ts FROM earlier_rows e"
+        " JOIN checkpoints c ON c.id = e.checkpoint_id WHERE e.scope = ?",
+        (marked.scope,),
+    )
+    for row in rows:
+        left = _left_of(row, row["message_id"], view_message(row), marked)
+        if left is not None:
+            yield _form_change("kept for undo", "earlier_rows", row, counted(left), marked)
+
+
+def _left_of(row: Row, said: int | None, message: Message, marked: Marked) -> Message | None:
+    """What a row is to say; None where it stays as it is."""
+    if said is not None and said in marked.ids:
+        left = forgotten(message)
+        return None if left == message else left
+    if said is not None and not marked.everywhere:
+        return None
+    if not any(marked.wording.found(row[column]) for column in ("content", "parts", "metadata")):
+        return None
+    wording = marked.wording
+    parts = wording.without_in(json.loads(row["parts"]), FORGOTTEN)
+    about = wording.without_in(json.loads(row["metadata"]), FORGOTTEN)
+    stood = {key: row[key] for key in row.keys()} | {"parts": dumps(parts)}  # noqa: SIM118 - a Row iterates values
+    left = view_message(stood)
+    words = wording.without(message.content) if wording.found(message.content) else message.content
+    return replace(left, content=words or (FORGOTTEN if message.content else ""), metadata=about)
+
+
+def _form_change(place: str, table: str, row: Row, left: Counted, marked: Marked) -> Change:
+    _, form = form_of(left)
+    shown = f"message {left.message.id}" if left.message.id else marked.wording.excerpt(row["content"])
+    return Change(place, table, row["row_number"], dict(zip(_FORM, form, strict=True)), shown)
+
+
+# ----------------------------------------------------------------------------------------------- inbox, outbox, calls
+
+
+def _calls(db: Database, marked: Marked) -> Iterator[Change]:
+    """What tools were run with, as a forgotten message had asked for it."""
+    wanted = set(marked.calls)
+    for row in scoped_rows(db, "tool_runs", "scope", marked) if wanted else ():
+        if (row["turn"], row["call_id"]) in wanted and row["arguments"] != "{}":
+            yield Change("tool runs", "tool_runs", row["row_number"], {"arguments": "{}"}, row["name"])
+
+
+def _inbox(db: Database, marked: Marked) -> Iterator[Change]:
+    said = dumps({"content": FORGOTTEN, "media": [], "name": None})
+    for row in scoped_rows(db, "inbox", "scope", marked):
+        gone = row["message_id"] in marked.ids
+        if row["body"] != said and (gone or (marked.everywhere and marked.wording.found(row["body"]))):
+            yield Change("inbox", "inbox", row["row_number"], {"body": said}, f"message {row['message_id']}")
+
+
+def _outbox(db: Database, marked: Marked) -> Iterator[Change]:
+    for row in scoped_rows(db, "outbox", "scope", marked):
+        body, said = row["body"], row["message_id"]
+        if said in marked.ids:
+            left, shown = FORGOTTEN, f"message {said}"
+        elif marked.wording.found(body) and (said is None or marked.everywhere):
+            left, shown = marked.wording.without(body) or FORGOTTEN, marked.wording.excerpt(body)
+        else:
+            continue
+        if left != body:
+            yield Change("outbox", "outbox", row["row_number"], {"body": left}, shown)

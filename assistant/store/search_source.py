@@ -1,0 +1,80 @@
+"""What was said, for whoever indexes it: `search_ports.Spoke` over the index of script.db and the master logs.
+
+A record that cannot be read has no words here; it is `assistant verify`'s to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from sqlite3 import Row
+
+from assistant.errors import CorruptStore
+from assistant.messages import Span
+from assistant.records import Record
+from assistant.search_ports import Spoken
+from assistant.store.database import Database
+from assistant.store.log_files import LogFiles
+from assistant.store.text import moment
+
+_INDEXED_ENDS = 256 * 1024
+_WITH_WORDS = ("message", "edit", "delete")
+
+
+class SpokenWords:
+    def __init__(self, db: Database, files: LogFiles) -> None:
+        """Both are this object's own."""
+        self._db = db
+        self._files = files
+
+    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+        rows = self._db.rows("SELECT key, (SELECT max(seq) FROM messages WHERE session = key) AS seq FROM sessions")
+        last = {row["key"]: row["seq"] or 0 for row in rows}
+        return {session: seq for session, seq in last.items() if seq > read_to.get(session, 0)}
+
+    def after(self, session: str, seq: int, *, limit: int) -> list[Spoken]:
+        rows = self._db.rows(
+            "SELECT id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by FROM messages"
+            " WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
+            (session, seq, limit),
+        )
+        return [self._spoken(session, row) for row in rows]
+
+    def close(self) -> None:
+        self._files.close()
+        self._db.close()
+
+    def _spoken(self, session: str, row: Row) -> Spoken:
+        record = None if row["hidden_by"] else self._record(session, row)
+        hidden: tuple[int, ...] = ()
+        if row["kind"] == "undo":
+            # An undo names what it hides; what an earlier one hid is hidden by that.
+            found = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
+            hidden = tuple(one["id"] for one in found)
+        return Spoken(
+            row["id"], session, row["seq"], row["scope"], row["role"],
+            speaker_of(record) if record else "", moment(row["ts"]),
+            words_of(record) if record and row["kind"] in _WITH_WORDS else "",
+            row["hidden_by"] is not None, hidden,
+        )  # fmt: skip
+
+    def _record(self, session: str, row: Row) -> Record | None:
+        try:
+            record = self._files.read(session, Span(row["byte_start"], row["byte_end"]))
+        except CorruptStore:
+            return None
+        return record if record.id == row["id"] else None
+
+
+def words_of(record: Record) -> str:
+    """What a record is found by: its words, and the names of its media. Of a tool result over 512 KB the first and last
+    256 KB (in characters); what people and the assistant said is indexed whole."""
+    text = record.content
+    if record.role == "tool" and len(text) > 2 * _INDEXED_ENDS:
+        text = f"{text[:_INDEXED_ENDS]}\n{text[-_INDEXED_ENDS:]}"
+    names = [media.name for media in record.media if media.name]
+    return "\n".join([text, *names])
+
+
+def speaker_of(record: Record) -> str:
+    """The name under which somebody spoke; a tool is nobody."""
+    return (record.name or "") if record.role != "tool" else ""

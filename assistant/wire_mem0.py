@@ -1,0 +1,74 @@
+"""The child process of semantic memory, put together: `python -m assistant.wire_mem0`.
+
+The first line of its input says where memories lie and what embeds them (`MemoryStoreSettings`). Mem0 reads its
+environment when it is imported, and makes a directory; so that comes last.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from assistant.errors import AssistantError
+from assistant.recall.embedder import EmbedderSettings
+from assistant.store.database import Database
+from assistant.store.memory_batch import MemoryBatch
+from assistant.store.memory_history import MemoryHistory
+from assistant.store.memory_schema import memory
+from assistant.store.memory_vectors import MemoryVectors
+
+
+def main() -> int:
+    # Answers leave by a way of their own: whatever prints meanwhile goes to where complaints go.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    told = json.loads(sys.stdin.buffer.readline())
+    home = Path(told["home"])
+    try:
+        _serve(told, home, answers)
+    except AssistantError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def _keep_at_home(home: Path, with_fastembed: bool) -> None:
+    """Nothing is written outside the home, and nobody is called who was not chosen."""
+    os.chdir(home)
+    os.umask(0o077)
+    os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(home / "mem0"))
+    # With spaCy Mem0 downloads a language model. With fastembed comes a runtime that writes to the user's cache.
+    absent = {"spacy"} if with_fastembed else {"spacy", "fastembed"}
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    if with_fastembed:
+        os.environ.update(HOME=str(home / "models"), XDG_CACHE_HOME=str(home / "models"))
+
+
+def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
+    seconds = float(told["seconds"]) / 2
+    embedder = EmbedderSettings(**told["embedder"])
+    db = Database.open(home / "memory.db", memory, datetime.now(UTC))
+    try:
+        batch = MemoryBatch(db)
+        store = MemoryVectors(batch)
+        # The former embedder answers while memories are embedded again.
+        answering = store.answering()
+        _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
+        desks = importlib.import_module("assistant.recall.memory_desk")
+        backends = importlib.import_module("assistant.recall.backends")
+        child = importlib.import_module("assistant.recall.mem0_child")
+        backend = backends.open_backend(told["store"], told["store_url"], store, seconds=seconds)
+        desk = desks.Desk(home, embedder, backend, store, MemoryHistory(batch), batch, seconds)
+        child.serve(desks.MemoryDesk(desk), sys.stdin.buffer, answers)
+    finally:
+        db.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Search, put together: the engine over its shelf, what was said, and the built-in embedder. One part of the
+composition root (`assistant.wire`).
+
+The index always takes the built-in embedder, whatever semantic memory is embedded by: every message is embedded as it
+is said, and none of them leaves the machine for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from pathlib import Path
+
+from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.search.engine import Bounds
+from assistant.search.index import Floats
+from assistant.search.messages import MessageFinder
+from assistant.search_ports import Shelf
+from assistant.store.database import Database
+from assistant.store.log_files import LogFiles
+from assistant.store.search import StoredHistory
+from assistant.store.search_schema import search
+from assistant.store.search_shelf import ReadShelf, SearchShelf
+from assistant.store.search_source import SpokenWords
+from assistant.store.stems import Stems
+
+# Another form of units or stems is another number: all is indexed anew then.
+_FORM = 1
+BOUNDS = Bounds()
+
+
+def open_history(
+    home: Path, zone: tzinfo = UTC, *, reading: bool = False, patient: bool = False, bounds: Bounds = BOUNDS
+) -> tuple[StoredHistory, MessageFinder]:
+    """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
+    `patient`: a search waits until everything is taken in. Raises `StoreError`."""
+    stems = Stems()
+    source = SpokenWords(Database.reader(home / "script.db"), LogFiles(home))
+    opened: list[Database] = []
+
+    def shelf() -> Shelf:
+        made_by = f"{_FORM} {_embedder().name}"
+        path = home / "search.db"
+        if reading:
+            opened.extend([Database.reader(path)] if path.exists() else [])
+            return ReadShelf(opened[0] if opened else None, "messages", made_by)
+        opened.append(Database.open(path, search, datetime.now(UTC)))
+        return SearchShelf(opened[0], "messages", made_by)
+
+    def close() -> None:
+        source.close()
+        stems.close()
+        for one in opened:
+            one.close()
+
+    finder = MessageFinder(
+        shelf, source, stems.of, _embed, zone, bounds=bounds, patient=patient or reading, closing=close
+    )
+    return StoredHistory.open(home, finder), finder
+
+
+def _embed(texts: Sequence[str]) -> Floats:
+    return _embedder().embed(texts)
+
+
+@cache
+def _embedder() -> WordLlamaEmbedder:
+    """Loaded when the first text is embedded; its 16 MB are shared by whoever embeds in this process."""
+    return WordLlamaEmbedder()

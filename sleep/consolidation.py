@@ -1,0 +1,223 @@
+"""The phase "consolidate": what the journal learned becomes semantic memory.
+
+What always holds:
+- What is to be changed is written down before it is, and noted as done after it was: killed anywhere and run again, the
+  memories are the same (I4). What a crash left is carried out first.
+- A batch is of one scope, and is compared with memories of that scope alone (I10).
+- Rules decide where no model does, or where what it answers cannot be used; a model that was of no use is not asked
+  again in the same sleep.
+- Where the memory store does not answer the phase ends with its reason: the entries stay pending, and a later sleep
+  catches up (F30). Nothing pending: no call, no child process (F32).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from assistant.errors import UsageError
+from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
+from assistant.sleep_ports import Consolidations, Memories
+from sleep.change_plan import Draft
+from sleep.contradiction import Candidate, Decision, Reading, decide, read
+from sleep.judging import Judge, Question
+from sleep.junk import unwanted
+from sleep.outcome import Outcome
+
+PHASE = "consolidate"
+_BATCH = 100
+_BATCHES = 400
+_NEAREST = 8
+_LEARNED, _MERGED, _SUPERSEDED, _JUNK = "learned", "merged", "superseded", "junk"
+
+
+class Consolidation:
+    def __init__(self, consolidations: Consolidations, memories: Memories, judge: Judge | None = None) -> None:
+        """Without a `judge` the rules decide."""
+        self._consolidations = consolidations
+        self._memories = memories
+        self._judge = judge
+
+    async def run(self, cycle: int, outcome: Outcome, now: datetime) -> None:
+        """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
+        outcome.more |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
+        await self.carry_out(now)
+        judge = self._judge if self._judge is not None and self._judge.has_model else None
+        for _ in range(_BATCHES):
+            batch = self._next_batch()
+            if not batch:
+                return
+            plan, usable = await self._decide(batch, cycle, judge, outcome)
+            judge = judge if usable else None
+            self._consolidations.plan(plan, now)
+            await self._carry_out(plan, now)
+            outcome.read += len(batch)
+            outcome.rejected += [why for _, why in plan.rejected]
+            outcome.counted(_JUNK, len(plan.rejected))
+            await asyncio.sleep(0)
+        outcome.waiting = len(self._consolidations.pending(limit=_BATCH))
+
+    async def carry_out(self, now: datetime) -> int:
+        """Make the changes that were decided on and not made; how many plans. Raises `MemoryUnavailable` and
+        `StoreError`."""
+        planned = self._consolidations.planned()
+        for plan in planned:
+            await self._carry_out(plan, now)
+        return len(planned)
+
+    async def undo_night(self, cycle: int, now: datetime) -> int:
+        """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
+        Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
+        `MemoryUnavailable` and `StoreError`."""
+        await self.carry_out(now)
+        plans = self._consolidations.of_cycle(cycle)
+        back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
+        held = {one: await self._memories.get(one) for one in dict.fromkeys(change.memory.id for change in back)}
+        _must_be_untouched(plans, back, held, cycle)
+        due = [change for change in back if held[change.memory.id] is not None]
+        if due:
+            await self._memories.apply(due)
+        self._consolidations.undone([plan.key for plan in plans], now)
+        return len(due)
+
+    # ----------------------------------------------------------------------------------------------------------- steps
+
+    def _next_batch(self) -> list[JournalEntry]:
+        """The oldest entry that waits, and what waits of its scope close behind it."""
+        pending = self._consolidations.pending(limit=_BATCH)
+        return [entry for entry in pending if entry.scope == pending[0].scope]
+
+    async def _carry_out(self, plan: ChangePlan, now: datetime) -> None:
+        if plan.changes:
+            await self._memories.apply(plan.changes)
+        self._consolidations.applied(plan.key, now)
+
+    async def _decide(
+        self, batch: Sequence[JournalEntry], cycle: int, judge: Judge | None, outcome: Outcome
+    ) -> tuple[ChangePlan, bool]:
+        """The plan of a batch, and whether the model was of use, if one was asked."""
+        readings: dict[str, Reading] = {}
+        wanted: list[JournalEntry] = []
+        junk: list[tuple[JournalEntry, str]] = []
+        for entry in batch:
+            reading = readings.setdefault(entry.content, read(entry.content))
+            why = unwanted(entry, reading)
+            if why:
+                junk.append((entry, why))
+            else:
+                wanted.append(entry)
+            await asyncio.sleep(0)
+        near = await self._nearest(wanted)
+        desk = _Desk([memory for row in near for memory, _ in row], readings)
+        for entry, why in junk:
+            desk.draft.reject(entry, why)
+        usable = await desk.settle(wanted, near, judge, outcome)
+        outcome.written += desk.draft.learned
+        outcome.counted(_LEARNED, desk.draft.learned)
+        outcome.counted(_MERGED, desk.draft.merged)
+        outcome.counted(_SUPERSEDED, desk.draft.superseded)
+        return desk.draft.plan(batch, cycle), usable
+
+    async def _nearest(self, entries: Sequence[JournalEntry]) -> list[list[tuple[Memory, float]]]:
+        if not entries:
+            return []
+        texts = [entry.content for entry in entries]
+        return await self._memories.nearest(texts, entries[0].scope, limit=_NEAREST)
+
+
+class _Desk:
+    """One batch on its way to a plan: what was made of its earlier entries stands beside the memories."""
+
+    def __init__(self, known: Sequence[Memory], readings: dict[str, Reading]) -> None:
+        self.draft = Draft(known)
+        self._readings = readings
+        self._made: dict[str, None] = {}
+
+    async def settle(
+        self,
+        entries: Sequence[JournalEntry],
+        near: Sequence[Sequence[tuple[Memory, float]]],
+        judge: Judge | None,
+        outcome: Outcome,
+    ) -> bool:
+        """Decide on the entries one after another; whether the model was of use."""
+        usable = True
+        step = judge.entries_a_call if judge is not None else 1
+        for start in range(0, len(entries), step):
+            some, rows = entries[start : start + step], near[start : start + step]
+            judged: Mapping[int, Decision | None] = {}
+            if judge is not None and usable:
+                judged = await judge.decisions(self._questions(some, rows), outcome)
+                usable = bool(judged)
+            shown = tuple(self._made)
+            for entry, row in zip(some, rows, strict=True):
+                if (entry.id or 0) in judged:
+                    self._follow(entry, judged[entry.id or 0], shown)
+                else:
+                    self._take(entry, self._by_rules(entry, self._candidates(row)))
+                await asyncio.sleep(0)
+        return usable
+
+    def _follow(self, entry: JournalEntry, judged: Decision | None, shown: Sequence[str]) -> None:
+        """Do as a model says; it was not `shown` what the other entries of the same call became."""
+        if judged is None:
+            self.draft.reject(entry, "worth nothing, a model says")
+            return
+        beside = [self._candidate(one, None) for one in self._made if one not in shown]
+        found = self._by_rules(entry, beside) if judged.verdict == "new" else judged
+        self._take(entry, found)
+
+    def _by_rules(self, entry: JournalEntry, candidates: Sequence[Candidate]) -> Decision:
+        return decide(self._reading(entry.content), entry.timestamp, candidates)
+
+    def _take(self, entry: JournalEntry, decision: Decision) -> None:
+        self._made[self.draft.take(entry, decision)] = None
+
+    def _questions(
+        self, entries: Sequence[JournalEntry], rows: Sequence[Sequence[tuple[Memory, float]]]
+    ) -> list[Question]:
+        """What is asked about at once: each with the memories near it, and those that this batch made and may meet."""
+        made = [self._candidate(one, None) for one in self._made]
+        return [
+            Question(
+                entry,
+                self._reading(entry.content),
+                tuple(self.draft.memory(memory.id) for memory, _ in row),
+                tuple((self.draft.memory(one.id), one.reading) for one in made),
+            )
+            for entry, row in zip(entries, rows, strict=True)
+        ]
+
+    def _candidates(self, row: Sequence[tuple[Memory, float]]) -> list[Candidate]:
+        near = {memory.id: cosine for memory, cosine in row}
+        return [self._candidate(one, near.get(one)) for one in dict.fromkeys((*near, *self._made))]
+
+    def _candidate(self, memory_id: str, cosine: float | None) -> Candidate:
+        memory = self.draft.memory(memory_id)
+        return Candidate(memory.id, self._reading(memory.text), memory.said_at, memory.until, cosine)
+
+    def _reading(self, text: str) -> Reading:
+        if text not in self._readings:
+            self._readings[text] = read(text)
+        return self._readings[text]
+
+
+def _taken_back(change: MemoryChange) -> MemoryChange:
+    if change.before is None:
+        return MemoryChange("delete", change.memory, change.memory)
+    return MemoryChange("update", change.before, change.memory)
+
+
+def _must_be_untouched(
+    plans: Sequence[ChangePlan], back: Sequence[MemoryChange], held: Mapping[str, Memory | None], cycle: int
+) -> None:
+    """A memory is as the sleep left it, as it was before (a try that was cut off), or forgotten."""
+    left = {change.memory.id: change.memory for plan in reversed(plans) for change in plan.changes}
+    restored = {change.memory.id: change.memory for change in back if change.action != "delete"}
+    touched = sum(memory not in (None, left[one], restored.get(one)) for one, memory in held.items())
+    if touched:
+        raise UsageError(
+            f"{touched} memories that sleep {cycle} changed were changed again since. Nothing was taken back; take "
+            "back the later sleeps first, newest first."
+        )

@@ -1,0 +1,154 @@
+"""A home whose journal becomes semantic memory: character.db, memory.db with Mem0 in its child process over it, and
+nights of consolidation with a scripted model or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from assistant.messages import Usage
+from assistant.recall.worker import MemoryStoreSettings
+from assistant.remembered import JournalEntry, Memory
+from assistant.sleep_ports import Memories
+from assistant.store.character_schema import character
+from assistant.store.consolidations import Consolidations
+from assistant.store.database import Database
+from assistant.store.journal import Journal
+from assistant.wire_memory import memories, open_memory_db
+from sleep.consolidation import Consolidation
+from sleep.importance import importance
+from sleep.judging import Judge
+from sleep.outcome import Outcome
+from sleep.scoring import Scoring
+from sleep.tagged import Asker
+from tests.journal_home import Crash
+from tests.scripted import ScriptedModel
+
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+JANUARY, MARCH, JUNE = (datetime(2026, month, 10, tzinfo=UTC) for month in (1, 3, 6))
+
+
+def free(provider: str, model: str, usage: Usage) -> float | None:
+    return 0.0
+
+
+def decisions(*rows: tuple[str, str, list[str]] | dict[str, Any]) -> str:
+    """A model's answer."""
+    items = [one if isinstance(one, dict) else dict(zip(("entry", "decision", "of"), one, strict=True)) for one in rows]
+    return "\n".join(["<decisions>", *map(json.dumps, items), "</decisions>"])
+
+
+def scores(*rows: tuple[str, Any]) -> str:
+    lines = [json.dumps({"entry": label, "importance": weight}) for label, weight in rows]
+    return "\n".join(["<scores>", *lines, "</scores>"])
+
+
+@dataclass
+class Night:
+    """One home. `model` judges and weighs; it is the built-in one unless a test says otherwise."""
+
+    path: Path
+    model: ScriptedModel = field(default_factory=ScriptedModel)
+    calls_of: int = 20
+
+    def __post_init__(self) -> None:
+        self.model.provider = "offline"
+        self.cycle = 0
+
+    def open(self) -> Night:
+        self.db = Database.open(self.path / "character.db", character, NOW)
+        self.journal = Journal(self.db)
+        self.consolidations = Consolidations(self.db)
+        settings = MemoryStoreSettings(self.path)
+        self.memory_db = open_memory_db(settings, NOW)
+        self.memories = memories(settings, self.memory_db)
+        return self
+
+    async def close(self) -> None:
+        await self.memories.aclose()
+        self.memory_db.close()
+        self.db.close()
+
+    async def restart(self) -> Night:
+        await self.close()
+        return self.open()
+
+    # ------------------------------------------------------------------------------------------------------ acting
+
+    def tell(self, *said: str | tuple[str, datetime], scope: str = "owner", **more: Any) -> list[JournalEntry]:
+        """Journal entries, said in January unless a date stands beside them."""
+        known = len(self.journal.entries(scope, limit=100_000))
+        entries = []
+        for number, one in enumerate(said, known + 1):
+            text, at = one if isinstance(one, tuple) else (one, JANUARY)
+            fields: dict[str, Any] = {
+                "source_type": "extraction", "importance": importance("fact", text), "tags": ("fact",), "sources": (1,),
+            } | more  # fmt: skip
+            entries.append(JournalEntry(f"{scope}:{number}", scope, "main", 1, text, at, **fields))
+        return self.journal.add(entries, NOW)
+
+    async def sleep(self, *, consolidations: Any = None, memories: Any = None) -> Outcome:
+        """One consolidation; the stores may have something standing before them."""
+        self.cycle += 1
+        outcome = Outcome()
+        await self.phase(consolidations, memories).run(self.cycle, outcome, NOW)
+        return outcome
+
+    def phase(self, consolidations: Any = None, memories: Any = None) -> Consolidation:
+        asker = Asker(lambda: self.model, "Decide. <decisions>", "decisions", "scoring", free)
+        judge = Judge(asker, entries_a_call=self.calls_of)
+        return Consolidation(consolidations or self.consolidations, memories or self.memories, judge)
+
+    async def score(self) -> Outcome:
+        outcome = Outcome()
+        asker = Asker(lambda: self.model, "Weigh. <scores>", "scores", "scoring", free)
+        await Scoring(self.journal, self.consolidations, asker).run(1, outcome, NOW)
+        return outcome
+
+    # ----------------------------------------------------------------------------------------------------- looking
+
+    async def held(self, scope: str | None = "owner") -> dict[str, Memory]:
+        """Memories by their texts."""
+        return {memory.text: memory for memory in await self.memories.all(scope)}
+
+    async def current(self, scope: str | None = "owner") -> set[str]:
+        return {memory.text for memory in await self.memories.all(scope) if memory.is_current}
+
+
+@asynccontextmanager
+async def night(path: Path, *script: Any) -> AsyncIterator[Night]:
+    home = Night(path).open()
+    if script:
+        home.model.provider = "scripted"
+        home.model.script = list(script)
+    try:
+        yield home
+    finally:
+        await home.close()
+
+
+def where_in(month: datetime, held: Sequence[Memory]) -> list[str]:
+    """What held at a time, by the dates alone."""
+    return [one.text for one in held if one.said_at <= month and (one.until is None or month < one.until)]
+
+
+class DyingMemories:
+    """Stands before semantic memory: a method dies at its first call, before or after its work."""
+
+    def __init__(self, real: Memories, method: str, *, after: bool = False) -> None:
+        self._real, self._method, self._after = real, method, after
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._real, name)
+        return partial(self._die, real) if name == self._method else real
+
+    async def _die(self, real: Any, *arguments: Any, **named: Any) -> None:
+        if self._after:
+            await real(*arguments, **named)
+        raise Crash

@@ -1,0 +1,63 @@
+"""What is used of Mem0's private parts: a release that moves one of them fails here, and tells which."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_CHILD = "tests.contract.mem0_in_process"
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Any:
+    def ask(fact: str) -> Any:
+        run = subprocess.run(
+            [sys.executable, "-m", _CHILD, str(tmp_path), fact], capture_output=True, text=True, cwd=_ROOT, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    return ask
+
+
+def test_the_minor_version_is_the_one_that_was_read(told: Any) -> None:
+    assert told("version").split(".")[:2] == ["2", "2"]
+
+
+def test_telemetry_is_off(told: Any) -> None:
+    assert told("telemetry") is False
+
+
+def test_everything_that_mem0s_constructor_sets_is_set(told: Any) -> None:
+    # Only with telemetry on.
+    assert told("attributes_not_set") == ["_telemetry_vector_store"]
+
+
+def test_what_stands_in_the_place_of_mem0s_is_called_as_mem0s(told: Any) -> None:
+    assert told("overridden_with_other_parameters") == []
+
+
+def test_a_memory_is_created_as_mem0_creates_it_but_for_its_id(told: Any) -> None:
+    assert told("created_otherwise") == []
+
+
+def test_a_hit_by_words_alone_is_among_what_mem0s_own_search_ranks(told: Any) -> None:
+    assert len(told("found_by_words_alone")) == 1
+
+
+def test_mem0_lists_the_memories_of_a_scope(told: Any) -> None:
+    assert told("listed_by_mem0") == ["Mine."]
+
+
+def test_a_memorys_words_lie_in_one_store_only(told: Any) -> None:
+    assert told("second_store") is False
+
+
+def test_beside_memory_db_mem0_writes_a_number_of_its_own_and_no_history(told: Any) -> None:
+    assert [name for name in told("files") if not name.startswith("memory.db")] == ["mem0", "mem0/config.json"]

@@ -1,0 +1,72 @@
+"""A conversation of a file as a home: every turn a message of the master log, said at its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
+
+from assistant.messages import Message
+from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.store.search import StoredHistory
+from assistant.wire_search import open_history
+from tests.bench.homes import opened
+from tests.recall_bench.dataset import Said, Talk
+
+SessionOf = Callable[[Said], str]
+_BETWEEN = timedelta(seconds=30)
+
+
+def one_session(said: Said) -> str:
+    """As in a home in use: all of it in one session, with days between."""
+    return MAIN
+
+
+def session_each(said: Said) -> str:
+    """A session of the home for each of the conversation, so that none has the end of another beside it."""
+    return f"talk:{said.session}"
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenHome:
+    """`turns` maps message ids to turns; `indexed` are the seconds that each message took to index."""
+
+    history: StoredHistory
+    turns: dict[int, Said]
+    indexed: list[float]
+
+
+@contextmanager
+def spoken(talk: Talk, path: Path, session_of: SessionOf = one_session) -> Iterator[SpokenHome]:
+    """A home in `path` in which the conversation was held, message by message, each indexed once it was said; closed
+    and opened again, as by a restart."""
+    stores = opened(path, talk.said[0].at)
+    history, finder = open_history(path)
+    turns: dict[int, Said] = {}
+    indexed: list[float] = []
+    try:
+        for said, message in _messages(talk):
+            (kept,) = stores.conversation.ingest(session_of(said), OWNER_SCOPE, [message], message.ts or said.at)
+            turns[kept.id or 0] = said
+            began = time.perf_counter()
+            finder.catch_up()
+            indexed.append(time.perf_counter() - began)
+    finally:
+        history.close()
+        stores.close()
+    history, _ = open_history(path)
+    try:
+        yield SpokenHome(history, turns, indexed)
+    finally:
+        history.close()
+
+
+def _messages(talk: Talk) -> Iterator[tuple[Said, Message]]:
+    """Turns of a session come half a minute after each other."""
+    for _, session in groupby(talk.said, key=lambda said: said.session):
+        for number, said in enumerate(session):
+            yield said, Message("user", said.text, ts=said.at + number * _BETWEEN, name=said.speaker)

@@ -1,0 +1,105 @@
+"""What a search among a hundred thousand memories costs a process that has just started.
+
+`python -m tests.recall_bench.many build FOLDER` makes the collection, `... ask FOLDER` opens and asks it; both print
+one JSON object. Memories are of this project's own prose, with facts among them that the questions ask for in a
+person's words, the common ones included.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.search.engine import Bounds, Engine
+from assistant.search.index import Index
+from assistant.search_ports import Where
+from assistant.sessions import OWNER_SCOPE
+from assistant.store.database import Database
+from assistant.store.search_schema import search
+from assistant.store.search_shelf import SearchShelf
+from assistant.store.stems import Stems
+from assistant.units import Unit
+from tests.bench.process import resident_mb
+from tests.bench.prose import Prose
+
+MEMORIES, FACTS, APPENDED = 100_000, 400, 500
+_START, _STEP = datetime(2021, 11, 20, tzinfo=UTC), timedelta(minutes=26)
+_AT_ONCE, _WARM_UP = 256, 20
+_SHORTEST, _LONGEST = 8, 30
+
+
+def build(folder: Path) -> dict[str, object]:
+    """Seconds that it takes to index everything, in batches."""
+    index = _engine(folder).index
+    seconds = 0.0
+    batch: list[Unit] = []
+    for unit in _units(0, MEMORIES):
+        batch.append(unit)
+        if len(batch) == _AT_ONCE or unit.source == MEMORIES - 1:
+            began = time.perf_counter()
+            index.append(batch, {})
+            seconds += time.perf_counter() - began
+            batch = []
+    return {"seconds": seconds, "bytes": sum(path.stat().st_size for path in folder.iterdir())}
+
+
+def ask(folder: Path) -> dict[str, object]:
+    """Times of opening, of questions and of new memories, in seconds; how much memory they take, in MB; the share of
+    the facts that are found among the first ten."""
+    embedder = WordLlamaEmbedder()
+    embedder.embed(["What stands here already is no part of the collection."])
+    before, began = resident_mb(), time.perf_counter()
+    engine = _engine(folder)
+    where = Where(OWNER_SCOPE, ("memory",))
+    engine.search("Where did we say the meeting is?", where)
+    opened = time.perf_counter() - began
+    asked, found = [], 0
+    for number, fact in enumerate(Prose(1).facts(1, FACTS)):
+        began = time.perf_counter()
+        hits = engine.search(fact.question, where, limit=10)
+        asked.append(time.perf_counter() - began)
+        found += _place_of(number) in [hit.source for hit in hits]
+    added = resident_mb() - before
+    appended = []
+    for unit in list(_units(MEMORIES, APPENDED)):
+        began = time.perf_counter()
+        engine.index.append([unit], {})
+        appended.append(time.perf_counter() - began)
+    return {
+        "opened": opened, "asked": asked[_WARM_UP:], "found": found / FACTS, "added_mb": added, "appended": appended,
+    }  # fmt: skip
+
+
+def _units(first: int, count: int) -> Iterator[Unit]:
+    """Memories, a fact standing in every 250th or so of the collection."""
+    chance, prose = random.Random(first), Prose(1)
+    facts = {_place_of(number): " ".join(fact.said) for number, fact in enumerate(prose.facts(1, FACTS))}
+    topic = prose.topic(chance)
+    for number in range(first, first + count):
+        if number % 30 == 0:
+            topic = prose.topic(chance)
+        text = facts.get(number) or prose.message(chance, topic, _SHORTEST, _LONGEST)
+        at = _START + number * _STEP
+        yield Unit(number, 0, "", OWNER_SCOPE, "memory", "", at, at.date(), text)
+
+
+def _place_of(fact: int) -> int:
+    return fact * (MEMORIES // FACTS) + 7
+
+
+def _engine(folder: Path) -> Engine:
+    stems, embedder = Stems(), WordLlamaEmbedder()
+    shelf = SearchShelf(Database.open(folder / "search.db", search, datetime.now(UTC)), "memories", embedder.name)
+    return Engine(Index(shelf, stems.of, embedder.embed), stems.of, embedder.embed, Bounds())
+
+
+_STEPS: Mapping[str, Callable[[Path], dict[str, object]]] = {"build": build, "ask": ask}
+
+if __name__ == "__main__":
+    print(json.dumps(_STEPS[sys.argv[1]](Path(sys.argv[2]))))

@@ -1,0 +1,102 @@
+"""What a search of the history finds of the turns that answer a question.
+
+`python -m tests.recall_bench.turns FILE NUMBER SESSIONS` measures conversation NUMBER (from 1) of a file and prints one
+JSON object: `asked`, a row a question (`Asked`), and times. SESSIONS is "one" or "each" (`homes`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC
+from pathlib import Path
+
+from assistant.quotes import Quote, local_time, quote_line
+from assistant.records import Hit
+from assistant.sessions import OWNER_SCOPE
+from assistant.tokens import estimate
+from tests.recall_bench.dataset import Question, read_talks
+from tests.recall_bench.homes import SessionOf, SpokenHome, one_session, session_each, spoken
+
+DEPTHS = (5, 10, 25, 50)
+BUDGET = 2_000
+SESSIONS: dict[str, SessionOf] = {"one": one_session, "each": session_each}
+_DEEPEST = 100
+_SESSION_DEPTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of one question the share of its evidence that is found: `turns` at each depth, `sessions` among the first ten
+    (`reached`: 1 where one of them is), `quoted` and `whole` within the budget (as excerpts; as whole messages)."""
+
+    category: int
+    turns: list[float]
+    sessions: float
+    reached: float
+    quoted: float
+    whole: float
+    seconds: float
+
+
+def main(path: str, number: str, sessions: str) -> None:
+    talk = read_talks(Path(path))[int(number) - 1]
+    with (
+        tempfile.TemporaryDirectory(prefix="recall-") as folder,
+        spoken(talk, Path(folder), SESSIONS[sessions]) as home,
+    ):
+        home.history.search("Where did we meet?", OWNER_SCOPE)
+        asked = [asdict(_asked(home, question)) for question in talk.questions if question.evidence]
+        print(json.dumps({"asked": asked, "indexed": home.indexed}))
+
+
+def _asked(home: SpokenHome, question: Question) -> Asked:
+    began = time.perf_counter()
+    hits = home.history.search(question.text, OWNER_SCOPE, limit=DEPTHS[-1])
+    seconds = time.perf_counter() - began
+    wanted = frozenset(question.evidence)
+    ranked = [home.turns[hit.message_id].turn for hit in hits]
+    sessions = _share({turn.partition(":")[0] for turn in wanted}, _sessions(home, hits))
+    more = home.history.search(question.text, OWNER_SCOPE, limit=_DEEPEST)
+    return Asked(
+        question.category,
+        [_share(wanted, ranked[:depth]) for depth in DEPTHS],
+        sessions,
+        float(sessions > 0),
+        _share(wanted, _within(home, more, whole=False)),
+        _share(wanted, _within(home, more, whole=True)),
+        seconds,
+    )
+
+
+def _share(wanted: Iterable[str], found: Iterable[str]) -> float:
+    wanted = frozenset(wanted)
+    return len(wanted.intersection(found)) / len(wanted)
+
+
+def _sessions(home: SpokenHome, hits: Sequence[Hit]) -> list[str]:
+    """The first ten sessions in the order of their best hits."""
+    ranked = dict.fromkeys(home.turns[hit.message_id].turn.partition(":")[0] for hit in hits)
+    return list(ranked)[:_SESSION_DEPTH]
+
+
+def _within(home: SpokenHome, hits: Sequence[Hit], *, whole: bool) -> list[str]:
+    """The turns of the hits that fit into the budget in the order of their rank, as the assistant is shown them."""
+    room = BUDGET
+    shown = []
+    for hit in hits:
+        said = home.turns[hit.message_id]
+        quote = Quote(hit.message_id, local_time(hit.ts, UTC), hit.role, said.text if whole else hit.text, hit.name)
+        room -= estimate(quote_line(quote) + "\n")
+        if room < 0:
+            break
+        shown.append(said.turn)
+    return shown
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,173 @@
+"""A model judges and weighs what the journal learned, well or badly; and both phases in a whole sleep."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.remembered import CycleReport
+from assistant.store.extraction import LogReader
+from sleep.cycle import Cycle
+from sleep.extraction import Extractor
+from sleep.scoring import Scoring
+from sleep.tagged import Asker
+from tests.consolidating import (
+    JANUARY,
+    JUNE,
+    MARCH,
+    NOW,
+    Night,
+    decisions,
+    free,
+    night,
+    scores,
+)
+from tests.journal_home import JournalHome, attentive, nothing_due, tell
+from tests.scripted import ScriptedModel
+
+OSLO, BERGEN = "I live in Oslo.", "I moved from Oslo to Bergen."
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Night]:
+    async with night(tmp_path) as home:
+        yield home
+
+
+# ------------------------------------------------------------------------------------------------------------- a model
+
+
+async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
+    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+        home.tell(("The blue one is ours.", JANUARY))
+        await home.sleep()
+        home.model.script = [decisions(("E1", "junk", []), ("E2", "same", ["M1"]), ("E3", "supersedes", ["M1"]))]
+        home.tell(("We swapped with the neighbours.", JUNE), "The hedge grows.", ("Ours: the blue.", MARCH))
+        outcome = await home.sleep()
+        assert await home.current() == {"We swapped with the neighbours."}
+        assert (outcome.more["superseded"], outcome.more["merged"], outcome.more["junk"]) == (1, 1, 1)
+        assert outcome.rejected == ["worth nothing, a model says"]
+        assert outcome.calls == 1
+
+
+NONSENSE = {
+    "prose": "I think E1 is new.",
+    "no json": "<decisions>\nE1 new\n</decisions>",
+    "labels it was not shown": decisions(("E1", "supersedes", ["M7"]), ("E2", "same", ["M7"]), ("E9", "junk", [])),
+    "two of which there is one": decisions({"entry": "E1", "decision": "same", "of": ["M1", "M2"]}),
+    "of no form": decisions({"entry": ["E1"], "decision": 3, "of": {"a": 1}}, {"entry": "E1", "decision": "same"}),
+    "deep": "<decisions>" + "[" * 100_000 + "</decisions>",
+    "junk of weight": decisions(("E1", "junk", []), ("E2", "junk", [])),
+}
+
+
+@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
+async def test_f28_where_a_model_answers_nonsense_the_rules_decide(tmp_path: Path, answer: str) -> None:
+    async with night(tmp_path, answer) as home:
+        home.tell((OSLO, JANUARY), (BERGEN, JUNE))
+        outcome = await home.sleep()
+        assert await home.current() == {BERGEN}
+        assert len(await home.held()) == 2
+        assert (outcome.calls, bool(outcome.more["model"])) == (1, True)
+
+
+async def test_f32_a_model_of_no_use_is_asked_once_in_a_sleep(tmp_path: Path) -> None:
+    async with night(tmp_path, "no") as home:
+        home.calls_of = 5
+        home.tell(*(f"Locker {number} belongs to team {number + 500}." for number in range(120)))
+        outcome = await home.sleep()
+        assert (outcome.calls, outcome.read, len(home.model.requests)) == (1, 120, 1)
+
+
+async def test_f33_a_model_is_shown_one_scope_and_can_name_no_other(tmp_path: Path) -> None:
+    async with night(tmp_path) as home:
+        home.tell((OSLO, JANUARY))
+        await home.sleep()
+        home.model.provider = "scripted"
+        home.model.script = [decisions(("E1", "supersedes", ["M1"]))]
+        home.tell((BERGEN, JUNE), scope="peer:x:ann")
+        await home.sleep()
+        assert "Oslo.\n" not in home.model.requests[0].messages[0].content
+        assert (await home.current("owner"), await home.current("peer:x:ann")) == ({OSLO}, {BERGEN})
+
+
+async def test_f29_what_is_said_twice_in_one_call_is_one_memory_whatever_a_model_says(tmp_path: Path) -> None:
+    async with night(tmp_path, decisions(("E1", "new", []), ("E2", "new", []))) as home:
+        home.tell("I play the cello.", "The user plays the cello.")
+        await home.sleep()
+        assert len(await home.held()) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------ weighed
+
+
+async def test_what_the_rules_are_unsure_of_is_weighed_by_a_model_once(tmp_path: Path) -> None:
+    async with night(tmp_path, scores(("E1", 0.1), ("E2", 7), ("E3", True), ("E9", 0.9))) as home:
+        home.tell("The hedge grows.", "I sing in a choir.", "The boat is blue.", OSLO)
+        home.tell("Someone weighed this.", importance=0.45)
+        outcome = await home.score()
+        weights = {entry.content: entry.importance for entry in home.journal.entries("owner")}
+        assert weights["The hedge grows."] == 0.1
+        assert (weights["I sing in a choir."], weights["The boat is blue."], weights[OSLO]) == (0.4, 0.4, 0.7)
+        asked = home.model.requests[0].messages[0].content
+        assert "Oslo" not in asked and "Someone weighed" not in asked
+        assert (outcome.read, outcome.written, outcome.calls) == (3, 1, 1)
+        await home.restart()
+        assert (await home.score()).calls == 0
+
+
+async def test_f28_with_nonsense_for_weights_those_of_the_rules_stay(tmp_path: Path) -> None:
+    async with night(tmp_path, "sorry") as home:
+        home.tell("The hedge grows.")
+        outcome = await home.score()
+        assert home.journal.entries("owner")[0].importance == 0.4
+        assert (outcome.errors, outcome.rejected) == ([], ["the model answered no list"])
+
+
+async def test_offline_nobody_is_asked_for_weights(home: Night) -> None:
+    home.tell("The hedge grows.")
+    assert ((await home.score()).calls, home.model.requests) == (0, [])
+
+
+# ------------------------------------------------------------------------------------------------------- in the cycle
+
+
+async def test_in_a_sleep_it_follows_what_was_read_and_the_report_tells_of_it(tmp_path: Path) -> None:
+    async with night(tmp_path) as home:
+        talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
+        tell(talk, "I live in Oslo.")
+        report = await asleep(talk, home)
+        assert list(report.phases) == ["settle", "extract", "score", "consolidate", "compact"]
+        assert (report.state, report.phases["consolidate"]["learned"]) == ("done", 1)
+        assert await home.current() == {"Told: I live in Oslo."}
+        talk.close()
+
+
+async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_went_on(tmp_path: Path) -> None:
+    async with night(tmp_path) as home:
+        talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
+        tell(talk, "I live in Oslo.")
+        await home.memories.nearest(["warm"], "owner")
+        os.kill(home.memories.child.pid or 0, signal.SIGKILL)
+        report = await asleep(talk, home)
+        told = report.phases["consolidate"]
+        assert (report.state, told["state"], bool(told["error"])) == ("failed", "failed", True)
+        assert (report.phases["extract"]["written"], report.phases["compact"]["state"]) == (1, "done")
+        assert (await asleep(talk, home)).phases["consolidate"]["learned"] == 1
+        talk.close()
+
+
+async def asleep(talk: JournalHome, home: Night) -> CycleReport:
+    scoring = Scoring(talk.journal, home.consolidations, Asker(lambda: home.model, "", "scores", "scoring", free))
+    cycle = Cycle(
+        talk.conversation, LogReader(talk.db, talk.log), talk.journal, talk.breakers,
+        Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), nothing_due,
+        failures=3, cool_down=timedelta(minutes=30), clock=lambda: NOW,
+        between=(("score", scoring.run), ("consolidate", home.phase().run)),
+    )  # fmt: skip
+    return await cycle.run_sleep_tick(NOW)

@@ -1,0 +1,153 @@
+"""What a home learns of a month of talk, from the messages to the journal: by the rules alone, and with a model that is
+neither clever nor honest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant.messages import Message, ToolCall
+from assistant.remembered import JournalEntry
+from assistant.requests import Request
+from tests.journal_home import JournalHome, learned
+from tests.month.conversation import Month, Said, read_month
+from tests.month.judge import Judgement, Learned, judge
+from tests.store_home import in_memory
+
+ENOUGH_FACTS = 0.9
+MOST_JUNK = 0.05
+_SHOWN = re.compile(r"^#(\d+) \S+ \S+ (user|assistant): ", re.MULTILINE)
+_KNOWN = re.compile(r"^- (.+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def month() -> Month:
+    return read_month()
+
+
+@pytest.fixture
+def home() -> Iterator[JournalHome]:
+    with in_memory() as path:
+        home = JournalHome(Path(path)).open()
+        yield home
+        assert home.verify().problems == ()
+        home.close()
+
+
+async def lived(home: JournalHome, month: Month) -> dict[int, int]:
+    """The month said to the home, with a sleep after every day: the number of each message by its id."""
+    numbers: dict[int, int] = {}
+    for _, day in groupby(month.said, key=lambda said: said.at.date()):
+        told = list(day)
+        for said in told:
+            shown = home.conversation.ingest("main", "owner", _messages(said), said.at)
+            numbers[shown[-1].id or 0] = said.number
+        await home.sleep(told[-1].at)
+    return numbers
+
+
+def _messages(said: Said) -> list[Message]:
+    if said.role != "tool":
+        return [Message(said.role, said.text, ts=said.at)]
+    call = f"c{said.number}"
+    asked = Message("assistant", "", ts=said.at, tool_calls=(ToolCall(call, said.name or "look", {}),))
+    return [asked, Message("tool", said.text, ts=said.at, tool_call_id=call, name=said.name or "look")]
+
+
+def _judged(home: JournalHome, month: Month, numbers: dict[int, int]) -> Judgement:
+    entries = [entry for entry in home.entries() if entry.source_type == "extraction"]
+    return judge(month, [Learned(entry.content, tuple(numbers[one] for one in entry.sources)) for entry in entries])
+
+
+def _correcting(home: JournalHome, month: Month) -> dict[str, JournalEntry]:
+    found = {}
+    for each in month.corrections:
+        entries = [one for one in home.entries() if each.new.held_by(one.content) and "correction" in one.tags]
+        if entries:
+            found[each.id] = entries[0]
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- by rules
+
+
+async def test_f29_a_month_is_learned_by_rules_without_its_junk(home: JournalHome, month: Month) -> None:
+    home.model.provider = "offline"
+    judged = _judged(home, month, await lived(home, month))
+    assert judged.recall >= ENOUGH_FACTS, judged.missed
+    assert 1 - judged.precision <= MOST_JUNK, judged.texts("junk")
+    assert home.model.requests == []
+
+
+async def test_every_correction_of_a_month_is_learned_as_one(home: JournalHome, month: Month) -> None:
+    home.model.provider = "offline"
+    judged = _judged(home, month, await lived(home, month))
+    assert judged.uncorrected == ()
+    assert set(_correcting(home, month)) == {each.id for each in month.corrections}
+
+
+# -------------------------------------------------------------------------------------------------------- with a model
+
+
+def middling(month: Month) -> Callable[[Request], str]:
+    """A model that finds what is told in the messages before it, and adds what no good model would."""
+    by_words = {_plain(said.text): said.number for said in month.said}
+
+    def answer(request: Request) -> str:
+        words = request.messages[0].content
+        shown = {by_words[text]: (number, role) for number, role, text in _shown(words) if text in by_words}
+        people = [number for number, role in shown.values() if role == "user"]
+        assistants = [number for number, role in shown.values() if role == "assistant"]
+        rows: list[dict[str, Any]] = [
+            {"content": says, "sources": [shown[one][0] for one in numbers if one in shown], "importance": 0.6}
+            for says, numbers in _true(month)
+            if any(one in shown for one in numbers)
+        ]
+        if people:
+            rows += [{"content": text, "sources": people[:1], "importance": 0.7} for text in _KNOWN.findall(words)[:2]]
+            rows += [
+                {"content": "The user said good morning to the assistant.", "sources": people[:1], "importance": 0.5},
+                {"content": "The user owns a yacht in Monaco.", "sources": [987_654], "importance": 0.9},
+                {"content": "The user probably has a degree.", "sources": people[-1:], "importance": 0.6},
+                {"content": "The user has a cousin named Zebulon.", "sources": people[-1:], "importance": 0.6},
+                {"content": "Was told to drink more water.", "sources": assistants[:1], "importance": 0.6},
+                {"content": "The user is tired.", "sources": people[-1:], "importance": 0.6},
+            ]
+        return learned(*rows)
+
+    return answer
+
+
+def _true(month: Month) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What is true, as a model puts it: in its own words, or a sentence of the person's."""
+    for fact in month.facts:
+        yield fact.says, fact.messages
+    for each in month.corrections:
+        said = month.message(each.message).text
+        parts = re.split(r"(?<=[.!?])\s+|\n+", said)
+        yield next(part for part in parts if each.new.held_by(part)), (each.message,)
+
+
+def _shown(words: str) -> Iterator[tuple[int, str, str]]:
+    heads = list(_SHOWN.finditer(words))
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        text = words[head.end() : following.start() if following else len(words)]
+        yield int(head[1]), head[2], _plain(text.removesuffix("</record>\n"))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))[:200]
+
+
+async def test_f29_what_a_middling_model_adds_does_not_get_into_the_journal(home: JournalHome, month: Month) -> None:
+    home.model.script = [middling(month)]
+    judged = _judged(home, month, await lived(home, month))
+    assert len(home.model.requests) > 20
+    assert judged.recall >= ENOUGH_FACTS, judged.missed
+    assert judged.uncorrected == ()
+    assert 1 - judged.precision <= MOST_JUNK, judged.texts("junk")

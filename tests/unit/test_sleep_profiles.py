@@ -1,0 +1,172 @@
+"""From journal entries to profiles by rules: dated, traced to their entries, the same for the same."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.profiles import learned
+from assistant.remembered import JournalEntry, Profile
+from sleep.profiles import profile_changes
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+def told(*contents: str, scope: str = "owner", tags: tuple[str, ...] = ("fact",)) -> list[JournalEntry]:
+    """Entries a day apart, with ids from 1 on."""
+    return [
+        JournalEntry(f"k{n}", scope, "main", 1, content, START + timedelta(days=n), "extraction", 0.6, tags, (n,), id=n)
+        for n, content in enumerate(contents, 1)
+    ]
+
+
+def profiles(entries: list[JournalEntry], known: tuple[Profile, ...] = ()) -> dict[str, Profile]:
+    return {change.profile.name: change.profile for change in profile_changes(entries, known)}
+
+
+def values(profile: Profile, *, former: bool = False) -> dict[str, str]:
+    return {one.name: one.value for one in profile.attributes if (one.until is not None) == former}
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "kind", "attributes"),
+    [
+        ("My sister Marta lives in Bergen.", "Marta", "person", {"relation": "sister", "lives in": "Bergen"}),
+        ("Henrik Dahl is our landlord.", "Henrik Dahl", "person", {"relation": "landlord"}),
+        ("Our landlord is called Henrik Dahl.", "Henrik Dahl", "person", {"relation": "landlord"}),
+        ("The user's wife Eva works as a nurse.", "Eva", "person", {"relation": "wife", "works as": "a nurse"}),
+        ("My boss is Anna de la Cruz.", "Anna de la Cruz", "person", {"relation": "boss"}),
+        ("Our cat is called Mio.", "Mio", "thing", {"relation": "cat"}),
+        ("Our cabin Solbu is in Voss.", "Solbu", "place", {"relation": "cabin", "is in": "Voss"}),
+        ("I'm working on project Aurora.", "Aurora", "project", {}),
+        ("The Aurora project is due on 3 March.", "Aurora", "project", {"ends at": "3 March"}),
+        ("My son Bo's school starts at 8:15.", "Bo", "person", {"relation": "son", "school starts at": "8:15"}),
+        (
+            "My younger brother, Jon Olav, who lives in Tromsø, plays the cello and speaks Russian.", "Jon Olav",
+            "person", {"relation": "younger brother", "lives in": "Tromsø", "plays": "the cello", "speaks": "Russian"},
+        ),
+        ("私の妹の名前は花子です。", "花子", "person", {"relation": "妹"}),
+        ("我妹妹叫李娜。", "李娜", "person", {"relation": "妹妹"}),
+    ],
+)  # fmt: skip
+def test_who_is_named_gets_a_profile(said: str, name: str, kind: str, attributes: dict[str, str]) -> None:
+    found = profiles(told(said))
+    assert list(found) == [name] and found[name].kind == kind and values(found[name]) == attributes
+    assert all(one.sources == (1,) and one.since == START + timedelta(days=1) for one in found[name].attributes)
+
+
+def test_what_is_told_later_goes_to_the_same_profile_and_closes_what_it_replaces() -> None:
+    found = profiles(
+        told(
+            "My sister Marta lives in Oslo.", "Marta's school starts at 8:15.",
+            "Marta moved from Oslo to Bergen, and works at Haukeland hospital now.", "My sister is allergic to nuts.",
+            "Marta's school starts at 8:30.", "Marta no longer works at Haukeland hospital.",
+        )
+    )  # fmt: skip
+    assert list(found) == ["Marta"] and found["Marta"].aliases == ("my sister",)
+    marta = [(one.name, one.value, one.until and one.until.day, one.sources) for one in found["Marta"].attributes]
+    assert marta == [
+        ("relation", "sister", None, (1,)), ("lives in", "Oslo", 23, (1,)), ("school starts at", "8:15", 25, (2,)),
+        ("lives in", "Bergen", None, (3,)), ("works at", "Haukeland hospital", 26, (3,)),
+        ("allergic to", "nuts", None, (4,)), ("school starts at", "8:30", None, (5,)),
+    ]  # fmt: skip
+
+
+def test_what_is_known_from_before_is_gone_on_with() -> None:
+    before = profiles(told("My sister Marta lives in Oslo."))["Marta"]
+    (change,) = profile_changes(told("x", "x", "My sister lives in Bergen.")[2:], [before])
+    assert values(change.profile) == {"relation": "sister", "lives in": "Bergen"}
+    assert values(change.profile, former=True) == {"lives in": "Oslo"} and change.key == "profile:marta:k3"
+
+
+def test_a_relation_that_one_person_has_at_a_time_passes_on() -> None:
+    found = profiles(told("Henrik Dahl is our landlord.", "Ida Moe is our landlord now."))
+    assert (found["Henrik Dahl"].aliases, found["Ida Moe"].aliases) == ((), ("our landlord",))
+    assert values(found["Henrik Dahl"], former=True) == {"relation": "landlord"}
+
+
+def test_told_again_a_former_landlord_stays_a_former_one() -> None:
+    entries = told("Henrik Dahl is our landlord.", "Ida Moe is our landlord now.")
+    assert profile_changes(entries[:1], list(profiles(entries).values())) == []
+
+
+def test_of_two_sisters_neither_is_my_sister() -> None:
+    found = profiles(told("My sister Marta sails.", "My sister Kari is a nurse.", "My sister lives in Rome."))
+    assert found["Marta"].aliases == found["Kari"].aliases == ()
+    assert not any("lives in" in values(one) for one in found.values())
+    three = profiles(told("My sister is Ada."), tuple(found.values()))
+    assert three["Ada"].aliases == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I live in Bergen.", "Tomorrow is a holiday.", "Monday starts at 8:00.", "Rome is a city.",
+        "She lives in Rome.", "Is Marta my sister?", "My sister lives in Rome.", 'Somebody wrote "my boss is Eve".',
+        "`My boss is Eve.`",
+        "> My boss is Eve.", "My sister is happy.", "My sister Jo lives in Rome?", "My sister Is", "",
+    ],
+)  # fmt: skip
+def test_better_few_and_true(said: str) -> None:
+    assert profile_changes(told(said), []) == []
+
+
+def test_words_quoted_from_somebody_are_no_value() -> None:
+    found = profiles(told('My sister Marta lives in "ignore all rules".'))
+    assert values(found["Marta"]) == {"relation": "sister"}
+
+
+@pytest.mark.parametrize("tags", [("task",), ("summary",), ("fact", "guest")])
+def test_f26_tasks_summaries_and_guests_words_make_no_profile_of_the_owners(tags: tuple[str, ...]) -> None:
+    assert profile_changes(told("My boss is Eve.", tags=tags), []) == []
+
+
+def test_a_guest_has_profiles_in_their_own_scope() -> None:
+    found = profiles(told("My boss is Eve.", scope="peer:x:ann", tags=("fact", "guest")))
+    assert found["Eve"].scope == "peer:x:ann"
+
+
+def test_a_summary_of_a_conversation_makes_no_profile() -> None:
+    (entry,) = told("My boss is Eve.")
+    synthesis = JournalEntry(**{**{f: getattr(entry, f) for f in entry.__slots__}, "source_type": "context_synthesis"})
+    assert profile_changes([synthesis], []) == []
+
+
+SAID = [
+    "My sister Marta lives in Oslo.", "Marta moved to Bergen.", "My sister Kari plays chess.",
+    "Henrik is our landlord.", "Ida is our landlord.", "Marta no longer lives in Bergen.", "My wife Eva is 41.",
+    "Kari likes tea and hates coffee.", "The Aurora project ends on 3 March.", "Henrik is my friend.",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(SAID), max_size=10))
+def test_told_again_it_changes_nothing_and_told_at_once_or_in_parts_is_the_same(said: list[str]) -> None:
+    entries = told(*said)
+    found = profiles(entries)
+    whole = tuple(found.values())
+    assert profile_changes(entries[-1:], whole) == []
+    parts: dict[str, Profile] = {}
+    for entry in entries:
+        parts |= profiles([entry], tuple(parts.values()))
+    assert parts == found
+
+
+def test_a_profile_does_not_grow_without_end() -> None:
+    found = profiles(told("My wife is Eva.", *(f"Eva likes thing {n}." for n in range(300))))
+    assert len(found["Eva"].attributes) == 120
+
+
+def test_what_the_model_wrote_is_gone_on_with() -> None:
+    known = learned(Profile("owner", "person", "Marta", id=7), "Lives In", "oslo", START)
+    (change,) = profile_changes(told("Marta lives in Oslo.", "Marta lives in Bergen."), [known])
+    assert change.profile.id == 7 and [one.value for one in change.profile.attributes] == ["oslo", "Bergen"]
+
+
+def test_a_megabyte_of_anything_is_read_in_bounds() -> None:
+    for text in ("My sister " + "Anna " * 200_000, "A-" * 500_000, "我妹妹叫" + "李" * 300_000, "O'" + "O'O" * 300_000):
+        assert profile_changes(told(text), []) == []
+    assert re.fullmatch("Marta", profiles(told("My sister Marta. " + "x" * 1_000_000))["Marta"].name)

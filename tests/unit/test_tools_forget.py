@@ -1,0 +1,95 @@
+"""The model may show what would be forgotten; a person says it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from assistant.errors import ToolError, UsageError
+from assistant.forget_report import asked, done_lines, found_lines
+from assistant.forgotten import Forgotten, Found, Left, Place, Wanted
+from assistant.ports import ToolContext
+from tests.store_home import NOW
+from tools.forget import forget_tool
+
+CONTEXT = ToolContext("peer:x:1", "peer:x:1", "t1", "k1", NOW)
+MEMORY = "0b8d5b1e-4a8c-5d53-9a53-0f1b3a5f5b5e"
+
+
+class Kept:
+    """Somebody to ask, who finds three places."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Wanted] = []
+
+    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
+        self.wanted.append(wanted)
+        places = (Place("messages", 7, ("message 3",)), Place("journal", 1, ("the\nzebra",)))
+        return Found(wanted, (3,), places, ("journal entry 5: a gate",)), "A1B2C3"
+
+
+async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
+    kept = Kept()
+    told = await forget_tool(kept).run({"text": " the word "}, CONTEXT)
+    assert kept.wanted == [Wanted("peer:x:1", text="the word")]
+    for part in ("Nothing was changed yet", "messages: 7", "journal: 1", "entry 5", "/forget A1B2C3"):
+        assert part in told
+    assert "zebra" not in told, "the answer is kept in the log"
+
+
+def test_a_person_is_shown_the_words() -> None:
+    found = Found(Wanted("owner", text="word"), (3,), (Place("journal", 9, ("the\nword",)),))
+    assert found_lines(found)[1] == "- journal: 9 (the word; ...)"
+
+
+async def test_ids_are_of_the_scope_of_the_call() -> None:
+    kept = Kept()
+    await forget_tool(kept).run({"messages": [3], "entries": [4], "memories": [MEMORY]}, CONTEXT)
+    assert kept.wanted == [Wanted("peer:x:1", (3,), (4,), (MEMORY,))]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "a word", "messages": [1]}, {"text": "x" * 2001}])
+async def test_nothing_or_both_is_refused(arguments: dict[str, object]) -> None:
+    kept = Kept()
+    with pytest.raises(ToolError, match="Nothing was changed"):
+        await forget_tool(kept).run(arguments, CONTEXT)
+    assert kept.wanted == []
+
+
+def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
+    tool = forget_tool(Kept())
+    assert (tool.effects, tool.roles) == ("none", {"owner", "guest", "room"})
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("17", Wanted("owner", messages=(17,))),
+        (" #17 ", Wanted("owner", messages=(17,))),
+        ("message 17", Wanted("owner", messages=(17,))),
+        ("entry 12", Wanted("owner", entries=(12,))),
+        ("e12", Wanted("owner", entries=(12,))),
+        (MEMORY.upper(), Wanted("owner", memories=(MEMORY,))),
+        ('"4711"', Wanted("owner", text="4711")),
+        ("「合言葉」", Wanted("owner", text="合言葉")),
+        ("the gate's word", Wanted("owner", text="the gate's word")),
+    ],
+)
+def test_what_a_person_types_is_understood(typed: str, meant: Wanted) -> None:
+    assert asked(typed, "owner") == meant
+
+
+def test_nothing_typed_is_refused() -> None:
+    with pytest.raises(UsageError, match="Say what to forget"):
+        asked("  ", "owner")
+
+
+def test_what_is_left_is_told() -> None:
+    places = (Place("messages", 1, ("message 3",)),)
+    done = Forgotten((3,), places, (Left("PERSONA.md", 2, "your own file"),), complete=True, files_searched=9)
+    assert done_lines(done)[-2:] == ["Still there:", "- PERSONA.md (2): your own file"]
+    whole = Forgotten((3,), places, (), complete=True, files_searched=9)
+    assert done_lines(whole)[-1] == "They are found nowhere any more."
+    nothing = Forgotten((), (), (), complete=True, files_searched=0)
+    assert done_lines(nothing) == found_lines(Found(Wanted("owner"), (), ()))

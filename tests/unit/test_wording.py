@@ -1,0 +1,97 @@
+"""Words found however they stand, and cut out of what stands around them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.wording import Wording, is_telling, phrases_of
+
+PHRASE = 'copper heron "zan\\quux" 47'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PHRASE,
+        PHRASE.upper(),
+        PHRASE.replace(" ", "\n"),
+        PHRASE.replace(" ", " \t\u00a0 "),
+        "> " + PHRASE.replace(" ", "\n> "),
+        json.dumps(PHRASE),
+        json.dumps(json.dumps(PHRASE)),
+        json.dumps(PHRASE.replace(" ", "\n")),
+    ],
+)
+def test_a_phrase_is_found_in_any_spacing_case_and_escape(text: str) -> None:
+    assert Wording([PHRASE]).found(f"so {text} then")
+    assert len(Wording([PHRASE]).ends_in(f"so {text} then".encode())) == 1
+
+
+@pytest.mark.parametrize("text", ["copper heron", "copperheron zan", 'copper heron "zan\\quux" 4', "heron copper"])
+def test_other_words_are_not_found(text: str) -> None:
+    assert not Wording([PHRASE]).found(text)
+    assert not Wording([]).found(text)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("青い鷺の合言葉", "これは青い鷺の\n合言葉です"),
+        ("青い鷺の合言葉", json.dumps("青い鷺の合言葉")),
+        ("Café Éclair", "CAFE\u0301 e\u0301clair"),
+        ("CAFE\u0301", "café"),
+        ("Café", json.dumps("CAFÉ")),
+        ("🦩 flamingo", json.dumps("🦩  Flamingo")),
+    ],
+)
+def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> None:
+    assert Wording([phrase]).found(text)
+    assert Wording([phrase]).ends_in(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("First. The word is tiger blue, he said. Last.", "First. Last."),
+        ("The word is tiger blue.", ""),
+        ("- one\n- word: tiger blue\n- two\n", "- one\n- two\n"),
+        ("# Gate\n\n1. tiger\n   blue\n2. open\n", "# Gate\n\n2. open\n"),
+        ("これは秘密です。tiger blueだ。次の文。", "これは秘密です。次の文。"),
+        ("a\ntiger blue", "a"),
+        ("Version 3.14 is tiger blue! Yes.", "Yes."),
+        ("**Word**: tiger blue\nrest", "rest"),
+        ("nothing here", "nothing here"),
+    ],
+)
+def test_the_sentence_or_line_with_the_words_goes(text: str, left: str) -> None:
+    assert Wording(["tiger blue"]).without(text).strip(" ") == left
+
+
+def test_texts_in_json_lose_them_and_keep_their_form() -> None:
+    value = {"a": ["tiger blue", "x"], "b": "It is. tiger blue", "tiger blue": 1, "c": [7, "tiger blue"], "d": None}
+    left = {"a": ["x"], "b": "It is.", "c": [7, "[gone]"], "d": None}
+    assert Wording(["tiger blue"]).without_in(value, "[gone]") == left
+
+
+def test_a_message_is_known_by_its_telling_sentences() -> None:
+    said = "Good. My aunt lives in Ghent now! ok\n\n私の叔母はゲントに住んでいる。はい。"
+    assert phrases_of(said) == ["My aunt lives in Ghent now", "私の叔母はゲントに住んでいる"]
+    assert phrases_of("Yes, please.") == []
+    assert sum(map(len, phrases_of("A sentence that is said. " * 9_000 + "word " * 9_000))) < 21_000
+
+
+def test_short_words_are_not_looked_for() -> None:
+    assert [is_telling(text) for text in ("a b", "...", "4711", "鷺の", "word")] == [False, False, True, True, True]
+
+
+@given(st.text(alphabet='ab \n\t"\\.é鷺の!-', max_size=40), st.text(alphabet='ab \n"\\.é鷺の!', max_size=40))
+def test_nothing_that_was_cut_is_found_again(before: str, after: str) -> None:
+    wording = Wording(['ba "é" 鷺の'])
+    text = f'{before}ba "é" 鷺の{after}'
+    assert not wording.found(wording.without(text))
+    assert not wording.ends_in(json.dumps(wording.without(text)).encode())
+    assert len(wording.blanked(text.encode())) == len(text.encode())

@@ -1,0 +1,92 @@
+"""What is known of a person, a place or a project, changed by the model.
+
+What always holds: only profiles of the scope that the call came from are seen or changed (I10); a value that is
+replaced keeps its dates; the answer shows what changed, and the number by which it can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time, tzinfo
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from assistant.context.edit_diff import diff
+from assistant.errors import ToolError
+from assistant.ports import Tool, ToolContext
+from assistant.profiles import called, learned
+from assistant.quotes import block, quoted
+from assistant.remembered import Profile
+from assistant.sleep_ports import MemoryFiles, Profiles
+from tools.declaration import EVERYONE, tool
+
+_MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000
+
+
+def _short(most: int) -> Callable[[str], str]:
+    def short(text: str) -> str:
+        if not text.strip() or len(text) > most:
+            raise ValueError(f"must have 1 to {most} characters")
+        return " ".join(text.split())
+
+    return short
+
+
+# Checked, but not worth a schema's tokens.
+Name = Annotated[str, AfterValidator(_short(_MOST_NAME))]
+Value = Annotated[str, AfterValidator(_short(_MOST_VALUE))]
+Summary = Annotated[str, AfterValidator(_short(_MOST_SUMMARY))]
+
+
+def update_profile_tool(profiles: Profiles, files: MemoryFiles, zone: tzinfo) -> Tool:
+    @tool(effects="keyed", roles=EVERYONE)
+    def update_profile(
+        context: ToolContext,
+        name: Name,
+        kind: Literal["person", "place", "project", "thing"] | None = None,
+        aliases: list[Name] = [],  # noqa: B006 - pydantic copies defaults
+        summary: Summary | None = None,
+        attributes: dict[str, Value] = {},  # noqa: B006
+        since: date | None = None,
+    ) -> str:
+        """Add to what is known of somebody or something. since: when attributes began to hold (today)."""
+        stood = profiles.find(name, context.scope) or Profile(context.scope, kind or "person", name)
+        wanted = replace(stood, kind=kind or stood.kind, summary=summary or stood.summary)
+        wanted = _with(wanted, aliases, attributes, _moment(since, context.now, zone))
+        saved = profiles.save(wanted, "model", context.now, key=context.key)
+        return _answer(saved, saved != stood, files)
+
+    return update_profile
+
+
+def _with(profile: Profile, aliases: Sequence[str], attributes: Mapping[str, str], since: datetime) -> Profile:
+    for alias in aliases:
+        profile = called(profile, alias)
+    for name, value in attributes.items():
+        if not name.strip() or len(name) > _MOST_NAME:
+            raise ToolError(f"The name of an attribute has 1 to {_MOST_NAME} characters. Nothing was changed.")
+        profile = learned(profile, " ".join(name.split()), value, since)
+    return profile
+
+
+def _moment(since: date | None, now: datetime, zone: tzinfo) -> datetime:
+    if since is None or since == now.astimezone(zone).date():
+        return now
+    try:
+        return datetime.combine(since, time.min, zone).astimezone(now.tzinfo)
+    except OverflowError:
+        raise ToolError(f"since: {since.isoformat()} is out of range. Nothing was changed.") from None
+
+
+def _answer(saved: Profile, changed: bool, files: MemoryFiles) -> str:
+    """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
+    if saved.id is None:
+        raise ToolError(f"This change of {quoted(saved.name)} was taken back meanwhile. Nothing was changed.")
+    newest = next(iter(files.edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
+    which = f"Profile {saved.id} of {quoted(saved.name)}"
+    if newest is None:
+        return f"{which} says so already; nothing was changed."
+    said = "change" if changed else "says so already; its last change,"
+    return f"{which}, {said} {newest.id}:\n{block(diff(newest))}"
