@@ -6,6 +6,7 @@ cannot drift apart.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,12 +16,17 @@ from typing import Any, Protocol
 from assistant import health
 from assistant.compaction_commands import CompactionCommands
 from assistant.errors import UsageError
+from assistant.forget_report import asked, done_lines, found_lines
+from assistant.forgotten import Forgotten, Found, Wanted
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
 from assistant.remembered import CycleReport
 from assistant.requests import Spent
 from assistant.sessions import role_of, scope_of
+
+# How `Forgetting.ask` writes its codes.
+_CODE = re.compile(r"[0-9A-Fa-f]{6}")
 
 
 class Live(Protocol):
@@ -33,6 +39,13 @@ class Live(Protocol):
     def describe_model(self) -> str: ...
     def choose_model(self, choice: str) -> str: ...
     async def sleep(self, trigger: str) -> CycleReport | None: ...
+
+
+class Forgets(Protocol):
+    """What `assistant.forgetting.Forgetting` offers a person who types."""
+
+    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]: ...
+    async def confirm(self, code: str, scope: str, now: datetime) -> Forgotten: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +84,14 @@ class Commands:
         stores: Stores,
         toolbox: Toolbox,
         compaction: CompactionCommands,
+        forgetting: Forgets,
         clock: Callable[[], datetime],
     ) -> None:
         self._live = live
         self._stores = stores
         self._toolbox = toolbox
         self._compaction = compaction
+        self._forgetting = forgetting
         self._clock = clock
         self._table = {
             "help": _Command("/help", "what you can type", self._help),
@@ -94,6 +109,9 @@ class Commands:
             "requests": _Command("/requests", "what you asked for and is open", self._requests),
             "done": _Command("/done N...", "these requests are done", self._done),
             "drop": _Command("/drop N...", "these requests are no longer wanted", self._drop),
+            "forget": _Command(
+                "/forget TEXT | #N | entry N", "show what would vanish from every copy, with a code", self._forget
+            ),
             "sleep": _Command("/sleep", "sleep now: read for the journal, compact where it is due", self._sleep),
             "undo": _Command("/undo", "take the last exchange out of the conversation", self._undo),
             "retry": _Command("/retry", "take the last exchange back and ask the same again", self._retry),
@@ -115,6 +133,13 @@ class Commands:
         if command is None:
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
         return await command.run(Typed(rest.strip(), session, bridge, self._clock()))
+
+    async def _forget(self, call: Typed) -> str:
+        scope = self._stores.conversation.view(call.session).scope
+        if _CODE.fullmatch(call.rest):
+            return "\n".join(done_lines(await self._forgetting.confirm(call.rest, scope, call.now)))
+        found, code = await self._forgetting.ask(asked(call.rest, scope), call.now)
+        return "\n".join(found_lines(found, code))
 
     # ---------------------------------------------------------------------------------------------------------- looking
 

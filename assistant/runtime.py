@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,7 +41,7 @@ class Runtime:
         turns: Turns,
         delivery: Delivery,
         surroundings: Surroundings,
-        settle: Callable[[datetime], None],
+        settle: Callable[[datetime], Awaitable[None]],
         clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
@@ -69,7 +69,7 @@ class Runtime:
         if found.adopted or found.torn or found.running:
             log.info("settled", adopted=found.adopted, torn=list(found.torn), resumed=len(found.running))
         self._surroundings.settle(self._clock())
-        self._settle(self._clock())
+        await self._settle(self._clock())
         for turn in found.running:
             self._launch(turn)
         await self._delivery.start(self.accept)

@@ -150,7 +150,6 @@ class MemorySettings(Section):
     embedder_url: Annotated[str, Field(pattern=r"^(https?://.*)?$", description='an address, or ""')]
     embedder_key: SecretStr
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
-    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
     file_max_tokens: Annotated[int, Field(ge=100, le=20_000)]
     day_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
     profiles_max_tokens: Annotated[int, Field(ge=0, le=20_000)]

@@ -3,6 +3,7 @@ restart cut off."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -34,12 +35,15 @@ class Surroundings:
         requests: Requests,
         delegations: Delegations,
         recollection: Recollection,
+        known: Callable[[str, str], str],
         zone: ZoneInfo,
     ) -> None:
+        """`known` gives what is known of those whom a text names, for a (text, scope); "" for nothing."""
         self._conversation = conversation
         self._requests = requests
         self._delegations = delegations
         self._recollection = recollection
+        self._known = known
         self._zone = zone
         self._interrupted: dict[str, str] = {}
 
@@ -54,7 +58,7 @@ class Surroundings:
         """The block for the turn that this message opens. Raises `StoreError`."""
         asked = item.incoming
         parts = [volatile_block(now, self._zone), self._interrupted.pop(asked.session, "")]
-        parts += [self._open(item), self._recalled(item, now)]
+        parts += [self._open(item), self._known_of(item), self._recalled(item, now)]
         return "\n\n".join(part for part in parts if part)
 
     def _open(self, item: InboxItem) -> str:
@@ -66,6 +70,13 @@ class Surroundings:
             return ""
         lines = [f"- #{request.message_id}: {_first_words(request.text)}" for request in reversed(tasks)]
         return quoted(NOTE, "\n".join([OPEN_TASKS, *lines]))
+
+    def _known_of(self, item: InboxItem) -> str:
+        try:
+            return self._known(item.incoming.content, item.incoming.scope)
+        except StoreError as error:
+            log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
+            return ""
 
     def _recalled(self, item: InboxItem, now: datetime) -> str:
         asked = item.incoming

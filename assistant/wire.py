@@ -22,10 +22,12 @@ from assistant import commands, health
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
+from assistant.context.memory_block import profiles_block
 from assistant.control import DaemonControl
 from assistant.delegation import Delegating
 from assistant.delivery import Delivery
-from assistant.errors import StoreError, UsageError
+from assistant.errors import AssistantError, StoreError, UsageError
+from assistant.forgetting import Forgetting
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
@@ -80,6 +82,7 @@ class House:
         self._clock = clock
         self.terminal = TerminalBridge()
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
+        self.forgetting = Forgetting(stores.forgetting, stores.memories, lambda: self.sleeping.sleeper.asleep)
         self.toolbox: Toolbox = build_toolbox(
             stores.history,
             stores.todos,
@@ -87,7 +90,7 @@ class House:
             zone=settings.zone,
             requests=stores.requests,
             helpers=self._helpers(),
-            memory=Memory(stores.journal, stores.profiles, stores.files, importance),
+            memory=Memory(stores.journal, stores.profiles, stores.files, self.forgetting, importance),
             timeout_seconds=settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(settings.values.tools),
         )
@@ -106,16 +109,27 @@ class House:
             clock,
         )
         surroundings = Surroundings(
-            stores.conversation, stores.requests, stores.delegations, self._recollection(), settings.zone
+            stores.conversation, stores.requests, stores.delegations, self._recollection(), self._known, settings.zone
         )
-        self.runtime = Runtime(
-            stores.conversation, self.turns, self.delivery, surroundings, self.sleeping.settle, clock
-        )
+        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, surroundings, self._settle, clock)
         open_to_commands = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-        self.commands = Commands(self, open_to_commands, self.toolbox, self._compaction_commands(), clock)
+        self.commands = Commands(
+            self, open_to_commands, self.toolbox, self._compaction_commands(), self.forgetting, clock
+        )
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    async def _settle(self, now: datetime) -> None:
+        """What an earlier process left half done, before anything is answered."""
+        self.sleeping.settle(now)
+        for told in self.stores.files.reconcile():
+            log.warning("a memory file needs a look", file=told)
+        try:
+            for done in await self.forgetting.settle(now):
+                log.info("forgetting was finished", complete=done.complete)
+        except AssistantError as error:
+            log.error("a forgetting is not finished", error=str(error))
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
@@ -147,6 +161,13 @@ class House:
             lambda: room_for(most, self.sleeping.measures.window()),
             echoes=_ECHOES,
         )
+
+    def _known(self, text: str, scope: str) -> str:
+        """The profiles of those whom a text names."""
+        most = self.settings.values.memory.profiles_max_tokens
+        named = self.stores.profiles.named_in(text, scope) if most else []
+        counter = counter_for(self.settings, self.settings.values.model.name)
+        return profiles_block(named, counter.count_text, most, self.settings.zone) if named else ""
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens

@@ -15,6 +15,7 @@ from pathlib import Path
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds
 from assistant.search.index import Floats
+from assistant.search.irregular import with_irregular
 from assistant.search.messages import MessageFinder
 from assistant.search_ports import Shelf
 from assistant.store.database import Database
@@ -26,7 +27,7 @@ from assistant.store.search_source import SpokenWords
 from assistant.store.stems import Stems
 
 # Another form of units or stems is another number: all is indexed anew then.
-_FORM = 1
+_FORM = 2
 BOUNDS = Bounds()
 
 
@@ -55,7 +56,7 @@ def open_history(
             one.close()
 
     finder = MessageFinder(
-        shelf, source, stems.of, _embed, zone, bounds=bounds, patient=patient or reading, closing=close
+        shelf, source, with_irregular(stems.of), _embed, zone, bounds=bounds, patient=patient or reading, closing=close
     )
     return StoredHistory.open(home, finder), finder
 

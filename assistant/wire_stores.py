@@ -24,6 +24,7 @@ from assistant.store.database import Database
 from assistant.store.delegations import Delegations
 from assistant.store.extraction import LogReader
 from assistant.store.facts import ModelFacts
+from assistant.store.forgetting import ForgettingStore
 from assistant.store.journal import Journal
 from assistant.store.ledger import Ledger
 from assistant.store.log import MasterLog
@@ -64,6 +65,7 @@ class Stores:
     ledger: Ledger
     facts: ModelFacts
     verifier: Verifier
+    forgetting: ForgettingStore
     closing: ExitStack
 
     def close(self) -> None:
@@ -111,6 +113,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             ledger=Ledger(db, settings.values.budget, settings.zone),
             facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
+            forgetting=ForgettingStore(home, db, people, log, conversation, finder),
             closing=stack.pop_all(),
         )
 

@@ -14,6 +14,7 @@ from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool
 from tools.delegate import Helpers, delegate_tool
 from tools.edit_memory_file import edit_memory_file_tool
+from tools.forget import Asking, forget_tool
 from tools.list_files import list_files_tool
 from tools.manage_todo_list import manage_todo_list_tool
 from tools.read_file import read_file_tool
@@ -32,6 +33,7 @@ class Memory:
     journal: Journal
     profiles: Profiles
     files: MemoryFiles
+    forgetting: Asking
     importance: Callable[[str, str], float]
 
     def tools(self, history: History, zone: ZoneInfo) -> list[Tool]:
@@ -39,6 +41,7 @@ class Memory:
             add_journal_entry_tool(self.journal, history, self.importance),
             update_profile_tool(self.profiles, self.files, zone),
             edit_memory_file_tool(self.files),
+            forget_tool(self.forgetting),
         ]
 
 

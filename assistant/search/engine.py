@@ -63,8 +63,7 @@ class Engine:
         vector = self._embed([question])[0] - index.mean
         vector /= max(float(np.linalg.norm(vector)), 1e-6)
         table = self._table(candidates, terms, asked)
-        about = [Term(self._idf(stem, asked), weight, own) for stem, (weight, own) in terms.items()]
-        found = scores(table, about, vector, of_time=asked.of_time)
+        found = scores(table, self._weighed(terms, asked), vector, of_time=asked.of_time, sources=self.index.sources)
         return self._ranked(candidates, found, limit)
 
     def frequency(self, word: str) -> int:
@@ -90,18 +89,29 @@ class Engine:
             allowed &= meta["second"] <= second_of(where.before)
         return allowed
 
-    def _terms(self, asked: Asked) -> dict[str, tuple[float, bool]]:
-        """(weight, own) of each stem to look for."""
+    def _terms(self, asked: Asked) -> dict[str, tuple[float, str]]:
+        """(weight, the question's stem that it stands for) of each stem to look for."""
         names = self._speaker_stems()
         own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
-        terms = dict.fromkeys(own, (1.0, True))
+        terms = {stem: (1.0, stem) for stem in own}
         like = self.index.vocabulary.like(own, but=names)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
-                like.update(dict.fromkeys(self.index.beginning_with(stem), 1.0))
-        return {**{stem: (weight, False) for stem, weight in like.items() if stem not in terms}, **terms}
+                like.update(dict.fromkeys(self.index.beginning_with(stem), (1.0, stem)))
+        return {**{stem: found for stem, found in like.items() if stem not in terms}, **terms}
 
-    def _candidates(self, terms: dict[str, tuple[float, bool]], allowed: Bools) -> Ints:
+    def _weighed(self, terms: dict[str, tuple[float, str]], asked: Asked) -> list[Term]:
+        """The terms with their idf; what stands for one stem of the question is as common as all of it together."""
+        rows = {stem: row for row, stem in enumerate(terms)}
+        together = dict.fromkeys(terms, 0.0)
+        for stem, (weight, stands_for) in terms.items():
+            together[stands_for] += weight * self.index.sources_with(stem)
+        return [
+            Term(idf := self._idf(stem, asked), weight, rows[stands_for], min(idf, self._plain_idf(together[stem])))
+            for stem, (weight, stands_for) in terms.items()
+        ]
+
+    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
         if int(allowed.sum()) <= self._bounds.whole:
@@ -143,7 +153,7 @@ class Engine:
 
     # ------------------------------------------------------------------------------------------------------------ table
 
-    def _table(self, candidates: Ints, terms: dict[str, tuple[float, bool]], asked: Asked) -> Table:
+    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], asked: Asked) -> Table:
         index = self.index
         around = self._around(candidates)
         units = np.unique(around[around >= 0])
@@ -168,7 +178,7 @@ class Engine:
             index.vectors(units), index.mean, self._fits(own, asked), (seconds - seconds.min()) / span,
         )  # fmt: skip
 
-    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, bool]], asked: Asked) -> Bools:
+    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], asked: Asked) -> Bools:
         """(terms, n): whether the date of a candidate is what a term names."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
@@ -206,7 +216,7 @@ class Engine:
             sources = max(sources, int(((date_parts(meta["day"], kind) == number) & (meta["part"] == 0)).sum()))
         return self._plain_idf(sources)
 
-    def _plain_idf(self, sources: int) -> float:
+    def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(self, candidates: Ints, found: Scores, limit: int) -> list[Found]:

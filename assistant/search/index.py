@@ -32,6 +32,8 @@ _CACHED_POSTINGS = 1_500_000
 _SCALE = 127.0
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
+# Seconds of silence that end a conversation: what was said before is not beside what comes after.
+_SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
 
 
@@ -71,7 +73,8 @@ class Index:
         self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), META)
         self._meta[: self.sealed] = sealed
         self._source_count = int((sealed["part"] == 0).sum())
-        self._total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
+        self._sealed_total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
+        self._fresh_total = np.zeros(DIMENSIONS)
         self._names = {text: number for number, text in found.names.items()}
         self._terms = {term.stem: term.id for term in found.terms}
         self._sources = {term.id: term.sources for term in found.terms}
@@ -109,15 +112,17 @@ class Index:
         what was not kept is not in memory either."""
         names: dict[str, int] = {}
         vectors = quantised(self._embed([unit.text for unit in units])) if units else _NONE
-        last: dict[int, int] = {}
+        last: dict[int, tuple[int, int]] = {}
         fresh = []
         for offset, unit in enumerate(units):
             number = self.count + offset
             stems = self._stemmed(unit.text)
             meta = self._meta_of(unit, stems, names)
             stream = int(meta["stream"][0])
-            meta["previous"] = last.get(stream, self._last.get(stream, -1)) if stream else -1
-            last[stream] = number
+            second = int(meta["second"][0])
+            before, said = last.get(stream) or self._end_of(stream)
+            meta["previous"] = before if stream and abs(second - said) <= _SILENCE else -1
+            last[stream] = number, second
             fresh.append(Fresh(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self._shelf.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
@@ -127,9 +132,13 @@ class Index:
             self._grow()
             self.count += 1
             self._take(one)
-            self._total += np.frombuffer(one.vector, np.int8).astype(np.float64) / _SCALE
         if self._shelf.seals and len(self._fresh) >= SEAL_AT:
             self.seal()
+
+    def _end_of(self, stream: int) -> tuple[int, int]:
+        """The last unit of a stream, and when it was said; -1 for none."""
+        number = self._last.get(stream, -1)
+        return number, int(self._meta[number]["second"]) if number >= 0 else 0
 
     def _stemmed(self, text: str) -> tuple[Stemmed, ...]:
         words = [fold(word) for word in WORD.findall(spread(text))]
@@ -169,6 +178,7 @@ class Index:
         if previous >= 0:
             self._following[previous] = one.number
         self._fresh.append(one)
+        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / _SCALE
         for stem in one.stems:
             self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
         self._source_count += int(self._meta[one.number]["part"] == 0)
@@ -202,7 +212,9 @@ class Index:
         rows = slice(first - self._first_resident, self.count - self._first_resident)
         meta = self._meta[first : self.count].tobytes()
         page = Page(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
-        self._shelf.seal(page, self._total.tobytes())
+        total = self._sealed_total + self._fresh_total
+        self._shelf.seal(page, total.tobytes())
+        self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
         for kept in terms:
             self._terms[kept.stem], self._sources[kept.id], self._like[kept.id] = kept.id, kept.sources, kept.vector
             self._forget_cached(kept.id)
@@ -222,7 +234,7 @@ class Index:
         self.meta["gone"][numbers] = 1
         terms = None if stems_of is None else self._without(numbers, stems_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
-        self._shelf.mark_gone(changed, self._total.tobytes(), terms=terms)
+        self._shelf.mark_gone(changed, self._sealed_total.tobytes(), terms=terms)
         if stems_of is not None:
             self._load()
 
@@ -238,8 +250,8 @@ class Index:
         for source in {int(self._meta[number]["source"]) for number in sealed}:
             for found in self._stemmed(text_of(source)):
                 lost[found.stem] = lost.get(found.stem, 0) + 1
-        for number in numbers:
-            self._total -= self._vector(int(number)).astype(np.float64) / _SCALE
+        for number in sealed:
+            self._sealed_total -= self._vector(number).astype(np.float64) / _SCALE
         known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
         return [Term(term, stem, max(0, self._sources[term] - count), self._like[term]) for stem, term, count in known]
 
@@ -323,7 +335,7 @@ class Index:
     @property
     def mean(self) -> Floats:
         """What all vectors have in common, which tells nothing."""
-        found: Floats = (self._total / (self.count + _PRIOR)).astype(np.float32)
+        found: Floats = ((self._sealed_total + self._fresh_total) / (self.count + _PRIOR)).astype(np.float32)
         return found
 
     def vectors(self, units: Ints) -> Floats:

@@ -8,6 +8,7 @@ which proved better than fusing ranks:
   words counts, or it would drown the unit. A date or a speaker that the question names counts as an occurrence;
 - the share (by idf) of the question's own words that the unit and its nearest neighbours have, and
   again that it has itself;
+- that rare words of the question stand together in it;
 - likeness in meaning of the unit, and of what stands around it;
 - who the question is about; that something tells a time where it asks for one; that it answers a question; its length;
 - against it, that it is a short question itself, or a greeting.
@@ -16,6 +17,7 @@ which proved better than fusing ranks:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,8 +37,10 @@ _BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
 _NEIGHBOUR_WORDS = 30.0
 _K1, _B = 1.2, 0.6
 _META = 1.5
-_COVERAGE, _ITSELF, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.2, 0.15, 0.25, 0.5, 0.2, 0.1, 0.1
+_COVERAGE, _ITSELF, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.2, 0.15, 0.35, 0.5, 0.3, 0.1, 0.1
 _QUESTION, _GREETING, _FEEDBACK, _RECENCY = 0.2, 0.05, 0.15, 0.01
+# Rare words that stand together by more than coincidence; the idf of a word that one message in twenty has.
+_TOGETHER, _TELLING = 0.4, math.log(20)
 _TOP = 5
 _FULL_LENGTH = 30.0
 
@@ -50,11 +54,13 @@ SHARES = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A stem that is looked for: its idf, its weight (1 for the question's own), which are the question's own."""
+    """A stem that is looked for: its idf, its weight (1 for the question's own), the row of the question's own stem
+    that it stands for (its own row for one of those), and the idf of all that stand for it together."""
 
     idf: float
     weight: float
-    own: bool
+    stands_for: int
+    together: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +95,13 @@ class Scores:
     cosine: Floats
 
 
-def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bool) -> Scores:
-    """`question` is the vector of the question without what all have in common, of length 1."""
+def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bool, sources: int) -> Scores:
+    """`question` is the vector of the question without what all have in common, of length 1; `sources` of how many
+    messages or entries the weights of the terms are taken."""
     shares, length = _shares(table)
     counts = np.concatenate([table.counts, np.zeros((len(terms), 1), np.float32)], axis=1)[:, table.around]
     bm25 = _bm25(counts, shares, length / max(float(length.mean()), 1e-6), table.named, terms)
-    own = np.array([term.own for term in terms], bool)
+    own = np.array([term.stands_for == row for row, term in enumerate(terms)], bool)
     idf = np.array([term.idf for term in terms], np.float32)
     whole = float(idf[own].sum()) or 1.0
     near = (counts[own, :, REACH - 2 : REACH + 2] > 0).any(axis=2) | table.named[own]
@@ -115,6 +122,7 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
         + _LIKE * scaled(cosine)
         + _LIKE_AROUND * scaled(around)
     )
+    total += _TOGETHER * _surprise(itself, idf[own], sources)
     total += _ROLE * table.fits + _ANSWER * answers + _RECENCY * table.age
     total += _LENGTH * np.minimum(table.words[centre], _FULL_LENGTH) / _FULL_LENGTH
     if of_time:
@@ -124,6 +132,16 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
     total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
     return Scores(total.astype(np.float32), bm25, covered, covered_around, cosine)
+
+
+def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
+    """(n) how much more than coincidence it is that a unit has these of the question's own words, 0 to 1: two or more
+    that are rare, and so rare that by chance no message would have them together."""
+    telling = idf >= _TELLING
+    by_chance = math.log(sources + 1)
+    found = (idf[telling] @ itself[telling] - by_chance) / max(by_chance, 1e-6)
+    together: Floats = np.where(itself[telling].sum(axis=0) >= 2, np.clip(found, 0, 1), 0)
+    return together
 
 
 def scaled(values: Floats) -> Floats:
@@ -143,8 +161,13 @@ def _shares(table: Table) -> tuple[Floats, Floats]:
 
 
 def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: Sequence[Term]) -> Floats:
-    occurrences = np.einsum("tnk,nk->tn", counts, shares) + _META * named
-    worth = np.array([term.idf * term.weight for term in terms], np.float32)
+    """A word of the question and those like it count as occurrences of one: three of them are no three matches."""
+    each = np.einsum("tnk,nk->tn", counts, shares) + _META * named
+    own = [row for row, term in enumerate(terms) if term.stands_for == row]
+    weights = np.zeros((len(terms), len(terms)), np.float32)
+    weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
+    occurrences = weights[own] @ each
+    worth = np.array([terms[row].together for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
     found: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
     return found

@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 
 _MOST = 30_000
 _DIMENSIONS = 128
-_NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.4
+_NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
 # A word that nobody ever said may be no word at all.
 _LEAST_COSINE_UNSAID = 0.5
 _WORDS_KEPT = 4_096
@@ -48,9 +48,9 @@ class Vocabulary:
             if stem not in self._rows and _telling(stem):
                 self._waiting[stem] = word
 
-    def like(self, words: Mapping[str, str], *, but: frozenset[str]) -> dict[str, float]:
+    def like(self, words: Mapping[str, str], *, but: frozenset[str]) -> dict[str, tuple[float, str]]:
         """For the stems of a question (each with its word) other stems of the collection that mean about the same,
-        with a weight below 1; none of `but`."""
+        each with a weight below 1 and the question's stem that it is most like; none of `but`."""
         self._take_in()
         asked = {stem: word for stem, word in words.items() if word not in self._known}
         if asked and self._stems:
@@ -60,11 +60,11 @@ class Vocabulary:
                 self._known[word] = self._nearest(cosines[row], stem)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
-        found: dict[str, float] = {}
-        for word in words.values():
+        found: dict[str, tuple[float, str]] = {}
+        for own, word in words.items():
             for stem, cosine in self._known.get(word, ()):
                 if stem not in but and stem not in words:
-                    found[stem] = max(found.get(stem, 0.0), _WEIGHT * cosine)
+                    found[stem] = max(found.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
         return found
 
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:

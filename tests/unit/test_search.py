@@ -355,3 +355,26 @@ def test_words_that_are_common_but_never_together_are_still_found(tmp_path: Path
     assert set(room.find("walk dog", limit=200)) <= {*walks, *dogs}
     assert len(room.find("walk dog", limit=200)) > 20
     room.close()
+
+
+def test_a_search_gives_the_same_after_a_restart(tmp_path: Path) -> None:
+    room = Room(tmp_path / "home")
+    fill(room, 200)
+    room.say("The zither stands in the attic of the old mill.", "Its strings are from Cremona.")
+    asked = ("where does the zither stand", "what about the garden", "walking the dog in the rain")
+    before = [[(hit.message_id, round(hit.score, 4)) for hit in room.hits(question)] for question in asked]
+    room.close()
+    again = open_history(tmp_path / "home", patient=True)[0]
+    found = [[(hit.message_id, round(hit.score, 4)) for hit in again.search(question, OWNER)] for question in asked]
+    again.close()
+    assert found == before
+
+
+def test_what_was_said_hours_apart_does_not_answer_one_another(room: Room) -> None:
+    asked = Message("user", "Where did we leave the zither?", ts=NOW)
+    soon, late = NOW + timedelta(minutes=2), NOW + timedelta(days=2)
+    fill(room, 30)
+    near = room.conversation.ingest("main", OWNER, [asked, Message("user", "In the attic.", ts=soon)], NOW)
+    far = room.conversation.ingest("peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
+    scores = {hit.message_id: hit.score for hit in room.hits("where did we leave the zither", limit=60)}
+    assert scores[near[1].id or 0] > scores.get(far[1].id or 0, 0.0) + 0.2
