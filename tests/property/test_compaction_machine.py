@@ -18,6 +18,8 @@ from assistant.context.pressure import Budgets
 from assistant.context.structure import block_starts
 from assistant.messages import Message
 from assistant.models import anthropic_form
+from assistant.store.database import Database
+from assistant.store.log import MasterLog
 from sleep import planner
 from sleep.floor import floor_plan
 from sleep.merging import merged
@@ -48,6 +50,7 @@ class Compactions(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        self.dead: list[Database | MasterLog] = []
         self.directory = in_memory()
         self.home = StoreHome(self.directory.__enter__() / "home", undo_kept=KEPT).open()
         self.sessions: dict[str, Known] = {"main": Known()}
@@ -57,7 +60,8 @@ class Compactions(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "home"):
-            self.home.close()
+            for store in (*self.dead, self.home):
+                store.close()
             self.directory.__exit__(None, None, None)
 
     # ------------------------------------------------------------------------------------------------------- saying
@@ -207,6 +211,7 @@ class Compactions(RuleBasedStateMachine):
     def crash(self) -> None:
         """The stores are opened anew beside those of a process that is no more; what it had begun has failed."""
         shown = {key: self.home.conversation.view(key) for key in self.sessions}
+        self.dead += [self.home.db, self.home.log]
         self.home.open().conversation.reconcile(NOW)
         self.started.clear()
         assert {key: self.home.conversation.view(key) for key in self.sessions} == shown

@@ -22,7 +22,8 @@ def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
     """The command at a terminal of 100 by 30, ready for typing."""
     child = pexpect.spawn(
         ASSISTANT[0], [*ASSISTANT[1:], *arguments], env=environment(home), timeout=SECONDS, encoding="utf-8",
-        dimensions=(30, 100),
+        # select() knows no descriptor above 1023, and a worker may have more of them.
+        dimensions=(30, 100), use_poll=True,
     )  # fmt: skip
     try:
         child.expect("Ctrl-D leaves")
