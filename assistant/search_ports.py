@@ -147,15 +147,10 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A source that answers: its best unit's `part`, the score that ranks it; of the question's own words the share
-    (by idf) that the unit has itself, and with its neighbours; its cosine to the question."""
+    """A source that answers, and the score that ranks it."""
 
     source: int
-    part: int
     score: float
-    covered: float
-    covered_around: float
-    cosine: float
 
 
 class Finder(Protocol):

@@ -6,7 +6,7 @@ row, which is close to nothing. Vectors of embedders with different names are ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,6 +44,16 @@ class Embedder(Protocol):
 
 def has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
+
+
+def embedded(texts: Sequence[str], dimensions: int, at_once: int, made: Callable[[list[str]], Vectors]) -> Vectors:
+    """Rows of length 1, `at_once` texts at a time as `made` has them; zero rows for texts without words."""
+    rows = np.zeros((len(texts), dimensions), dtype=np.float32)
+    worded = [place for place, text in enumerate(texts) if has_words(text)]
+    for start in range(0, len(worded), at_once):
+        places = worded[start : start + at_once]
+        rows[places] = made([texts[place] for place in places])
+    return normalised(rows)
 
 
 def encodable(text: str) -> str:

@@ -12,7 +12,9 @@ import fastembed
 import numpy as np
 
 from assistant.errors import MemoryUnavailable
-from assistant.recall.embedder import Vectors, has_words, normalised
+from assistant.recall.embedder import Vectors, embedded
+
+_TEXTS_AT_ONCE = 256
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 
@@ -47,8 +49,4 @@ class FastEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
-        worded = [place for place, text in enumerate(texts) if has_words(text)]
-        if worded:
-            rows[worded] = np.stack(list(self._model.embed([texts[place] for place in worded])))
-        return normalised(rows)
+        return embedded(texts, self._dimensions, _TEXTS_AT_ONCE, lambda some: np.stack(list(self._model.embed(some))))

@@ -14,7 +14,7 @@ import httpx2
 import numpy as np
 
 from assistant.errors import MemoryUnavailable
-from assistant.recall.embedder import Vectors, encodable, has_words, normalised
+from assistant.recall.embedder import Vectors, embedded, encodable
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "text-embedding-3-small"
@@ -52,15 +52,13 @@ class RemoteEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        worded = [place for place, text in enumerate(texts) if has_words(text)]
-        for start in range(0, len(worded), _TEXTS_AT_ONCE):
-            places = worded[start : start + _TEXTS_AT_ONCE]
-            found = self._asked([texts[place][:_LONGEST] for place in places])
-            if found.shape[1] != self.dimensions:
-                raise self._fault(f"answered with {found.shape[1]} dimensions after {self.dimensions}")
-            rows[places] = found
-        return normalised(rows)
+        return embedded(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
+
+    def _rows(self, texts: list[str]) -> Vectors:
+        found = self._asked([text[:_LONGEST] for text in texts])
+        if found.shape[1] != self.dimensions:
+            raise self._fault(f"answered with {found.shape[1]} dimensions after {self.dimensions}")
+        return found
 
     def close(self) -> None:
         self._client.close()

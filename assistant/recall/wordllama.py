@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from assistant.errors import MemoryUnavailable
-from assistant.recall.embedder import Vectors, encodable, has_words, normalised
+from assistant.recall.embedder import Vectors, embedded, encodable
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -52,16 +52,11 @@ class WordLlamaEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
-        worded = [place for place, text in enumerate(texts) if has_words(text)]
-        for start in range(0, len(worded), _TEXTS_AT_ONCE):
-            places = worded[start : start + _TEXTS_AT_ONCE]
-            asked = [encodable(texts[place]) for place in places]
-            for place, found in zip(
-                places, self._tokenizer.encode_batch_fast(asked, add_special_tokens=False), strict=True
-            ):
-                rows[place] = self._mean(found.ids)
-        return normalised(rows)
+        return embedded(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
+
+    def _rows(self, texts: list[str]) -> Vectors:
+        found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
+        return np.stack([self._mean(one.ids) for one in found])
 
     def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
         tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)

@@ -199,14 +199,10 @@ class Engine:
     # ------------------------------------------------------------------------------------------------------------ names
 
     def _speaker_stems(self) -> frozenset[str]:
-        return frozenset(stem for stems in self._speakers().values() for stem in stems)
+        return frozenset(stem for stems in self.index.speakers().values() for stem in stems)
 
     def _speakers_named(self, asked: Asked) -> list[int]:
-        return [number for number, stems in self._speakers().items() if stems & asked.words.keys()]
-
-    def _speakers(self) -> dict[int, frozenset[str]]:
-        """Stems of the name of each speaker, by number."""
-        return self.index.speakers()
+        return [number for number, stems in self.index.speakers().items() if stems & asked.words.keys()]
 
     def _idf(self, stem: str, asked: Asked) -> float:
         sources = self.index.sources_with(stem)
@@ -225,13 +221,9 @@ class Engine:
         for place in np.argsort(-found.total, kind="stable"):
             if found.bm25[place] <= 0:
                 continue
-            unit = meta[candidates[place]]
-            source = int(unit["source"])
+            source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = Found(
-                    source, int(unit["part"]), float(found.total[place]), float(found.covered[place]),
-                    float(found.covered_around[place]), float(found.cosine[place]),
-                )  # fmt: skip
+                ranked[source] = Found(source, float(found.total[place]))
                 if len(ranked) == limit:
                     break
         return list(ranked.values())

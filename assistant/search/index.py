@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.forms import DIMENSIONS, META, POSTING, Meta, Vectors
+from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
 from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
-from assistant.units import Unit, form_of
 from assistant.words import WORD, fold, spread
 
 Floats = NDArray[np.float32]

@@ -13,8 +13,8 @@ from threading import RLock
 
 from assistant.search.engine import Bounds, Engine
 from assistant.search.index import Embed, Index, StemsOf
+from assistant.search.units import Unit, split
 from assistant.search_ports import Found, Shelf, Spoke, Spoken, Where
-from assistant.units import Unit, split
 
 _AT_ONCE = 64
 # What a search may take in before it answers; more is the business of `catch_up`.

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.units import GREETING, QUESTION, TIME_WORD
+from assistant.search.units import GREETING, QUESTION, TIME_WORD
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
@@ -85,14 +85,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of each candidate: the sum by which they are ranked; its BM25, 0 where nothing of the question is near it; the
-    share of the question's own words it has itself, and with its neighbours; its cosine."""
+    """Of each candidate: the sum by which they are ranked; its BM25, 0 where nothing of the question is near it."""
 
     total: Floats
     bm25: Floats
-    covered: Floats
-    covered_around: Floats
-    cosine: Floats
 
 
 def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bool, sources: int) -> Scores:
@@ -131,7 +127,7 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
     total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
-    return Scores(total.astype(np.float32), bm25, covered, covered_around, cosine)
+    return Scores(total.astype(np.float32), bm25)
 
 
 def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:

@@ -13,11 +13,10 @@ What always holds:
 from __future__ import annotations
 
 import hashlib
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.words import PRIVATE, RUN, STOP_WORDS, WORD, fold, letters, pairs, spread
+from assistant.words import STOP_WORDS, asked, is_spaceless, spread
 
 MOST_WORDS = 24
 """How many different words of a question count; the rest of a longer one is left out."""
@@ -50,25 +49,14 @@ def scope_term(scope: str) -> str:
 
 def query_words(query: str) -> list[QueryWord]:
     """The different words of a question in their order, stop words left out unless there is nothing else."""
-    found: dict[str, QueryWord] = {}
-    for run in WORD.findall(PRIVATE.sub(" ", unicodedata.normalize("NFKC", query))):
-        for word in _asked(run):
-            found.setdefault(word.text, word)
-            if len(found) >= 4 * MOST_WORDS:
-                break
-    words = [word for word in found.values() if word.text not in STOP_WORDS] or list(found.values())
-    return words[:MOST_WORDS]
+    found = asked(query)[: 4 * MOST_WORDS]
+    words = [word for word in found if word not in STOP_WORDS] or found
+    return [_query_word(word) for word in words[:MOST_WORDS]]
 
 
-def _asked(run: str) -> Iterator[QueryWord]:
-    if not RUN.match(run):
-        yield QueryWord(fold(run), f'"{run}"')
-        return
-    chars = letters(run)
-    if len(chars) == 1:
-        yield QueryWord(fold(chars), f'"{chars}"*', spaceless=True)
-    for pair in pairs(run):
-        yield QueryWord(fold(pair), f'"{pair}"', spaceless=True)
+def _query_word(word: str) -> QueryWord:
+    spaceless = is_spaceless(word)
+    return QueryWord(word, f'"{word}"*' if spaceless and len(word) == 1 else f'"{word}"', spaceless)
 
 
 def either(words: Sequence[QueryWord]) -> str:
@@ -79,8 +67,3 @@ def either(words: Sequence[QueryWord]) -> str:
 def together(parts: Sequence[str]) -> str:
     """The FTS5 expression for rows that fit all the parts."""
     return " AND ".join(parts)
-
-
-def near(one: QueryWord, other: QueryWord, words: int) -> str:
-    """The FTS5 expression for rows where the two stand at most `words` words apart."""
-    return f"NEAR({one.match} {other.match}, {words})"

@@ -25,13 +25,13 @@ from assistant.remembered import JournalEntry, Memory
 from assistant.requests import Request
 from assistant.search.engine import Bounds, Engine
 from assistant.search.index import Index
+from assistant.search.units import Unit, split
 from assistant.search_ports import Where
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.search_schema import search
 from assistant.store.search_shelf import SearchShelf
 from assistant.store.stems import Stems
-from assistant.units import Unit, split
 from sleep.extraction import Extractor
 from tests.consolidating import NOW, Night, night
 from tests.journal_home import learned

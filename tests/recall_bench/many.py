@@ -18,13 +18,13 @@ from pathlib import Path
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds, Engine
 from assistant.search.index import Index
+from assistant.search.units import Unit
 from assistant.search_ports import Where
 from assistant.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.search_schema import search
 from assistant.store.search_shelf import SearchShelf
 from assistant.store.stems import Stems
-from assistant.units import Unit
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 

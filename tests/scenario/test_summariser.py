@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from assistant.messages import Media, Message, ToolCall
@@ -14,27 +12,12 @@ from tests.scenario.summary_desk import (
     SMALL,
     TOO_LONG,
     Desk,
-    at,
     talk,
 )
 from tests.strict.behaviour import Answer
 from tests.strict.count import count_tokens
-from tests.strict.server import StrictServer
 from tests.strict.validate import Bounds
 from tests.summarising import COUNTER, RECORD, SPOKEN, START, answered, long_talk, material, spoken
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[StrictServer]:
-    with StrictServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def desk(shared: StrictServer) -> AsyncIterator[Desk]:
-    async with at(shared.play()) as made:
-        yield made
-
 
 # -------------------------------------------------------------------------------------------------------- a good answer
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -17,28 +16,13 @@ from tests.scenario.summary_desk import (
     GOOD,
     PRICES,
     Desk,
-    at,
     talk,
 )
 from tests.scripted import ScriptedModel
 from tests.strict.asking import KeptLedger, clock
 from tests.strict.behaviour import Answer, Cut, ErrorEvent, Garbage, Refusal, Stall, Status, ToolUse
-from tests.strict.server import StrictServer
 from tests.strict.validate import Bounds
 from tests.summarising import RECORD, SPOKEN, START, answered, material, spoken
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[StrictServer]:
-    with StrictServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def desk(shared: StrictServer) -> AsyncIterator[Desk]:
-    async with at(shared.play()) as made:
-        yield made
-
 
 # ----------------------------------------------------------------------------------------------- F12: no summary at all
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -17,28 +16,13 @@ from tests.scenario.summary_desk import (
     SMALL,
     TOO_LONG,
     Desk,
-    at,
     talk,
 )
 from tests.strict.asking import LOOK, ask, asked
 from tests.strict.behaviour import Answer, Behaviour, Refusal, Status, ToolUse
 from tests.strict.count import count_tokens
-from tests.strict.server import StrictServer
 from tests.strict.validate import Bounds
 from tests.summarising import START, long_talk, material
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[StrictServer]:
-    with StrictServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def desk(shared: StrictServer) -> AsyncIterator[Desk]:
-    async with at(shared.play()) as made:
-        yield made
-
 
 # ------------------------------------------------------------------------------------------------------- F23: the cache
 

@@ -262,7 +262,7 @@ PASTED = {
     "a profile": "make this bio snappier:\nI'm Rita, I have two cats and I teach pilates every Monday in Leeds.",
     "lyrics": "what song is this\n\nI was born beside the river\nMy father was a sailor man\nI left my home in winter\n"
     "And my mother held my hand\nEvery Sunday I go walking",
-    "a log": "why does it die\n2026-03-04 10:12:01 INFO user=anna lives at /home/anna\n2026-03-04 10:12:02 ERROR my "
+    "a log": "why does it die\n2026-03-04 10:12:01 INFO user=anna lives at /srv/anna\n2026-03-04 10:12:02 ERROR my "
              "account is "
     "locked since 2019",
     "a traceback": 'Traceback (most recent call last):\n  File "/srv/my.py", line 3, in main\n    my_sister = '
