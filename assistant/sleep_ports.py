@@ -243,6 +243,11 @@ class Memories(Protocol):
         """Take memories out so that none of their words is left, their history included."""
         ...
 
+    async def reembed(self, limit: int = 500) -> int:
+        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
+        answers until none is."""
+        ...
+
     async def aclose(self) -> None: ...
 
 

@@ -42,6 +42,11 @@ class Consolidation:
     async def run(self, cycle: int, outcome: Outcome, now: datetime) -> None:
         """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
         outcome.more |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
+        if self._consolidations.planned() or self._consolidations.pending(limit=1):
+            # Where another embedder was chosen, it has to know all that new memories are compared with.
+            left = await self._memories.reembed()
+            while left:
+                left = await self._memories.reembed()
         await self.carry_out(now)
         judge = self._judge if self._judge is not None and self._judge.has_model else None
         for _ in range(_BATCHES):

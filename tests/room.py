@@ -30,7 +30,7 @@ class Room:
         self.conversation = Conversation(
             self.db, self.log, as_viewed=lambda message, place: message, count=lambda message: len(message.content)
         )
-        self.history = open_history(path, patient=True, bounds=bounds)[0]
+        self.history, self.finder = open_history(path, patient=True, bounds=bounds)
         self._minutes = 0
 
     def say(

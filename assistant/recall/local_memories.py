@@ -58,8 +58,8 @@ def _memory(found: Found) -> Memory:
         return memory_form.from_payload(*found)
     except (ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
-            f"memory.db has something under {found[0]} that is no memory. The journal keeps everything; run "
-            "`assistant memory rebuild`."
+            f"memory.db has something under {found[0]} that is no memory. The journal keeps everything "
+            "that memories are made of."
         ) from error
 
 

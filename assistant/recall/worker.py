@@ -107,6 +107,5 @@ def _meaning_memories() -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
-            "The memory store has something that is no memory. The journal keeps everything; run "
-            "`assistant memory rebuild`."
+            "The memory store has something that is no memory. The journal keeps everything that memories are made of."
         ) from error

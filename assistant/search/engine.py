@@ -125,7 +125,8 @@ class Engine:
                 found = index.occurrences(stem)
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[found.units] += worth * found.counts / (found.counts + np.float32(_K1))
-        # What is not allowed may stand beside what is; among equals the newer one goes on.
+        # What is not allowed may stand beside what is, in the same scope; among equals the newer one goes on.
+        rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
         rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
         seeds = _best(rough, self._bounds.seeds)

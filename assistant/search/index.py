@@ -295,7 +295,7 @@ class Index:
 
     def beginning_with(self, letter: str) -> list[str]:
         """The stems that begin so."""
-        return [stem for stem in (*self._terms, *self._memory) if stem.startswith(letter)]
+        return [stem for stem in self._terms.keys() | self._memory.keys() if stem.startswith(letter)]
 
     def _sources_among(self, where: Sequence[tuple[int, int]]) -> int:
         if len(where) == 1:

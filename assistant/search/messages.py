@@ -57,7 +57,7 @@ class MessageFinder:
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         with self._lock:
             engine = self._opened()
-            return [engine.frequency(word) for word in words], engine.index.count
+            return [engine.frequency(word) for word in words], engine.index.sources
 
     def catch_up(self) -> int:
         """Take in some of what was said since; how many records that were, 0 once nothing is left. Raises

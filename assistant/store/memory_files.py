@@ -224,7 +224,7 @@ def _target_of(home: Path, waiting: Path) -> str:
 
 def _with_note(stood: str, day: date, time: str, lines: Sequence[str]) -> str:
     end = "\r\n" if "\r\n" in stood else "\n"
-    text = stood if stood.strip() else f"# {day.isoformat()}{end}"
+    text = stood or f"# {day.isoformat()}{end}"
     text += "" if text.endswith("\n") else end
     note = [f"## {' '.join(time.split())}", "", *map(_line, lines)]
     return text + end + "".join(f"{line}{end}" for line in note)

@@ -55,8 +55,12 @@ class TextFile:
         """The marks of all texts that wait. Raises `StoreError` as `read` does."""
         self._place()
         start = f".{self.path.name}."
-        for found in sorted(self.path.parent.glob(f"{start}*{_WAITING}")):
-            yield found.name[len(start) : -len(_WAITING)]
+        try:
+            found = sorted(self.path.parent.glob(f"{start}*{_WAITING}"))
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
+        for one in found:
+            yield one.name[len(start) : -len(_WAITING)]
 
     def write(self, text: str) -> None:
         """The text durable under this name, whatever stood there; only for a name of ours. Raises `StoreError`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -264,12 +266,22 @@ def test_what_is_no_text_file_is_told_of_and_left_alone(home: MemoryHome, tmp_pa
     assert home.files.edits("owner") == [] and home.leftovers() == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_cannot_be_read_is_told_of_and_left_alone(home: MemoryHome) -> None:
     home.curated.write_text("mine\n")
-    home.curated.chmod(0)
-    with pytest.raises(StoreError, match="cannot be read"):
+    with without_descriptors(), pytest.raises(StoreError, match="cannot be read"):
         home.files.curate("new\n", "", "sleep", NOW)
+    assert home.curated.read_text() == "mine\n" and home.files.edits("owner") == []
+
+
+@contextmanager
+def without_descriptors() -> Iterator[None]:
+    """Nothing more can be opened; unlike a file's mode, that holds for root too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_folder_that_leads_outside_is_left_alone(home: MemoryHome, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion"])
 async def test_records_never_stand_in_greater_number_than_summaries_may(tmp_path: Path, strategy: str) -> None:
     chosen = {"ASSISTANT_COMPACTION__STRATEGY": strategy, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "3"}
-    async with walked(tmp_path, 160, **chosen) as it:
+    async with walked(tmp_path, 240, **chosen) as it:
         every = it.house.stores.conversation.checkpoints("main")
         assert len([one for one in every if one.state == "absorbed"]) > 2
         assert 0 < len(made(it)) <= 3

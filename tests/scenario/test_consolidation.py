@@ -13,7 +13,9 @@ from uuid import UUID
 import pytest
 
 from assistant.errors import MemoryUnavailable, UsageError
+from assistant.recall.worker import MemoryStoreSettings
 from assistant.remembered import Memory, MemoryChange
+from assistant.wire_memory import memories
 from sleep.rebuilding import rebuild
 from tests.consolidating import (
     JANUARY,
@@ -27,6 +29,7 @@ from tests.consolidating import (
     where_in,
 )
 from tests.journal_home import Crash, Dying
+from tests.semantic_memory import provider
 
 OSLO, BERGEN = "I live in Oslo.", "I moved from Oslo to Bergen."
 LIFE = (
@@ -165,6 +168,21 @@ async def test_f32_without_anything_new_neither_a_model_nor_a_child_is_started(t
         assert home.memories.child.pid is None
 
 
+async def test_another_embedder_embeds_everything_again_in_the_next_night_with_news(tmp_path: Path) -> None:
+    with provider() as letters:
+        async with night(tmp_path) as home:
+            home.tell("My sister Anna is a nurse.", OSLO)
+            await home.sleep()
+            await home.memories.aclose()
+            chosen = MemoryStoreSettings(tmp_path, embedder=letters.settings())
+            home.memories = memories(chosen, home.memory_db)
+            home.tell("The boiler is serviced every March.")
+            await home.sleep()
+            again = {text for asked in letters.asked for text in asked["input"]}
+            assert {"My sister Anna is a nurse.", "The boiler is serviced every March."} <= again
+            assert await home.memories.reembed() == 0
+
+
 # ---------------------------------------------------------------------------------------------------------- idempotent
 
 
@@ -229,7 +247,7 @@ async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_
         home.tell(OSLO)
 
         class Down:
-            nearest = home.memories.nearest
+            nearest, reembed = home.memories.nearest, home.memories.reembed
 
             async def apply(self, changes: object) -> None:
                 raise MemoryUnavailable

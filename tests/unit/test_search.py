@@ -378,3 +378,26 @@ def test_what_was_said_hours_apart_does_not_answer_one_another(room: Room) -> No
     far = room.conversation.ingest("peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
     scores = {hit.message_id: hit.score for hit in room.hits("where did we leave the zither", limit=60)}
     assert scores[near[1].id or 0] > scores.get(far[1].id or 0, 0.0) + 0.2
+
+
+def test_a_large_history_of_somebody_else_crowds_nobody_out(tmp_path: Path) -> None:
+    """Of the units worth a look none is another scope's."""
+    room = Room(tmp_path / "home", Bounds(whole=0, seeds=40, exact=40))
+    mine = room.say(*["We walk the dog in the garden."] * 30, session=GUEST, scope=GUEST)
+    room.say(*["We walk the dog in the garden, the dog and the garden."] * 400)
+    assert set(room.find("walk the dog in the garden", GUEST, limit=30)) == set(mine)
+    room.close()
+
+
+def test_what_a_long_report_repeats_counts_once(room: Room) -> None:
+    room.say("The ledger is closed.\n" * 3_000, role="tool", name="read_file")
+    (said,) = room.say("The ledger lies in the drawer.")
+    assert room.find("where does the ledger lie")[0] == said
+    assert room.finder.frequencies(["ledger", "drawer", "zither"]) == ([2, 1, 0], 2)
+
+
+def test_a_single_letter_counts_each_message_once(room: Room) -> None:
+    fill(room, 20)
+    room.say("我把钥匙放在花园。", "钥匙在家。")
+    room.find("钥匙")
+    assert room.finder.frequencies(["钥"])[0] == [2]
