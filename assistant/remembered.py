@@ -57,6 +57,26 @@ class Memory:
     def is_current(self) -> bool:
         return self.until is None
 
+    @property
+    def reference(self) -> str:
+        """By which a person or a model names it: the beginning of its id, or "entry 12" where it is only that yet."""
+        return self.id[:8] if self.id else f"entry {self.entries[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What answers a question: a memory, or a journal entry that no memory was made of yet (then `memory.id` is "" and
+    `memory.entries` that entry alone). `good`: related by more than coincidence, so that it may come up unasked."""
+
+    memory: Memory
+    score: float
+    good: bool
+
+    @property
+    def reference(self) -> str:
+        """By which a person or a model names it."""
+        return self.memory.reference
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:

@@ -29,6 +29,7 @@ from assistant.remembered import (
     MemoryVersion,
     Profile,
     Reading,
+    Recalled,
 )
 
 
@@ -249,6 +250,23 @@ class Memories(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class MemorySearch(Protocol):
+    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process."""
+
+    def search(
+        self,
+        question: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Recalled]:
+        """Best first; what was said until now is found. With times, what was said in [after, before), and what held
+        then. What no longer holds is found too, below what does. Raises `StoreError`."""
+        ...
 
 
 class Consolidations(Protocol):
