@@ -66,11 +66,13 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """What answers a question: a memory, or a journal entry that no memory was made of yet (then `memory.id` is "" and
-    `memory.entries` that entry alone). `good`: related by more than coincidence, so that it may come up unasked."""
+    `memory.entries` that entry alone). `good`: related by more than coincidence, so that it may come up unasked;
+    `sources` are the messages that it was learned from, those of the entries by which it was found."""
 
     memory: Memory
     score: float
     good: bool
+    sources: tuple[int, ...] = ()
 
     @property
     def reference(self) -> str:
@@ -168,13 +170,23 @@ class Reading:
     seq: int
 
 
+WHOLE_SLEEPS = ("sleep", "late", "manual")
+"""Triggers of sleeps with all their phases: at night, after a night that was missed, by hand. "nap" and "phase" are in
+part."""
+
+
 @dataclass(frozen=True, slots=True)
 class CycleReport:
-    """What one sleep cycle did; `phases` has per phase what it read, wrote, rejected, spent and how it ended."""
+    """What one sleep cycle did; `phases` has per phase what it read, wrote, rejected, spent and how it ended. What was
+    taken back is `undone`, and `undoing` until all of it is."""
 
     id: int
     trigger: str
     started_at: datetime
     ended_at: datetime | None
-    state: Literal["running", "done", "failed", "interrupted"]
+    state: Literal["running", "done", "failed", "interrupted", "undoing", "undone"]
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.trigger in WHOLE_SLEEPS

@@ -108,8 +108,9 @@ class Shelf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A record of the log as it is indexed. `text` is empty where it has no words; `hidden`: taken back since;
-    `takes_back` are the messages that this record (an undo) hides."""
+    """A record of the log, or an entry of the journal, as it is indexed. What is of one `session` stands around each
+    other; of "" each by itself. `text` is empty where it has no words; `hidden`: taken back since; `takes_back` are the
+    messages that this record (an undo) hides."""
 
     id: int
     session: str
@@ -124,13 +125,16 @@ class Spoken:
 
 
 class Spoke(Protocol):
-    """What was said, in the order of each session's log. Every method raises `StoreError`."""
+    """What was said, in the order of each stream of a source: a session's log, the journal. Every method raises
+    `StoreError`."""
 
     def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
-        """Sessions with records after the seq that was read (0: nothing), each with its last seq."""
+        """Streams with records after the seq that was read (0: nothing), each with its last seq."""
         ...
 
-    def after(self, session: str, seq: int, *, limit: int) -> list[Spoken]: ...
+    def after(self, stream: str, seq: int, *, limit: int) -> list[Spoken]: ...
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +151,16 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A source that answers, and the score that ranks it."""
+    """A source that answers, the score that ranks it, and how like the question it is in meaning: the cosine of both,
+    -1 to 1, which can be compared between searches."""
 
     source: int
     score: float
+    likeness: float = 0.0
 
 
 class Finder(Protocol):
-    """Finds messages. Both methods raise `StoreError`."""
+    """Finds messages or entries. All methods but `close` raise `StoreError`."""
 
     def find(self, question: str, where: Where, *, limit: int) -> list[Found]:
         """Best first. What was said until now is found."""

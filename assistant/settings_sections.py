@@ -140,6 +140,7 @@ class CompactionSettings(Section):
 class SleepSettings(Section):
     at: Annotated[str, AfterValidator(_time_of_day), Field(description='a time of day as in "03:30", or ""')]
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
+    max_usd: Annotated[float, Field(ge=0)]
 
 
 class MemorySettings(Section):
@@ -153,6 +154,7 @@ class MemorySettings(Section):
     file_max_tokens: Annotated[int, Field(ge=100, le=20_000)]
     day_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
     profiles_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
 
 
 class DelegationSettings(Section):

@@ -15,7 +15,7 @@ from assistant.delegation import interrupted_report, of_interrupted_calls
 from assistant.errors import StoreError
 from assistant.ports import Conversation
 from assistant.recollection import Recollection
-from assistant.records import InboxItem
+from assistant.records import InboxItem, View
 from assistant.sleep_ports import Delegations, Requests
 
 log = structlog.get_logger()
@@ -36,14 +36,17 @@ class Surroundings:
         delegations: Delegations,
         recollection: Recollection,
         known: Callable[[str, str], str],
+        remembered: Callable[[InboxItem, View, datetime], str],
         zone: ZoneInfo,
     ) -> None:
-        """`known` gives what is known of those whom a text names, for a (text, scope); "" for nothing."""
+        """`known` gives what is known of those whom a text names, for a (text, scope), `remembered` what memory has
+        that bears on a message; "" for nothing."""
         self._conversation = conversation
         self._requests = requests
         self._delegations = delegations
         self._recollection = recollection
         self._known = known
+        self._remembered = remembered
         self._zone = zone
         self._interrupted: dict[str, str] = {}
 
@@ -58,7 +61,8 @@ class Surroundings:
         """The block for the turn that this message opens. Raises `StoreError`."""
         asked = item.incoming
         parts = [volatile_block(now, self._zone), self._interrupted.pop(asked.session, "")]
-        parts += [self._open(item), self._known_of(item), self._recalled(item, now)]
+        view = self._conversation.view(item.incoming.session)
+        parts += [self._open(item), self._known_of(item), *self._from_before(item, view, now)]
         return "\n\n".join(part for part in parts if part)
 
     def _open(self, item: InboxItem) -> str:
@@ -78,15 +82,21 @@ class Surroundings:
             log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
             return ""
 
-    def _recalled(self, item: InboxItem, now: datetime) -> str:
+    def _from_before(self, item: InboxItem, view: View, now: datetime) -> list[str]:
+        """What memory has, and what was said; a message is answered without what would have come to mind, rather than
+        not at all."""
         asked = item.incoming
-        view = self._conversation.view(asked.session)
-        try:
-            return self._recollection.recall(asked.content, asked.session, asked.scope, view, now)
-        except StoreError as error:
-            # A message is answered without what would have come to mind, rather than not at all.
-            log.error("nothing was recalled", session=asked.session, error=str(error))
-            return ""
+        found: list[str] = []
+        recalling: tuple[Callable[[], str], ...] = (
+            lambda: self._remembered(item, view, now),
+            lambda: self._recollection.recall(asked.content, asked.session, asked.scope, view, now),
+        )
+        for recall in recalling:
+            try:
+                found.append(recall())
+            except StoreError as error:
+                log.error("nothing was recalled", session=asked.session, error=str(error))
+        return found
 
 
 def _first_words(text: str) -> str:

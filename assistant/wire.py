@@ -32,9 +32,12 @@ from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
 from assistant.recollection import Recollection, room_for
+from assistant.records import InboxItem, View
 from assistant.remembered import CycleReport
+from assistant.remembering import Remembering
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
+from assistant.sleep_commands import SleepCommands
 from assistant.surroundings import Surroundings
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
@@ -80,6 +83,7 @@ class House:
         self.settings = settings
         self.stores = stores
         self._clock = clock
+        self._odd_files: tuple[str, ...] = ()
         self.terminal = TerminalBridge()
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
         self.forgetting = Forgetting(stores.forgetting, stores.memories, lambda: self.sleeping.sleeper.asleep)
@@ -109,13 +113,16 @@ class House:
             clock,
         )
         surroundings = Surroundings(
-            stores.conversation, stores.requests, stores.delegations, self._recollection(), self._known, settings.zone
+            stores.conversation,
+            stores.requests,
+            stores.delegations,
+            self._recollection(),
+            self._known,
+            self._remembered(),
+            settings.zone,
         )
         self.runtime = Runtime(stores.conversation, self.turns, self.delivery, surroundings, self._settle, clock)
-        open_to_commands = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-        self.commands = Commands(
-            self, open_to_commands, self.toolbox, self._compaction_commands(), self.forgetting, clock
-        )
+        self.commands = self._slash_commands()
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
@@ -123,13 +130,18 @@ class House:
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""
         self.sleeping.settle(now)
-        for told in self.stores.files.reconcile():
-            log.warning("a memory file needs a look", file=told)
+        self._settle_files()
         try:
             for done in await self.forgetting.settle(now):
                 log.info("forgetting was finished", complete=done.complete)
         except AssistantError as error:
             log.error("a forgetting is not finished", error=str(error))
+
+    def _settle_files(self) -> None:
+        """What cannot be settled is told by `status` until it can."""
+        self._odd_files = tuple(self.stores.files.reconcile())
+        for told in self._odd_files:
+            log.warning("a memory file needs a look", file=told)
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
@@ -162,6 +174,24 @@ class House:
             echoes=_ECHOES,
         )
 
+    def _remembered(self) -> Callable[[InboxItem, View, datetime], str]:
+        """What memory has that bears on a message."""
+        most = self.settings.values.memory.recall_max_tokens
+        counter = counter_for(self.settings, self.settings.values.model.name)
+        remembering = Remembering(
+            self.stores.memory_search,
+            counter.count_text,
+            self.settings.zone,
+            lambda: room_for(most, self.sleeping.measures.window()),
+        )
+
+        def of(item: InboxItem, view: View, now: datetime) -> str:
+            asked = item.incoming
+            standing = self.sleeping.standing.of(asked.session)
+            return remembering.recall(asked.content, asked.scope, view, standing, now)
+
+        return of
+
     def _known(self, text: str, scope: str) -> str:
         """The profiles of those whom a text names."""
         most = self.settings.values.memory.profiles_max_tokens
@@ -169,12 +199,24 @@ class House:
         counter = counter_for(self.settings, self.settings.values.model.name)
         return profiles_block(named, counter.count_text, most, self.settings.zone) if named else ""
 
+    def _slash_commands(self) -> Commands:
+        stores = self.stores
+        open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
+        compaction, sleep = self._compaction_commands(), self._sleep_commands()
+        return Commands(self, open_to_them, self.toolbox, compaction, sleep, self.forgetting, self._clock)
+
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
         counter = counter_for(self.settings, self.settings.values.model.name)
         compacting = self.sleeping.compacting
         return CompactionCommands(
             compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter
+        )
+
+    def _sleep_commands(self) -> SleepCommands:
+        sleeping, zone = self.sleeping, self.settings.zone
+        return SleepCommands(
+            self.sleep, sleeping.sleeper.awake, sleeping.undoing, sleeping.foreseeing, self.stores.journal, zone
         )
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -190,6 +232,8 @@ class House:
         if not self.runtime.busy:
             with contextlib.suppress(StoreError):
                 self.stores.conversation.upkeep()
+            if self._odd_files:
+                self._settle_files()
 
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
@@ -199,8 +243,9 @@ class House:
     async def index(self) -> None:
         """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
         try:
-            while await asyncio.to_thread(self.stores.finder.catch_up):
-                pass
+            for finder in (self.stores.finder, self.stores.entry_finder):
+                while await asyncio.to_thread(finder.catch_up):
+                    pass
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
 
@@ -208,9 +253,10 @@ class House:
         await self.turns.model.aclose()
         await self._writer.aclose()
 
-    async def sleep(self, trigger: str) -> CycleReport | None:
-        """Sleep now, or wait for the sleep that is under way; what it did, None where it failed."""
-        return await self.sleeping.sleeper.begin(trigger)
+    async def sleep(self, trigger: str, phase: str = "") -> CycleReport | None:
+        """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
+        The sleep goes on where whoever asked for it goes away."""
+        return await asyncio.shield(self.sleeping.sleeper.begin(trigger, phase=phase))
 
     def close(self) -> None:
         self.stores.close()
@@ -259,7 +305,7 @@ class House:
         counting = self.context.describe_counting(model.name)
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
-        report = {**report, "problems": [*report["problems"], *self._full()]}
+        report = {**report, "problems": [*report["problems"], *self._odd_files, *self._full()]}
         return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
 
     def _full(self) -> list[str]:
@@ -277,7 +323,10 @@ class House:
 
 def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:
     """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
-    sources = health.Sources(stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal)
+    sources = health.Sources(
+        stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal, stores.consolidations,
+        stores.forgetting,
+    )  # fmt: skip
     report = health.stored(settings, sources, now)
     return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
 

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds
+from assistant.search.finder import SourceFinder
 from assistant.search.index import Floats
 from assistant.search.irregular import with_irregular
-from assistant.search.messages import MessageFinder
-from assistant.search_ports import Shelf
+from assistant.search_ports import Shelf, Spoke
 from assistant.store.database import Database
+from assistant.store.journal_source import JournalWords
 from assistant.store.log_files import LogFiles
+from assistant.store.memory_search import MemoriesBy, StoredMemorySearch
 from assistant.store.search import StoredHistory
 from assistant.store.search_schema import search
 from assistant.store.search_shelf import ReadShelf, SearchShelf
@@ -33,11 +35,28 @@ BOUNDS = Bounds()
 
 def open_history(
     home: Path, zone: tzinfo = UTC, *, reading: bool = False, patient: bool = False, bounds: Bounds = BOUNDS
-) -> tuple[StoredHistory, MessageFinder]:
+) -> tuple[StoredHistory, SourceFinder]:
     """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
     `patient`: a search waits until everything is taken in. Raises `StoreError`."""
-    stems = Stems()
     source = SpokenWords(Database.reader(home / "script.db"), LogFiles(home))
+    finder = _finder(home, "messages", source, zone, bounds, reading, patient=patient)
+    return StoredHistory.open(home, finder), finder
+
+
+def open_memory_search(
+    home: Path, memories: MemoriesBy, zone: tzinfo = UTC, *, reading: bool = False
+) -> tuple[StoredMemorySearch, SourceFinder]:
+    """What finds memories and journal entries of a home, and the index that it looks in; `reading` as for the history.
+    Raises `StoreError`."""
+    finder = _finder(home, "journal", JournalWords(Database.reader(home / "character.db")), zone, BOUNDS, reading)
+    return StoredMemorySearch(Database.reader(home / "character.db"), finder, memories), finder
+
+
+def _finder(
+    home: Path, collection: str, source: Spoke, zone: tzinfo, bounds: Bounds, reading: bool, *, patient: bool = False
+) -> SourceFinder:
+    """A collection of search.db over its source, which is closed with it."""
+    stems = Stems()
     opened: list[Database] = []
 
     def shelf() -> Shelf:
@@ -45,9 +64,9 @@ def open_history(
         path = home / "search.db"
         if reading:
             opened.extend([Database.reader(path)] if path.exists() else [])
-            return ReadShelf(opened[0] if opened else None, "messages", made_by)
+            return ReadShelf(opened[0] if opened else None, collection, made_by)
         opened.append(Database.open(path, search, datetime.now(UTC)))
-        return SearchShelf(opened[0], "messages", made_by)
+        return SearchShelf(opened[0], collection, made_by)
 
     def close() -> None:
         source.close()
@@ -55,10 +74,9 @@ def open_history(
         for one in opened:
             one.close()
 
-    finder = MessageFinder(
+    return SourceFinder(
         shelf, source, with_irregular(stems.of), _embed, zone, bounds=bounds, patient=patient or reading, closing=close
     )
-    return StoredHistory.open(home, finder), finder
 
 
 def _embed(texts: Sequence[str]) -> Floats:

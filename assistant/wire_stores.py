@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
+
+import structlog
 
 from assistant.context.truncate import Policy, for_view
+from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.messages import Message
 from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace
-from assistant.search.messages import MessageFinder
+from assistant.search.finder import SourceFinder
 from assistant.settings import Settings, ToolSettings
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
@@ -29,6 +33,7 @@ from assistant.store.journal import Journal
 from assistant.store.ledger import Ledger
 from assistant.store.log import MasterLog
 from assistant.store.memory_files import MemoryFiles
+from assistant.store.memory_search import StoredMemorySearch
 from assistant.store.outbox import Outbox
 from assistant.store.pins import Pins
 from assistant.store.profiles import Profiles
@@ -38,9 +43,12 @@ from assistant.store.search import StoredHistory
 from assistant.store.todos import Todos
 from assistant.store.verify import Verifier
 from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
-from assistant.wire_memory import memories, open_memory_db, store_settings
-from assistant.wire_search import open_history
+from assistant.wire_memory import memories as semantic_memory
+from assistant.wire_memory import open_memory_db, store_settings
+from assistant.wire_search import open_history, open_memory_search
 from sleep.requests import is_task
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Stores:
     conversation: Conversation
     outbox: Outbox
     history: StoredHistory
-    finder: MessageFinder
+    finder: SourceFinder
     todos: Todos
     requests: Requests
     pins: Pins
@@ -59,6 +67,8 @@ class Stores:
     profiles: Profiles
     files: MemoryFiles
     memories: Mem0Memories
+    memory_search: StoredMemorySearch
+    entry_finder: SourceFinder
     unread: LogReader
     breakers: Breakers
     delegations: Delegations
@@ -89,6 +99,9 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
+        memories = memories_of(settings, stack, now, reading=reading)
+        memory_search, entry_finder = open_memory_search(home, memories.at_hand, settings.zone, reading=reading)
+        stack.callback(memory_search.close)
         counter = counter_for(settings, settings.values.model.name)
         conversation = Conversation(
             db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
@@ -106,26 +119,44 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             consolidations=Consolidations(people),
             profiles=Profiles(people),
             files=MemoryFiles(home, people, count=counter.count_text, most=settings.values.memory.file_max_tokens),
-            memories=memories_of(settings, stack, now, reading=reading),
+            memories=memories,
+            memory_search=memory_search,
+            entry_finder=entry_finder,
             unread=LogReader(db, log),
             breakers=Breakers(db),
             delegations=Delegations(db),
             ledger=Ledger(db, settings.values.budget, settings.zone),
             facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
-            forgetting=ForgettingStore(home, db, people, log, conversation, finder),
+            forgetting=ForgettingStore(home, db, people, log, conversation, finder, entry_finder),
             closing=stack.pop_all(),
         )
 
 
+@contextmanager
+def journal_beside(home: Path) -> Iterator[Journal]:
+    """The journal alone, for reading beside whoever serves the home. Raises `NewerSchema`, `StoreError`."""
+    people = Database.reader(home / "character.db")
+    try:
+        yield Journal(people)
+    finally:
+        people.close()
+
+
 def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading: bool) -> Mem0Memories:
-    """Semantic memory over memory.db; a home that never slept has none to read."""
+    """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
+    journal, which has everything: it keeps nobody from answering."""
     chosen = store_settings(settings)
-    exists = (settings.home.path / "memory.db").exists()
-    db = None if reading and not exists else open_memory_db(chosen, now, reading=reading)
-    if db is not None:
-        stack.callback(db.close)
-    return memories(chosen, db)
+    db: Database | None = None
+    if not reading or (settings.home.path / "memory.db").exists():
+        try:
+            db = open_memory_db(chosen, now, reading=reading)
+            stack.callback(db.close)
+        except NewerSchema:
+            raise
+        except (HomeError, StoreError) as error:
+            log.error("memories cannot be read; the journal keeps everything", error=str(error))
+    return semantic_memory(chosen, db)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 from assistant.errors import MemoryUnavailable, StoreError
 from assistant.recall import memory_form
@@ -27,6 +28,16 @@ class LocalMemories:
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         return await asyncio.to_thread(self._versions, memory_id)
+
+    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """By id, those that are there and can be read, at once; that the others cannot is told of where memories are
+        what is asked for."""
+        with self._one_at_a_time:
+            try:
+                found = self._store.several(memory_ids)
+                return {one: memory_form.from_payload(one, payload) for one, payload in found.items()}
+            except (StoreError, ValueError, KeyError, TypeError):
+                return {}
 
     def _get(self, memory_id: str) -> Memory | None:
         with self._one_at_a_time:

@@ -61,6 +61,10 @@ class Mem0Memories:
         with _meaning_memories():
             return [memory_form.from_json(one) for one in found]
 
+    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Those that can be read without the child, by their ids."""
+        return {} if self._local is None or not memory_ids else self._local.at_hand(memory_ids)
+
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         if not texts:
             return []

@@ -60,11 +60,13 @@ class Engine:
         candidates = self._candidates(terms, allowed)
         if not len(candidates):
             return []
-        vector = self._embed([question])[0] - index.mean
+        meant = self._embed([question])[0]
+        vector = meant - index.mean
         vector /= max(float(np.linalg.norm(vector)), 1e-6)
         table = self._table(candidates, terms, asked)
         found = scores(table, self._weighed(terms, asked), vector, of_time=asked.of_time, sources=self.index.sources)
-        return self._ranked(candidates, found, limit)
+        likeness = table.vectors[table.around[:, REACH]] @ meant
+        return self._ranked(candidates, found, likeness, limit)
 
     def frequency(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
@@ -216,7 +218,7 @@ class Engine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, found: Scores, limit: int) -> list[Found]:
+    def _ranked(self, candidates: Ints, found: Scores, likeness: Floats, limit: int) -> list[Found]:
         meta = self.index.meta
         ranked: dict[int, Found] = {}
         for place in np.argsort(-found.total, kind="stable"):
@@ -224,7 +226,7 @@ class Engine:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = Found(source, float(found.total[place]))
+                ranked[source] = Found(source, float(found.total[place]), float(likeness[place]))
                 if len(ranked) == limit:
                     break
         return list(ranked.values())

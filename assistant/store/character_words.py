@@ -45,8 +45,8 @@ def character_changes(db: Database, marked: Marked) -> Iterator[Change]:
     yield from _edits(db, marked)
 
 
-def forget_in_character(db: Database, marked: Marked) -> None:
-    """Inside `write()`. Repeating it changes nothing."""
+def forget_in_character(db: Database, marked: Marked) -> bool:
+    """Inside `write()`: whether the journal had something of it. Repeating it changes nothing."""
     found = list(character_changes(db, marked))
     _let_go(db, [change.row for change in found if change.table == "journal" and change.values is None])
     _pend_again(db, marked)
@@ -54,6 +54,7 @@ def forget_in_character(db: Database, marked: Marked) -> None:
     if columns_of(db, "journal_fts"):
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
+    return any(change.table == "journal" for change in found)
 
 
 def entries_of_messages(db: Database, marked: Marked) -> tuple[list[int], list[tuple[int, str]]]:

@@ -63,13 +63,16 @@ class ForgettingStore:
         log: MasterLog,
         conversation: Conversation,
         index: WordIndex | None,
+        entries: WordIndex | None = None,
     ) -> None:
+        """`index` has the words of the log, `entries` those of the journal."""
         self._home = home
         self._db = db
         self._people = people
         self._log = log
         self._conversation = conversation
         self._index = index
+        self._entries = entries
         self._marking = Marking(db, people, log)
         self._counted = conversation.appender.counted
 
@@ -152,7 +155,10 @@ class ForgettingStore:
         waiting = MemoryFiles(self._home, self._people, count=len, most=0).reconcile()
         left = [Left("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():
-            forget_in_character(self._people, marked)
+            journal = forget_in_character(self._people, marked)
+        if self._entries is not None and (journal or again):
+            # A few thousand lines: made again sooner than words are picked out of it.
+            self._entries.start_anew()
         left += self._files(marked)
         left += self._attempt((path.name, self._backup_step(path, marked)) for path in backups(self._home))
         return left

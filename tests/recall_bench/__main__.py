@@ -1,4 +1,5 @@
-"""`python -m tests.recall_bench FILE... [--only turns,learned,many] [--sessions one|each]`: recall, in three tables.
+"""`python -m tests.recall_bench FILE... [--only turns,learned,unasked,many] [--sessions one|each]`: recall, in four
+tables.
 
 The files are of LoCoMo's form. Parameters of the search were chosen on the first five conversations of LoCoMo, so that
 of each file of more than five conversations those behind them are reported by themselves. Each conversation is measured
@@ -51,6 +52,13 @@ def _learned(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator
         yield from _told(f"Turns of {path.name} found by what was noted of them and consolidated", rows)
 
 
+def _unasked(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
+    for path, count in files.items():
+        found = _each("tests.recall_bench.unasked", path, count)
+        rows = [row for name, part in _parts(found) for row in report.unasked(name, part)]
+        yield from _told(f"What questions bring to mind, of what was noted of {path.name}", rows)
+
+
 def _many(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
     built = measured("tests.recall_bench.many", "build", folder)
     yield from _told("A collection of memories", report.many(built, measured("tests.recall_bench.many", "ask", folder)))
@@ -59,6 +67,7 @@ def _many(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Ro
 _TABLES: Mapping[str, Callable[[Mapping[Path, int], str, Path], Iterator[Row]]] = {
     "turns": _turns,
     "learned": _learned,
+    "unasked": _unasked,
     "many": _many,
 }
 

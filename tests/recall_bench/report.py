@@ -1,4 +1,4 @@
-"""The rows of the three tables, made of what the child processes measured. Pure.
+"""The rows of the tables, made of what the child processes measured. Pure.
 
 Recall is the share of a question's evidence that is found, its mean over the questions that have evidence; targets hold
 for questions that the conversation answers (all but category 5).
@@ -19,6 +19,7 @@ TURNS, TURNS_UNSEEN = (74.0, 82.0, None, 92.5), (74.0, 82.0, None, 92.0)
 """Least recall at each depth, in per cent: of all conversations, of those on which nothing was chosen."""
 
 SESSIONS, WITHIN_BUDGET = 96.0, 90.0
+UNRELATED = 5.0
 P50_MS, P95_MS, ADDED_MB, APPEND_MS = 5.0, 12.0, 150.0, 2.0
 
 Question = dict[str, Any]
@@ -49,6 +50,24 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     yield Row(part, None, "a search with 50 excerpts, p50 / p95 / p99", spread([one["seconds"] for one in every]))
     indexed = [seconds for one in found for seconds in one["indexed"]]
     yield Row(part, None, "a message indexed, p50 / p95 / p99", spread(indexed))
+
+
+def unasked(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
+    def share(some: str, of: str) -> float:
+        return 100 * sum(one[some] for one in found) / (sum(one[of] for one in found) or 1)
+
+    entries = [one["entries"] for one in found]
+    yield Row(part, None, "entries in a journal", f"{min(entries)} to {max(entries)}")
+    yield Row(part, None, "own questions that bring something to mind", _per_cent(share("brought", "own")))
+    yield Row(part, None, "own questions that bring what answers them", _per_cent(share("right", "own")))
+    for what, some, of in (
+        (f"questions of other people, of {sum(one['strange'] for one in found)}", "unrelated", "strange"),
+        ("lines about nothing", "chatter", "lines"),
+    ):
+        value = share(some, of)
+        yield Row(part, None, what, _per_cent(value), f"<= {UNRELATED:.0f} %", value <= UNRELATED)
+    yield Row(part, None, "those questions with these people's names", _per_cent(share("renamed", "strange")))
+    yield Row(part, None, "a look, p50 / p95 / p99", spread([one for each in found for one in each["seconds"]]))
 
 
 def learned(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:

@@ -1,7 +1,7 @@
-"""Messages found by the engine: the index of a home's logs, kept up to what was said last.
+"""What was said or noted, found by the engine: the index of a source, kept up to what it said last.
 
-What always holds: before anything is looked for, what was said since is taken in, unless it is so much that it is made
-in the background (`catch_up`). The index follows the log: thrown away, it is made again from it. Any thread may call,
+What always holds: before anything is looked for, what came since is taken in, unless it is so much that it is made in
+the background (`catch_up`). The index follows its source: thrown away, it is made again from it. Any thread may call,
 one at a time.
 """
 
@@ -21,8 +21,8 @@ _AT_ONCE = 64
 _WHILE_ASKED = 1_024
 
 
-class MessageFinder:
-    """`search_ports.Finder` over the logs of a home."""
+class SourceFinder:
+    """`search_ports.Finder` over a source: the logs of a home, or its journal."""
 
     def __init__(
         self,
@@ -60,19 +60,19 @@ class MessageFinder:
             return [engine.frequency(word) for word in words], engine.index.sources
 
     def catch_up(self) -> int:
-        """Take in some of what was said since; how many records that were, 0 once nothing is left. Raises
+        """Take in some of what came since; how many records that were, 0 once nothing is left. Raises
         `StoreError`."""
         with self._lock:
             return self._take_in(self._opened().index, _AT_ONCE)
 
-    def forget(self, message_ids: Sequence[int], words_of: Callable[[int], str]) -> None:
-        """Take messages out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
+    def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
+        """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
         for the same ones. Raises `StoreError`."""
         with self._lock:
-            self._opened().index.take_out(message_ids, stems_of=words_of)
+            self._opened().index.take_out(sources, stems_of=words_of)
 
     def start_anew(self) -> None:
-        """Throw the index away: it is made again from the log. Raises `StoreError`."""
+        """Throw the index away: it is made again from its source. Raises `StoreError`."""
         with self._lock:
             self._opened().index.clear()
 
@@ -88,12 +88,12 @@ class MessageFinder:
 
     def _take_in(self, index: Index, most: int | None) -> int:
         taken = 0
-        for session in self._spoke.behind(index.read_to):
+        for stream in self._spoke.behind(index.read_to):
             while most is None or taken < most:
-                records = self._spoke.after(session, index.read_to.get(session, 0), limit=_AT_ONCE)
+                records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_AT_ONCE)
                 if not records:
                     break
-                index.append(list(self._units(records)), {session: records[-1].seq})
+                index.append(list(self._units(records)), {stream: records[-1].seq})
                 gone = [hidden for record in records for hidden in record.takes_back]
                 if gone:
                     index.take_out(gone)

@@ -1,0 +1,221 @@
+"""Memories, and journal entries that are none yet, by what they say: the port `MemorySearch`.
+
+What always holds:
+- Each query names a scope, and each row that comes back was let through by it (I10).
+- What is looked through is the journal, so that something is found as soon as it was noted, and where semantic memory
+  is down; what an entry became a part of is shown in its place, once. What was found worth nothing, or was taken back
+  with its night, is not found.
+- What no longer holds stands below what holds, with what took its place beside it. Age and little weight lower a rank;
+  they take nothing away.
+
+Whether something may come up unasked is not what its rank says: the best there is may have nothing to do with the
+question. It is how like the question it is in meaning, the share of the question's words that it has, and whether it
+has the telling ones by more than coincidence. Their weights and the bar are measured (`tests/recall_bench/unasked.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Row
+from threading import Lock
+
+from assistant.context.periods import names_day_in
+from assistant.remembered import Memory, Recalled
+from assistant.search_ports import Finder, Found, Where
+from assistant.store.coincidence import Coincidence
+from assistant.store.database import Database
+from assistant.store.journal import entry_of
+from assistant.store.journal_source import ENTRY
+from assistant.store.matching import Matcher
+from assistant.store.stems import Stems
+from assistant.store.terms import query_words
+from assistant.store.text import moment, stamp
+
+MemoriesBy = Callable[[Sequence[str]], Mapping[str, Memory]]
+"""Memories by their ids, as many as can be read now."""
+
+_SHARE, _SURPRISE = 0.25, 0.115
+# All of the question's words are there.
+_WHOLE, _ALL = 0.15, 0.95
+# The more there is to be found, the better is the best of what has nothing to do with a question.
+_BAR, _BAR_GROWS = 0.45, 0.04
+_FORMER, _FADES, _FADED = 0.3, 0.15, timedelta(days=730)
+_OF_THE_TIME = 1.0
+_MOST_QUERY = 4_000
+_SPARE, _WITH_TIMES = 12, 200
+_KINDS = ("fact", "preference", "decision", "task")
+
+_SELECT = (
+    "SELECT j.*, c.entry_id AS settled, c.memory_id AS memory, r.timestamp AS until, rc.memory_id AS by_memory"
+    " FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"
+    " LEFT JOIN journal r ON r.id = j.superseded_by"
+    " LEFT JOIN consolidated_entry_ids rc ON rc.entry_id = r.id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    matcher: Matcher
+    chance: Coincidence
+
+
+class StoredMemorySearch:
+    """Any thread may call, one at a time. Opens nothing for writing."""
+
+    def __init__(self, database: Database, finder: Finder, memories: MemoriesBy) -> None:
+        """`database` (character.db) and `finder` are this object's own, and closed with it."""
+        self._db = database
+        self._finder = finder
+        self._memories = memories
+        self._stems = Stems()
+        self._lock = Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            self._stems.close()
+            self._finder.close()
+            self._db.close()
+
+    def search(
+        self,
+        question: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Recalled]:
+        question = question[:_MOST_QUERY]
+        if limit <= 0 or not query_words(question):
+            return []
+        many = _WITH_TIMES if after or before else limit + _SPARE
+        with self._lock:
+            found = self._finder.find(question, Where(scope, (ENTRY,)), limit=many)
+            asked = self._asked(question)
+            rows = self._rows([one.source for one in found], scope)
+            newest = self._newest(scope)
+            recalled = [
+                replace(one, score=one.score - _lowered(one.memory, newest))
+                for one in self._recalled([(rows[one.source], one) for one in found if one.source in rows], asked)
+            ]
+            if after or before:
+                recalled = list(_of_the_time(recalled, after, before))
+            else:
+                recalled = self._with_successors(recalled, scope)
+        return sorted(recalled, key=lambda one: -one.score)[:limit]
+
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
+        with self._lock:
+            rows = self._db.rows(
+                f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
+                " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
+                (scope, stamp(after), stamp(before), limit + _SPARE),
+            )
+            kept = [(row, Found(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
+            return self._recalled(kept, None)[:limit]
+
+    # -------------------------------------------------------------------------------------------------------- what fits
+
+    def _asked(self, question: str) -> _Question:
+        words = query_words(question)
+        counts, entries = self._finder.frequencies([word.text for word in words])
+        idf = [math.log(1 + (entries - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
+        return _Question(Matcher(words, self._stems), Coincidence(words, idf, entries))
+
+    def _good(self, text: str, found: Found, asked: _Question) -> bool:
+        fit = asked.chance.fit(asked.matcher.words_in(text))
+        by_chance = math.log(asked.chance.passages + 1)
+        bar = _BAR + _BAR_GROWS * by_chance
+        # How often over: 1 where chance alone would bring one entry with these words.
+        surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
+        whole = _WHOLE if fit.share >= _ALL else 0.0
+        return found.likeness + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    def _rows(self, ids: Sequence[int], scope: str) -> dict[int, Row]:
+        rows = self._db.rows(
+            f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?", (json.dumps(list(ids)), scope)
+        )
+        return {row["id"]: row for row in rows if not _is_rejected(row)}
+
+    def _newest(self, scope: str) -> datetime:
+        row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
+        return moment(row["timestamp"]) if row else datetime.min.replace(tzinfo=UTC)
+
+    def _recalled(self, found: Sequence[tuple[Row, Found]], asked: _Question | None) -> list[Recalled]:
+        """What the rows became, each once, with the score of its best entry."""
+        known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
+        made: dict[str, Recalled] = {}
+        for row, one in found:
+            memory = _memory(row, known)
+            good = asked is not None and (self._good(memory.text, one, asked) or self._good(row["content"], one, asked))
+            score = one.score
+            sources = tuple(json.loads(row["sources"]))
+            before = made.get(memory.reference)
+            if before is not None:
+                score, good = max(score, before.score), good or before.good
+                sources = tuple(sorted({*before.sources, *sources}))
+            made[memory.reference] = Recalled(memory, score, good, sources)
+        return list(made.values())
+
+    def _with_successors(self, recalled: Sequence[Recalled], scope: str) -> list[Recalled]:
+        """With what took the place of what no longer holds, just above it where it was not found better by itself."""
+        best = {one.memory.id: one for one in recalled if one.memory.id}
+        for one in recalled:
+            by = one.memory.superseded_by
+            if not by:
+                continue
+            score, known = one.score + _FORMER, best.get(by)
+            if known is not None:
+                best[by] = replace(known, score=max(score, known.score), good=known.good or one.good)
+                continue
+            row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (by, scope))
+            if row is not None:
+                sources = tuple(json.loads(row["sources"]))
+                best[by] = Recalled(_memory(row, self._memories([by])), score, one.good, sources)
+        return [*best.values(), *(one for one in recalled if not one.memory.id)]
+
+
+def _is_rejected(row: Row) -> bool:
+    return row["settled"] is not None and not row["memory"]
+
+
+def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
+    """The memory that an entry went into, or as the journal alone has it."""
+    if row["memory"] in known and known[row["memory"]].scope == row["scope"]:
+        memory = known[row["memory"]]
+        if memory.until is not None or row["until"] is None:
+            return memory
+        return replace(memory, until=moment(row["until"]), superseded_by=row["by_memory"] or "")
+    entry = entry_of(row)
+    return Memory(
+        row["memory"] or "", entry.scope, entry.content, entry.timestamp,
+        next((tag for tag in entry.tags if tag in _KINDS), "fact"), entry.importance, (row["id"],),
+        moment(row["until"]) if row["until"] else None, row["by_memory"] or "",
+    )  # fmt: skip
+
+
+def _lowered(memory: Memory, newest: datetime) -> float:
+    """What age, with little weight, and being over take off a rank."""
+    age = min(1.0, max(timedelta(), newest - memory.said_at) / _FADED)
+    return _FADES * age * (1 - memory.importance) + (_FORMER if memory.until is not None else 0.0)
+
+
+def _of_the_time(recalled: Iterable[Recalled], after: datetime | None, before: datetime | None) -> Iterable[Recalled]:
+    for one in recalled:
+        memory = one.memory
+        score = one.score + (_FORMER if memory.until is not None else 0.0)
+        too_late = before is not None and memory.said_at >= before
+        too_early = after is not None and memory.said_at < after
+        if not too_late and not too_early:
+            yield replace(one, score=score + _OF_THE_TIME)
+        elif too_late:
+            if names_day_in(memory.text, after, before):
+                yield replace(one, score=score + _OF_THE_TIME / 2)
+        elif memory.until is None or (after is not None and memory.until > after):
+            yield replace(one, score=score)

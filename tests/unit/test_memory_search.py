@@ -1,0 +1,234 @@
+"""Memories and journal entries, found by what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Recalled
+from assistant.store.character_schema import character
+from assistant.store.consolidations import Consolidations
+from assistant.store.database import Database
+from assistant.store.journal import Journal
+from assistant.wire_search import open_memory_search
+from sleep.change_plan import first_memory
+
+OWNER, GUEST = "owner", "peer:matrix:@eve:example.org"
+JANUARY, MARCH, JUNE = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (1, 3, 6))
+APRIL, MAY = datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)
+
+
+class Notes:
+    """A journal, what it became, and the search over both."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.db = Database.open(home / "character.db", character, JANUARY)
+        self.journal = Journal(self.db)
+        self.consolidations = Consolidations(self.db)
+        self.memories: dict[str, Memory] = {}
+        self._open()
+
+    def _open(self) -> None:
+        self.search, self.finder = open_memory_search(self._home, self._at_hand)
+
+    def _at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        return {one: self.memories[one] for one in memory_ids if one in self.memories}
+
+    def restart(self) -> None:
+        self.search.close()
+        self._open()
+
+    def close(self) -> None:
+        self.search.close()
+        self.db.close()
+
+    def note(
+        self, *texts: str, at: datetime = JANUARY, scope: str = OWNER, weight: float = 0.5, kind: str = "extraction"
+    ) -> list[JournalEntry]:
+        said = [
+            JournalEntry(f"{text} {at}", scope, "main", 1, text, at, kind, weight, ("fact",), (number,))  # type: ignore[arg-type]
+            for number, text in enumerate(texts, 1)
+        ]
+        return self.journal.add(said, at)
+
+    def remember(self, entry: JournalEntry, *, over: JournalEntry | None = None) -> Memory:
+        """As consolidation does: a memory of an entry, which is over what an earlier one said."""
+        memory = first_memory(entry)
+        changes = [MemoryChange("add", memory)]
+        if over is not None:
+            before = self.memories[first_memory(over).id]
+            after = Memory(
+                before.id, before.scope, before.text, before.said_at, before.kind, before.importance, before.entries,
+                entry.timestamp, memory.id,
+            )  # fmt: skip
+            changes.append(MemoryChange("update", after, before))
+        superseded = ((over.id or 0, entry.id or 0),) if over is not None else ()
+        plan = ChangePlan(entry.key, 1, entry.scope, tuple(changes), (entry.id or 0,), superseded)
+        self.consolidations.plan(plan, entry.timestamp)
+        self.consolidations.applied(plan.key, entry.timestamp)
+        self.memories |= {change.memory.id: change.memory for change in changes}
+        return memory
+
+    def find(self, question: str, scope: str = OWNER, **more: datetime | int) -> list[Recalled]:
+        return self.search.search(question, scope, **more)  # type: ignore[arg-type]
+
+    def texts(self, question: str, scope: str = OWNER, **more: datetime | int) -> list[str]:
+        return [one.memory.text for one in self.find(question, scope, **more)]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Iterator[Notes]:
+    notes = Notes(tmp_path)
+    yield notes
+    notes.close()
+
+
+def test_what_was_noted_is_found_in_the_next_call_and_after_a_restart(notes: Notes) -> None:
+    notes.note("My sister Anna is a nurse.", "The boiler is serviced in the cellar.")
+    assert notes.texts("What does my sister do for a living?")[0] == "My sister Anna is a nurse."
+    notes.note("My sister Anna works nights.", at=JUNE)
+    assert set(notes.texts("Tell me about my sister")[:2]) == {
+        "My sister Anna is a nurse.",
+        "My sister Anna works nights.",
+    }
+    notes.restart()
+    assert len(notes.texts("Tell me about my sister")) >= 2
+
+
+def test_an_entry_is_shown_as_the_memory_that_it_went_into_and_that_once(notes: Notes) -> None:
+    first, second = notes.note("Anna is a nurse.", "My sister Anna is a nurse.")
+    memory = notes.remember(first)
+    notes.memories[memory.id] = merged = Memory(
+        memory.id, OWNER, "My sister Anna is a nurse in Bergen.", JANUARY, entries=(first.id or 0, second.id or 0)
+    )
+    plan = ChangePlan("merge", 2, OWNER, (MemoryChange("update", merged, memory),), (second.id or 0,))
+    notes.consolidations.plan(plan, JUNE)
+    notes.consolidations.applied("merge", JUNE)
+    (found,) = notes.find("Is Anna a nurse?")
+    assert (found.memory, found.sources, found.reference) == (merged, (1, 2), memory.id[:8])
+
+
+def test_where_semantic_memory_cannot_be_read_the_journal_tells_of_it(notes: Notes) -> None:
+    oslo, bergen = notes.note("I live in Oslo.")[0], notes.note("I moved to Bergen.", at=JUNE)[0]
+    before, after = notes.remember(oslo), notes.remember(bergen, over=oslo)
+    notes.memories.clear()
+    found = {one.memory.text: one.memory for one in notes.find("Where do I live, Oslo or Bergen?")}
+    assert (found["I live in Oslo."].until, found["I live in Oslo."].superseded_by) == (JUNE, after.id)
+    assert found["I live in Oslo."].id == before.id and found["I moved to Bergen."].is_current
+
+
+def test_what_holds_stands_above_what_no_longer_does_even_where_its_words_do_not_answer(notes: Notes) -> None:
+    notes.note(*(f"Room {number} was painted green." for number in range(30)))
+    oslo = notes.note("My home address is Storgata 5.")[0]
+    moved = notes.note("It is Lille gate 7 from now on.", at=JUNE)[0]
+    notes.remember(oslo)
+    notes.remember(moved, over=oslo)
+    assert notes.texts("What is my home address?")[:2] == [
+        "It is Lille gate 7 from now on.",
+        "My home address is Storgata 5.",
+    ]
+
+
+def test_a_time_finds_what_held_then(notes: Notes) -> None:
+    oslo = notes.note("I live in Oslo.")[0]
+    bergen = notes.note("I live in Bergen.", at=JUNE)[0]
+    notes.remember(oslo)
+    notes.remember(bergen, over=oslo)
+    assert notes.texts("Where did I live?", after=MARCH, before=APRIL) == ["I live in Oslo."]
+    assert notes.texts("Where did I live?", after=JUNE + timedelta(days=1), before=JUNE + timedelta(days=30)) == [
+        "I live in Bergen."
+    ]
+
+
+def test_a_time_finds_what_was_said_then_first_and_later_words_that_name_it(notes: Notes) -> None:
+    notes.note("The garage painted the car blue.")
+    notes.note("The garage painted the car red.", at=APRIL)
+    notes.note("The garage painted the car green (12 April 2026).", "The garage painted the car white.", at=JUNE)
+    assert notes.texts("Which colour did the garage paint the car?", after=APRIL, before=MAY) == [
+        "The garage painted the car red.",
+        "The garage painted the car green (12 April 2026).",
+        "The garage painted the car blue.",
+    ]
+
+
+def test_what_was_said_at_a_time_comes_by_its_weight(notes: Notes) -> None:
+    notes.note("Light.", at=APRIL, weight=0.2)
+    notes.note("Heavy.", at=APRIL, weight=0.9)
+    notes.note("Another day.")
+    found = notes.search.said(OWNER, APRIL, APRIL + timedelta(days=1))
+    assert [one.memory.text for one in found] == ["Heavy.", "Light."] and not any(one.good for one in found)
+    assert notes.search.said(GUEST, APRIL, APRIL + timedelta(days=1)) == []
+
+
+def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: Notes) -> None:
+    notes.note("The key lies under the pot.", at=datetime(2020, 1, 1, tzinfo=UTC), weight=0.1)
+    notes.note("The key lies under the mat.", at=JUNE, weight=0.1)
+    assert notes.texts("Where is the key?") == ["The key lies under the mat.", "The key lies under the pot."]
+    notes.note("The code lies under the vase.", at=datetime(2020, 1, 1, tzinfo=UTC), weight=1.0)
+    notes.note("The code lies under the sofa.", at=datetime(2020, 1, 2, tzinfo=UTC), weight=0.1)
+    assert notes.texts("Where is the code?")[:2] == ["The code lies under the vase.", "The code lies under the sofa."]
+
+
+def test_what_was_worth_nothing_or_taken_back_is_not_found(notes: Notes) -> None:
+    junk, taken = notes.note("The parrot said hello.", "The parrot said goodbye.")
+    plan = ChangePlan("p", 1, OWNER, (), (junk.id or 0,), rejected=((junk.id or 0, "a greeting"),))
+    notes.consolidations.plan(plan, JUNE)
+    notes.consolidations.applied("p", JUNE)
+    memory = notes.remember(taken)
+    assert notes.texts("What did the parrot say?") == ["The parrot said goodbye."]
+    notes.consolidations.undone([taken.key], JUNE)
+    assert notes.texts("What did the parrot say?") == [] and memory.id
+
+
+def test_summaries_of_conversations_are_no_memories(notes: Notes) -> None:
+    notes.note("They talked about the parrot.", kind="context_synthesis")
+    assert notes.texts("What about the parrot?") == []
+    assert notes.search.said(OWNER, JANUARY, JUNE) == []
+
+
+@pytest.mark.parametrize("asking", [OWNER, GUEST])
+def test_f33_nothing_of_another_scope_is_found(notes: Notes, asking: str) -> None:
+    other = GUEST if asking == OWNER else OWNER
+    for text, scope in (("The safe opens with 4711.", other), ("The safe is blue.", asking)):
+        notes.remember(notes.note(text, scope=scope)[0])
+    assert notes.texts("How does the safe open?", asking) == ["The safe is blue."]
+    assert notes.texts("How does the safe open?", asking, after=JANUARY, before=JUNE) == ["The safe is blue."]
+
+
+def test_a_memory_that_names_another_scope_than_its_entry_is_not_shown(notes: Notes) -> None:
+    (mine,) = notes.note("The safe is blue.")
+    memory = notes.remember(mine)
+    notes.memories[memory.id] = Memory(memory.id, GUEST, "The safe opens with 4711.", JANUARY)
+    assert notes.texts("How does the safe open?") == ["The safe is blue."]
+
+
+def test_texts_of_every_script_are_found_by_a_part(notes: Notes) -> None:
+    notes.note("我的姐姐安娜是护士。", "أختي آنا ممرضة.", "Моя сестра Анна медсестра.", "私の猫はミオといいます。")
+    assert notes.texts("安娜")[0] == "我的姐姐安娜是护士。" and notes.texts("猫")[0] == "私の猫はミオといいます。"
+    assert notes.texts("ممرضة")[0] == "أختي آنا ممرضة." and notes.texts("сестра")[0] == "Моя сестра Анна медсестра."
+
+
+def test_what_is_asked_in_its_words_is_good_and_what_has_nothing_to_do_with_it_is_not(notes: Notes) -> None:
+    notes.note("My sister Anna is a nurse.", "The boiler is serviced every March.", "I never eat peanuts.")
+    notes.note(*(f"We walked the dog along path {number}." for number in range(40)))
+    good = {
+        question: [one.memory.text for one in notes.find(question) if one.good]
+        for question in ("When is the boiler serviced?", "Is my sister a nurse?", "How high is Kilimanjaro?")
+    }
+    assert good["When is the boiler serviced?"] == ["The boiler is serviced every March."]
+    assert good["Is my sister a nurse?"] == ["My sister Anna is a nurse."]
+    assert good["How high is Kilimanjaro?"] == []
+
+
+def test_forgotten_entries_leave_the_index_when_it_is_made_anew(notes: Notes) -> None:
+    entry = notes.note("The parrot is called Zebulon.", "The dog is called Rex.")[0]
+    assert notes.texts("What is the parrot called?")[0] == "The parrot is called Zebulon."
+    with notes.db.write() as db:
+        db.execute("DELETE FROM journal WHERE id = ?", (entry.id,))
+    notes.finder.start_anew()
+    assert "The parrot is called Zebulon." not in notes.texts("What is the parrot called?")
+    assert notes.texts("What is the dog called?") == ["The dog is called Rex."]
