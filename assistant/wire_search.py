@@ -12,6 +12,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from pathlib import Path
 
+from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds
 from assistant.search.finder import SourceFinder
@@ -65,7 +66,11 @@ def _finder(
         if reading:
             opened.extend([Database.reader(path)] if path.exists() else [])
             return ReadShelf(opened[0] if opened else None, collection, made_by)
-        opened.append(Database.open(path, search, datetime.now(UTC)))
+        try:
+            opened.append(Database.open(path, search, datetime.now(UTC)))
+        except (HomeError, NewerSchema) as error:
+            # What is derived may be missing; whoever asks goes on without it.
+            raise StoreError(str(error)) from error
         return SearchShelf(opened[0], collection, made_by)
 
     def close() -> None:

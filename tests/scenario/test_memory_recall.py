@@ -1,0 +1,78 @@
+"""What was noted comes to mind in a turn: in the volatile block alone, of its scope, forgotten when it is forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assistant.forgotten import Wanted
+from assistant.records import Incoming
+from assistant.remembered import JournalEntry
+from assistant.remembering import MARK
+from tests.scenario.test_runtime import Lived, lived
+
+BOILER = "The boiler is serviced every March by Nils."
+ASKED = "When is the boiler serviced?"
+GUEST = "peer:matrix:@eve:example.org"
+
+
+def note(it: Lived, text: str = BOILER, scope: str = "owner") -> None:
+    it.house.stores.journal.add(
+        [JournalEntry(f"noted {text}", scope, "main", 1, text, it.clock(), "tool", 0.7, ("fact",))], it.clock()
+    )
+
+
+def volatile(it: Lived, request: int = -1) -> str:
+    return "\n".join(str(one.metadata.get("volatile", "")) for one in it.model.requests[request].messages)
+
+
+async def test_what_was_noted_comes_to_mind_and_never_into_the_history(tmp_path: Path) -> None:
+    async with lived(tmp_path, "In March.", "You are welcome.") as it:
+        note(it)
+        await it.say(ASKED)
+        await it.answered()
+        assert MARK in volatile(it) and BOILER in volatile(it)
+        assert it.contents() == [("user", ASKED), ("assistant", "In March.")]
+        assert BOILER not in (it.house.settings.home.path / "log" / "main" / "conversation.jsonl").read_text("utf-8")
+        await it.say("Thanks!")
+        await it.answered()
+        assert MARK not in volatile(it)
+
+
+async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) -> None:
+    async with lived(tmp_path, "In March.", ASSISTANT_MEMORY__RECALL_MAX_TOKENS="0") as it:
+        note(it)
+        await it.say(ASKED)
+        await it.answered()
+        assert MARK not in volatile(it)
+
+
+async def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(tmp_path: Path) -> None:
+    async with lived(tmp_path, "I do not know.") as it:
+        note(it)
+        await it.house.runtime.accept(Incoming("kept", "g1", GUEST, GUEST, "@eve", "guest", ASKED, (), target=GUEST))
+        await it.answered()
+        assert len(it.model.requests) == 1 and "Nils" not in str(it.model.requests[0])
+
+
+async def test_what_is_forgotten_comes_to_mind_no_longer(tmp_path: Path) -> None:
+    async with lived(tmp_path, "In March.", "I do not know.") as it:
+        note(it)
+        note(it, "The bicycle was serviced in May.")
+        await it.say(ASKED)
+        await it.answered()
+        done = await it.house.forgetting.forget(Wanted("owner", text="boiler"), it.clock())
+        assert done.complete and done.left == ()
+        await it.say("When was the bicycle serviced?")
+        await it.answered()
+        assert "May" in volatile(it) and "boiler" not in volatile(it)
+
+
+async def test_a_message_is_answered_where_nothing_can_be_recalled(tmp_path: Path) -> None:
+    async with lived(tmp_path, "In March.") as it:
+        note(it)
+        (tmp_path / "search.db").unlink(missing_ok=True)
+        (tmp_path / "search.db").mkdir()
+        await it.say(ASKED)
+        await it.answered()
+        assert it.bridge.bodies == ["In March."]
+        (tmp_path / "search.db").rmdir()
