@@ -23,7 +23,7 @@ _NO_RESULT = re.compile(rf"{FAILURE}|\[?(?:aborted|interrupted|failed)\b")
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSAFE_IN_BLOCK = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_QUOTE_LINE = re.compile(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+)(?: ({_STRING}))?: ({_STRING})")
+_QUOTE_LINE = re.compile(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
 _TODO_LINE = re.compile(rf"- \[([ x])\] (\d+): ({_STRING})")
 _CHANGE_LINE = re.compile(r"(Added|Completed|Removed): (\d+(?:, \d+)*)")
 _LIST_HEADING = re.compile(r"To-do list: (\d+) open")
@@ -90,15 +90,17 @@ def fitting(text: str, room: int) -> str:
 
 
 def quote_line(quote: Quote) -> str:
-    name = f" {quoted(quote.name)}" if quote.name else ""
-    return f"#{quote.message_id} {quote.when} {quote.who}{name}: {quoted(quote.text)}"
+    """A user with a name is told by the name alone."""
+    who = [quote.who] if quote.who != "user" or not quote.name else []
+    speaker = " ".join([*who, *([quoted(quote.name)] if quote.name else [])])
+    return f"#{quote.message_id} {quote.when} {speaker}: {quoted(quote.text)}"
 
 
 def parse_quotes(result: str) -> list[Quote]:
     """The quote lines of a result, in their order."""
     found = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
     return [
-        Quote(int(m[1]), m[2], m[3], json.loads(m[5]), json.loads(m[4]) if m[4] else None)
+        Quote(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
         for m in found if m
     ]  # fmt: skip
 

@@ -219,6 +219,12 @@ async def test_questions_are_no_answers_and_the_newest_statement_wins() -> None:
     assert "> where is the key?" not in reply.content
 
 
+async def test_what_was_said_to_put_something_right_is_the_answer_though_it_fits_less_well() -> None:
+    lines = found((3, "I live in Oslo."), (9, "Actually we moved to Bergen last week."))
+    reply = await answers(user("where do I live?"), lines)
+    assert reply.content.index("Bergen") < reply.content.index("It replaces") < reply.content.index("Oslo")
+
+
 async def test_the_question_itself_is_never_its_answer() -> None:
     reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
     assert reply.content.count("> the key.") == 0

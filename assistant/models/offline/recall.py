@@ -93,7 +93,7 @@ def answer(question: str, quotes: Iterable[Quote], *, topic: bool = False) -> Fo
     floor = _ANSWERS_TOPIC if topic else max(_ANSWERS, best - _ALSO_FITS)
     first = [quote for score, quote in scored if score >= best - _ABOUT_EQUAL and score >= floor]
     rest = [quote for score, quote in scored if floor <= score < best - _ABOUT_EQUAL]
-    answers = _distinct([*_newest_first(first), *_newest_first(rest)])
+    answers = _put_right(_distinct([*_newest_first(first), *_newest_first(rest)]))
     return Found(answers[: _MOST_ON_TOPIC if topic else _MOST], _is_correction(answers[0]))
 
 
@@ -114,6 +114,13 @@ def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
         return None
     best = max(score for score, _ in scored)
     return _newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])[0]
+
+
+def _put_right(answers: tuple[Quote, ...]) -> tuple[Quote, ...]:
+    """A newer one that was said to put something right, and answers as well, stands before the first."""
+    newer = [quote for quote in answers if quote.message_id > answers[0].message_id and _is_correction(quote)]
+    holds = next(iter(_newest_first(newer)), answers[0])
+    return (holds, *(quote for quote in answers if quote is not holds))
 
 
 def _read(question: str) -> _Question:
