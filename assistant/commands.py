@@ -18,12 +18,15 @@ from assistant.compaction_commands import CompactionCommands
 from assistant.errors import UsageError
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
+from assistant.memory_talk import USAGE as MEMORY_USAGE
+from assistant.memory_talk import WHY_USAGE, MemoryTalk
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
-from assistant.remembered import CycleReport
 from assistant.requests import Spent
 from assistant.sessions import role_of, scope_of
+from assistant.sleep_commands import USAGE as SLEEP_USAGE
+from assistant.sleep_commands import SleepCommands
 
 # How `Forgetting.ask` writes its codes.
 _CODE = re.compile(r"[0-9A-Fa-f]{6}")
@@ -38,7 +41,6 @@ class Live(Protocol):
     def status(self) -> Mapping[str, Any]: ...
     def describe_model(self) -> str: ...
     def choose_model(self, choice: str) -> str: ...
-    async def sleep(self, trigger: str) -> CycleReport | None: ...
 
 
 class Forgets(Protocol):
@@ -84,6 +86,8 @@ class Commands:
         stores: Stores,
         toolbox: Toolbox,
         compaction: CompactionCommands,
+        sleeping: SleepCommands,
+        memory: MemoryTalk,
         forgetting: Forgets,
         clock: Callable[[], datetime],
     ) -> None:
@@ -91,6 +95,8 @@ class Commands:
         self._stores = stores
         self._toolbox = toolbox
         self._compaction = compaction
+        self._sleeping = sleeping
+        self._memory = memory
         self._forgetting = forgetting
         self._clock = clock
         self._table = {
@@ -109,10 +115,16 @@ class Commands:
             "requests": _Command("/requests", "what you asked for and is open", self._requests),
             "done": _Command("/done N...", "these requests are done", self._done),
             "drop": _Command("/drop N...", "these requests are no longer wanted", self._drop),
+            "memory": _Command(MEMORY_USAGE, "what is remembered: look, put right, make again", self._remembered),
+            "why": _Command(WHY_USAGE, "where a memory, or what came to mind last, is from", self._why),
             "forget": _Command(
-                "/forget TEXT | #N | entry N", "show what would vanish from every copy, with a code", self._forget
+                "/forget TEXT | #N | entry N | memory ID",
+                "show what would vanish from every copy, with a code",
+                self._forget,
             ),
-            "sleep": _Command("/sleep", "sleep now: read for the journal, compact where it is due", self._sleep),
+            "sleep": _Command(
+                SLEEP_USAGE, "sleep now; what that would do, what the last did, or take it back", self._sleep
+            ),
             "undo": _Command("/undo", "take the last exchange out of the conversation", self._undo),
             "retry": _Command("/retry", "take the last exchange back and ask the same again", self._retry),
             "stop": _Command("/stop", "stop the answer that is being written", self._stop),
@@ -140,6 +152,12 @@ class Commands:
             return "\n".join(done_lines(await self._forgetting.confirm(call.rest, scope, call.now)))
         found, code = await self._forgetting.ask(asked(call.rest, scope), call.now)
         return "\n".join(found_lines(found, code))
+
+    async def _remembered(self, call: Typed) -> str:
+        return await self._memory.memory(call.rest, call.session, call.now)
+
+    async def _why(self, call: Typed) -> str:
+        return await self._memory.why(call.rest, call.session)
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
@@ -225,8 +243,8 @@ class Commands:
     async def _drop(self, call: Typed) -> str:
         return self._compaction.close(call.rest, call.session, "superseded", call.now)
 
-    async def _sleep(self, _: Typed) -> str:
-        return slept(await self._live.sleep("manual"))
+    async def _sleep(self, call: Typed) -> str:
+        return await self._sleeping.sleep(call.rest, call.now)
 
     # -------------------------------------------------------------------------------------------------------- exchanges
 
@@ -247,28 +265,6 @@ class Commands:
         return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
             f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
         ]
-
-
-_NOTHING: tuple[Any, ...] = (0, 0.0, "", None, [], {})
-
-
-def slept(report: CycleReport | None) -> str:
-    """What a sleep did, phase by phase."""
-    if report is None:
-        return "The sleep failed; `/status` says why. Nothing was lost, and the next one goes on where it was."
-    lines = [f"- {name}: {_told(phase)}" for name, phase in report.phases.items()]
-    return "\n".join([f"Slept ({report.state}).", *lines])
-
-
-def _told(phase: Mapping[str, Any]) -> str:
-    compacted = [
-        f"{session}: {one['messages']} messages ({one['tier']}), {one['tokens_before']:,} tokens became "
-        f"{one['tokens_after']:,}"
-        for session, one in phase.get("compacted", {}).items()
-    ]
-    left_out = ("state", "compacted")
-    told = [f"{key} {value}" for key, value in phase.items() if key not in left_out and value not in _NOTHING]
-    return ", ".join([*told, *compacted]) or "nothing to do"
 
 
 def _numbers(text: str) -> list[int]:

@@ -17,6 +17,7 @@ from assistant.ports import Conversation
 from sleep.compaction import Compactor
 from sleep.orders import Order, Outcome
 from sleep.plan import Plan
+from sleep.purse import Purse
 from sleep.summariser import Estimate, Live
 from sleep.terms import Terms
 
@@ -45,15 +46,17 @@ class Compacting:
         for line in self._news(session, outcome):
             tell(line)
 
-    async def in_sleep(self, session: str, trigger: str, live: Live | None = None) -> Outcome | None:
+    async def in_sleep(
+        self, session: str, trigger: str, live: Live | None = None, *, purse: Purse | None = None
+    ) -> Outcome | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
-        nobody knows yet whom the session talks to. Raises `StoreError`."""
+        nobody knows yet whom the session talks to. `purse` is what the sleep may still spend. Raises `StoreError`."""
         terms = self._measures.terms(session)
         if not self._measures.compaction.auto or terms is None or not self.wants_sleep(session):
             return None
         if self._measures.ratio(session) < self._measures.compaction.sleep_threshold:
             trigger = "messages"
-        outcome = await self._compactor.compact(Order(session, trigger, terms, live=live))
+        outcome = await self._compactor.compact(Order(session, trigger, terms, live=live, purse=purse))
         self._untold[session] += self._news(session, outcome)
         return outcome
 
@@ -62,6 +65,15 @@ class Compacting:
         settings = self._measures.compaction
         many = self._measures.too_many(self._conversation.view(session))
         return settings.auto and (many or self._measures.ratio(session) >= settings.sleep_threshold)
+
+    async def foresee(self, session: str) -> tuple[Plan, Estimate | None] | None:
+        """What a sleep would do to the session first, and what its model calls would take; None where it would leave
+        the session alone. Changes nothing and calls no model."""
+        order = Order(session, "sleep", await self._terms(session))
+        if not self.wants_sleep(session):
+            return None
+        found = await self._compactor.plan(order)
+        return (found, await self._compactor.estimate(order, found)) if found.changes else None
 
     def has_room(self, session: str) -> None:
         """The session's context is no longer at its floor, if it was."""

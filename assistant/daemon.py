@@ -28,7 +28,6 @@ from assistant.settings import Home, Settings
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
-_MISSED_NIGHT_SECONDS = 12 * 3600
 
 
 def utc_now() -> datetime:
@@ -137,7 +136,8 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
         house.sleeping.sleeper.look()
 
     async def night() -> None:
-        house.sleeping.sleeper.begin("sleep")
+        # Whether it was slept already, as in an hour that comes twice, is for the home to tell.
+        house.sleeping.sleeper.look()
 
     async def upkeep() -> None:
         house.upkeep()
@@ -148,11 +148,10 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
     scheduler.add_job(upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", coalesce=True)
     if at := settings.values.sleep.at:
         hour, minute = at.split(":")
-        # One that a suspended laptop missed is slept when it wakes.
+        # One that was missed, while the daemon was off or a laptop suspended, the next watch finds.
         scheduler.add_job(
-            night, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True,
-            misfire_grace_time=_MISSED_NIGHT_SECONDS,
-        )  # fmt: skip
+            night, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True
+        )
     scheduler.start()
     return scheduler
 

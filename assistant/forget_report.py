@@ -6,17 +6,21 @@ import re
 
 from assistant.errors import UsageError
 from assistant.forgotten import Forgotten, Found, Wanted
+from assistant.references import LEAST_DIGITS
 
 _ENTRY = re.compile(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
 _MESSAGE = re.compile(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
-_MEMORY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+# As memories are shown, or whole. Fewer digits, or digits alone, name a memory where that word stands before them.
+_MEMORY = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
+_NAMED_MEMORY = re.compile(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
 
 
 def asked(argument: str, scope: str) -> Wanted:
-    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, a memory's id, anything else the words
-    themselves; in quotes, words that look like a number. Raises `UsageError` for nothing."""
+    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory,
+    anything else the words themselves; in quotes, words that look like one of these. Raises `UsageError` for nothing.
+    """
     text = argument.strip()
     if not text:
         raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
@@ -26,6 +30,8 @@ def asked(argument: str, scope: str) -> Wanted:
         return Wanted(scope, messages=(int(found[1]),))
     if found := _ENTRY.fullmatch(text):
         return Wanted(scope, entries=(int(found[1]),))
+    if found := _NAMED_MEMORY.fullmatch(text):
+        return Wanted(scope, memories=(found[1].lower(),))
     if _MEMORY.fullmatch(text):
         return Wanted(scope, memories=(text.lower(),))
     return Wanted(scope, text=text)

@@ -9,13 +9,15 @@ exactly what was shown, in the scope it was shown in, once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.forgotten import Forgotten, Found, Left, Wanted
+from assistant.references import one_of
+from assistant.remembered import Memory
 from assistant.sleep_ports import Memories
 
 _HOLDS = timedelta(minutes=15)
@@ -160,8 +162,14 @@ class Forgetting(Generic[MarkedT]):
                 raise UsageError("There is no semantic memory here. Nothing was changed.")
             return self._copies.mark(wanted)
         of_scope = await self._memories.all(wanted.scope)
-        unknown = set(wanted.memories) - {memory.id for memory in of_scope}
-        if unknown:
-            raise UsageError(f"There is no memory {min(unknown)}. Nothing was changed.")
+        wanted = replace(wanted, memories=tuple(_whole(one, of_scope) for one in wanted.memories))
         marked = self._copies.mark(wanted)
         return self._copies.with_memories(marked, tuple(one.id for one in of_scope if marked.has(one.text)))
+
+
+def _whole(beginning: str, memories: Sequence[Memory]) -> str:
+    """The id that begins so. Raises `UsageError` where there is none, or several."""
+    found = one_of(beginning, (memory.id for memory in memories))
+    if not found:
+        raise UsageError(f"There is no memory {beginning}. Nothing was changed.")
+    return found

@@ -7,18 +7,30 @@ do. A status with problems is red: `ok` is False and the command exits with 1.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from assistant import __version__
+from assistant.errors import StoreError
 from assistant.ports import Conversation, Ledger, Outbox
+from assistant.remembered import CycleReport
 from assistant.settings import Settings
-from assistant.sleep_ports import Breakers, Journal
+from assistant.sleep_ports import Breakers, Consolidations, Journal
+from sleep.nights import Nights, begun_at
 
 _WRONG = ("error", "warning")
+_CYCLES = 100
+_MOST_PENDING = 10_000
+_ENDED = ("done", "failed", "undone")
 _LITTLE_DISK = 200 * 1024 * 1024
+
+
+class Forgettings(Protocol):
+    def unfinished(self) -> Sequence[object]:
+        """What was begun and not finished. Raises `StoreError` where nobody can tell."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,8 @@ class Sources:
     ledger: Ledger
     breakers: Breakers
     journal: Journal
+    consolidations: Consolidations
+    forgetting: Forgettings
 
 
 def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]:
@@ -44,7 +58,15 @@ def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
     return {
         "version": __version__,
         "home": str(settings.home.path),
-        **verdict([*_stored_problems(counts, free, settings), *_sleep_problems(stores, settings)]),
+        **verdict(
+            [
+                *_stored_problems(counts, free, settings),
+                *_fuse_problems(stores, settings),
+                *_sleep_problems(stores),
+                *_night_problems(stores, settings, now),
+                *_forgetting_problems(stores),
+            ]
+        ),
         "sessions": [
             {
                 "session": info.key,
@@ -85,21 +107,63 @@ def _stored_problems(counts: Mapping[Any, int], free: int, settings: Settings) -
     return problems
 
 
-def _sleep_problems(stores: Sources, settings: Settings) -> list[str]:
-    """What keeps the home from sleeping well: a fuse that is open, a last sleep that failed or saved nothing."""
-    problems = []
+def _fuse_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+    """What is done without a model because that failed too often."""
     for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
         fuse = stores.breakers.get(name)
         if fuse.opened_at is not None:
             since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
-            problems.append(
-                f"{what} without a model since {since}: {one_line(fuse.last_error)} It is tried again by itself."
+            yield f"{what} without a model since {since}: {one_line(fuse.last_error)} It is tried again by itself."
+
+
+def _sleep_problems(stores: Sources) -> Iterator[str]:
+    """What went wrong in the last sleep, phase by phase: of a nap those that it has, the rest of the night before."""
+    cycles = stores.journal.cycles(limit=_CYCLES)
+    phases = _last_phases(cycles)
+    unsaved = phases.pop("consolidate", {}).get("error")
+    if unsaved:
+        waiting = len(stores.consolidations.pending(limit=_MOST_PENDING))
+        yield (
+            f"What was learned is not in the memory store: {one_line(unsaved)} The journal keeps it (entries "
+            f"that wait: {waiting:,}); `assistant sleep` tries again."
+        )
+    told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _WRONG if phase.get(key)]
+    if told:
+        yield f"The last sleep: {one_line('; '.join(told))} `/sleep` tries again."
+    if any(cycle.state == "undoing" for cycle in cycles):
+        yield "A sleep is taken back only in part. `assistant sleep --undo` goes on with it."
+
+
+def _last_phases(cycles: Sequence[CycleReport]) -> dict[str, dict[str, Any]]:
+    """Each phase as it was carried out last; `cycles` newest first."""
+    phases: dict[str, dict[str, Any]] = {}
+    for cycle in cycles:
+        phases = {**cycle.phases, **phases}
+        if cycle.is_whole and cycle.state in _ENDED:
+            break
+    return phases
+
+
+def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Iterator[str]:
+    nights = Nights(settings.values.sleep.at, settings.zone)
+    missed = nights.missed(stores.journal.slept_at(), begun_at(stores.conversation.sessions()), now)
+    if missed is not None:
+        night = f"{missed.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+        yield (
+            f"The night of {night} was missed, and no sleep has come to its end since. Keep `assistant run` running, "
+            "or say `assistant sleep`."
+        )
+
+
+def _forgetting_problems(stores: Sources) -> Iterator[str]:
+    try:
+        if stores.forgetting.unfinished():
+            yield (
+                "A forgetting is not finished: its words may still stand in some copies. Starting the assistant again "
+                "goes on with it."
             )
-    for cycle in stores.journal.cycles(limit=1):
-        told = [f"{name}: {phase[key]}" for name, phase in cycle.phases.items() for key in _WRONG if phase.get(key)]
-        if told:
-            problems.append(f"The last sleep: {one_line('; '.join(told))} `/sleep` tries again.")
-    return problems
+    except StoreError as error:
+        yield str(error)
 
 
 def one_line(text: str, most: int = 200) -> str:

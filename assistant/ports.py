@@ -218,6 +218,10 @@ class Conversation(Compactions, Protocol):
 
     def tool_runs(self, turn: Turn) -> list[ToolRun]: ...
 
+    def last_volatile(self, session: str) -> str:
+        """The volatile block of the session's newest turn; "" before the first."""
+        ...
+
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
         """What the log has of this turn so far, as the view shows it, oldest first."""
         ...

@@ -100,10 +100,22 @@ class Journal(Protocol):
     """What was learned, entry by entry, and how far each phase of sleep has read (character.db)."""
 
     def add(
-        self, entries: Sequence[JournalEntry], now: datetime, *, reading: Reading | None = None
+        self,
+        entries: Sequence[JournalEntry],
+        now: datetime,
+        *,
+        reading: Reading | None = None,
+        replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
         """Write entries, and where reading stands, in one transaction. An entry whose key exists is left as it is.
-        Returns those that are new, with their ids."""
+        Returns those that are new, with their ids.
+
+        `replaced` maps keys of entries to the keys of those that hold in their place, in the same scope; noted where
+        either is new."""
+        ...
+
+    def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
+        """Those of the ids that are of the scope, in the order of their ids."""
         ...
 
     def reading(self, phase: str, session: str, generation: int) -> int:
@@ -134,8 +146,13 @@ class Journal(Protocol):
         """Replace what is kept of a cycle."""
         ...
 
-    def cycles(self, *, limit: int = 10) -> list[CycleReport]:
-        """Newest first. A cycle that a crash cut off is `interrupted`."""
+    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[CycleReport]:
+        """Newest first. A cycle that a crash cut off is `interrupted`; `elsewhere`: unless another process may be
+        asleep."""
+        ...
+
+    def slept_at(self) -> datetime | None:
+        """When the last whole sleep that came to its end was begun; None before the first."""
         ...
 
 
@@ -264,17 +281,22 @@ class MemorySearch(Protocol):
         after: datetime | None = None,
         before: datetime | None = None,
     ) -> list[Recalled]:
-        """Best first; what was said until now is found. With times, what was said in [after, before), and what held
-        then. What no longer holds is found too, below what does. Raises `StoreError`."""
+        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
+        what took its place. With times: what was said in [after, before), then what was said earlier and held in
+        between, and what was said later and names a day of that time. Raises `StoreError`."""
+        ...
+
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
+        """What was said in [after, before), the most important first. Raises `StoreError`."""
         ...
 
 
 class Consolidations(Protocol):
     """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
 
-    def pending(self, *, limit: int = 200) -> list[JournalEntry]:
-        """Entries that no memory was made of yet, nor rejected, oldest first; summaries of conversations
-        (`context_synthesis`) are left out."""
+    def pending(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
+        """Entries, of all scopes or one, that no memory was made of yet, nor rejected, oldest first; summaries of
+        conversations (`context_synthesis`) are left out."""
         ...
 
     def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
@@ -306,8 +328,12 @@ class Consolidations(Protocol):
         """The entries that a memory was made of, oldest first."""
         ...
 
-    def memory_ids(self) -> list[str]:
-        """Of every memory that entries went into, by the oldest of its entries."""
+    def memory_ids(self, scope: str | None = None) -> list[str]:
+        """Of every memory that entries went into, in all scopes or one, by the oldest of its entries."""
+        ...
+
+    def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The ids of memories with entries that these entries took the place of, by entry id."""
         ...
 
     def of_cycle(self, cycle: int) -> list[ChangePlan]:
@@ -316,6 +342,16 @@ class Consolidations(Protocol):
 
     def undone(self, keys: Sequence[str], now: datetime) -> None:
         """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
+        ...
+
+    def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
+        """The entries that a sleep extracted, and those that stand for these compactions, oldest first, but for those
+        that were taken back."""
+        ...
+
+    def take_back(self, entries: Sequence[JournalEntry], now: datetime) -> None:
+        """The entries stay, and nothing is made of them any more: they are neither pending nor consolidated, and the
+        journal no longer lists or finds them."""
         ...
 
 
@@ -361,12 +397,18 @@ class MemoryFiles(Protocol):
 
     def day(self, scope: str, day: date) -> str: ...
 
-    def note(self, scope: str, day: date, time: str, lines: Sequence[str], key: str) -> bool:
+    def note(
+        self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
+    ) -> bool:
         """Append lines under a header with the time; False where `key` was appended before."""
         ...
 
     def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
         """Of files and profiles, newest first."""
+        ...
+
+    def of_cycle(self, cycle: int) -> list[Edit]:
+        """What a sleep changed of files and profiles of every scope and was not taken back, newest first."""
         ...
 
     def undo(self, edit_id: int, scope: str, now: datetime) -> Edit:

@@ -28,6 +28,8 @@ from assistant.delegation import Delegating
 from assistant.delivery import Delivery
 from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.forgetting import Forgetting
+from assistant.memory_commands import MemoryCommands
+from assistant.memory_talk import MemoryTalk
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
@@ -42,7 +44,7 @@ from assistant.surroundings import Surroundings
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
 from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
-from assistant.wire_stores import Stores, counter_for, open_stores
+from assistant.wire_stores import Stores, counter_for, memory_place, memory_stores, open_stores
 from sleep.importance import importance
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
 
@@ -55,7 +57,9 @@ _PAGE_BYTES_A_TOKEN = 2.4
 # Longest that work nobody waits for gives way to messages between two of its steps.
 _PATIENCE_SECONDS = 5.0
 # Tools whose results quote the past.
-_ECHOES = frozenset({"search_history", "read_history", "manage_todo_list", "close_requests", "delegate"})
+_ECHOES = frozenset(
+    {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
+)
 
 
 def _page_bytes(tools: ToolSettings) -> int:
@@ -87,6 +91,13 @@ class House:
         self.terminal = TerminalBridge()
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
         self.forgetting = Forgetting(stores.forgetting, stores.memories, lambda: self.sleeping.sleeper.asleep)
+        self.memory = MemoryCommands(
+            memory_stores(stores),
+            partial(memory_place, settings),
+            asleep=lambda: self.sleeping.sleeper.asleep,
+            awake=lambda: self.sleeping.sleeper.awake(),
+            read_again=lambda now: self.sleeping.rereading.read_again(now),
+        )
         self.toolbox: Toolbox = build_toolbox(
             stores.history,
             stores.todos,
@@ -94,7 +105,15 @@ class House:
             zone=settings.zone,
             requests=stores.requests,
             helpers=self._helpers(),
-            memory=Memory(stores.journal, stores.profiles, stores.files, self.forgetting, importance),
+            memory=Memory(
+                stores.memory_search,
+                self.memory,
+                stores.journal,
+                stores.profiles,
+                stores.files,
+                self.forgetting,
+                importance,
+            ),
             timeout_seconds=settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(settings.values.tools),
         )
@@ -203,7 +222,8 @@ class House:
         stores = self.stores
         open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
-        return Commands(self, open_to_them, self.toolbox, compaction, sleep, self.forgetting, self._clock)
+        memory = MemoryTalk(self.memory, stores.conversation, self.settings.zone)
+        return Commands(self, open_to_them, self.toolbox, compaction, sleep, memory, self.forgetting, self._clock)
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens

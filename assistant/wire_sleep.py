@@ -4,8 +4,8 @@ composition root (`assistant.wire`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,12 @@ from assistant.errors import SettingsError
 from assistant.measures import Measures, Prompts
 from assistant.messages import Usage
 from assistant.models.chain import PRICES_FILE, billed
-from assistant.models.prices import load_prices
+from assistant.models.prices import Prices, load_prices
 from assistant.ports import Model, Toolbox
 from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
-from assistant.sleeper import Naps, Sleeper
+from assistant.sleeper import Bedtime, Naps, Sleeper, Wanted
 from assistant.standing_memory import StandingMemory
 from assistant.wire_stores import Stores, counter_for
 from assistant.working_context import WorkingContext
@@ -30,15 +30,20 @@ from sleep.consolidation import Consolidation
 from sleep.curating import Curating
 from sleep.cycle import Compacted, Cycle, Phase
 from sleep.extraction import Extractor
+from sleep.forecast import Foreseeing
 from sleep.judging import Judge
 from sleep.means import Fuses, Means
+from sleep.nights import Nights
 from sleep.outcome import Outcome
 from sleep.policy import Policy
+from sleep.purse import Purse, Thrifty
+from sleep.rereading import Rereading
 from sleep.scoring import Scoring
 from sleep.settling import settle_quietly
 from sleep.summariser import Summariser
 from sleep.summary_prompts import SummaryPrompts
 from sleep.tagged import Asker
+from sleep.undoing import Undoing
 
 Clock = Callable[[], datetime]
 
@@ -60,14 +65,19 @@ class Voices:
 @dataclass(frozen=True, slots=True)
 class Sleeping:
     """Working context, compaction and sleep of a home. `settle` writes what compactions before a crash left for the
-    journal."""
+    journal; `undoing` takes the last sleep back, `foreseeing` tells what one would do, `rereading` reads the whole
+    log for the journal again."""
 
     measures: Measures
+    standing: StandingMemory
     context: WorkingContext
     compacting: Compacting
     cycle: Cycle
     sleeper: Sleeper
     settle: Callable[[datetime], None]
+    undoing: Undoing
+    foreseeing: Foreseeing
+    rereading: Rereading
 
 
 def sleeping(
@@ -91,15 +101,45 @@ def sleeping(
     context = WorkingContext(
         stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
-    cycle = _cycle(settings, stores, voices, compacting, clock)
+    purse = _purse(settings, stores, context)
+    # In sleep as in conversations, but no longer than the purse lasts.
+    thrifty = replace(voices, writes=lambda: Thrifty(voices.writes(), purse))
+    extractor = Extractor(
+        thrifty.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
+        zone=settings.zone,
+    )  # fmt: skip
+    cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock)
+
+    async def tick(wanted: Wanted, now: datetime) -> CycleReport:
+        await measures.get_to_know()
+        return await cycle.run_sleep_tick(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
 
     naps = Naps(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
+    bedtime = Bedtime(Nights(values.sleep.at, settings.zone), stores.conversation, stores.journal)
+    sleeper = Sleeper(tick, naps, bedtime, clock)
+    undoing = Undoing(
+        stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
+    )
+    foreseeing = Foreseeing(
+        stores.conversation, stores.unread, stores.journal, stores.consolidations, extractor, voices.writes,
+        partial(billed, load_prices(config_dir() / PRICES_FILE)), compacting.foresee,
+    )  # fmt: skip
+    rereading = Rereading(stores.conversation, stores.unread, stores.journal, extractor)
+    return Sleeping(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
 
-    async def tick(trigger: str, sessions: Sequence[str] | None, now: datetime) -> CycleReport:
-        await measures.get_to_know()
-        return await cycle.run_sleep_tick(now, trigger=trigger, sessions=sessions)
 
-    return Sleeping(measures, context, compacting, cycle, Sleeper(tick, naps, clock), settle)
+def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Purse:
+    prices = load_prices(config_dir() / PRICES_FILE)
+
+    def worst(model: Model, request: Request) -> float | None:
+        price = prices.get(model.provider, Prices()).of(model.name)
+        prompt = context.request_tokens(request, model.name) if price is not None else 0
+        return None if price is None else price.worst_case(prompt, request.max_output_tokens)
+
+    def spent(since: datetime) -> float:
+        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind != "chat")
+
+    return Purse(settings.values.sleep.max_usd, spent, worst)
 
 
 def _compactor(
@@ -134,27 +174,28 @@ def _compactor(
     return Compactor(means)
 
 
-def _cycle(settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, clock: Clock) -> Cycle:
-    wanted = settings.values.compaction
+def _cycle(
+    settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, extractor: Extractor, purse: Purse,
+    clock: Clock,
+) -> Cycle:  # fmt: skip
+    wanted, conversation = settings.values.compaction, stores.conversation
 
     async def compact(session: str, trigger: str) -> Compacted | None:
-        outcome = await compacting.in_sleep(session, trigger)
+        known = {one.id for one in conversation.checkpoints(session)}
+        outcome = await compacting.in_sleep(session, trigger, purse=purse)
         if outcome is None or not outcome.made:
             return None
         costs = [one.cost_usd for one in outcome.made]
-        known = None if None in costs else sum(cost for cost in costs if cost)
-        return Compacted(
-            outcome.messages, outcome.before.prompt_tokens, outcome.after.prompt_tokens, known, outcome.made[-1].tier
-        )
+        cost = None if None in costs else sum(one for one in costs if one)
+        # Those that joined records into one too, which are in no outcome.
+        made = tuple(one.id for one in conversation.checkpoints(session) if one.id not in known)
+        before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
+        return Compacted(outcome.messages, before, after, cost, outcome.made[-1].tier, made)
 
-    extractor = Extractor(
-        voices.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
-        zone=settings.zone,
-    )  # fmt: skip
     return Cycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
-        between=_remembering(settings, stores, voices),
+        between=_remembering(settings, stores, voices), purse=purse,
     )  # fmt: skip
 
 

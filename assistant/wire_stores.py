@@ -15,6 +15,8 @@ import structlog
 
 from assistant.context.truncate import Policy, for_view
 from assistant.errors import HomeError, NewerSchema, StoreError
+from assistant.memory_commands import MemoryStores
+from assistant.memory_values import Place
 from assistant.messages import Message
 from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace
@@ -157,6 +159,17 @@ def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading:
         except (HomeError, StoreError) as error:
             log.error("memories cannot be read; the journal keeps everything", error=str(error))
     return semantic_memory(chosen, db)
+
+
+def memory_stores(stores: Stores) -> MemoryStores:
+    """Those of memories."""
+    return MemoryStores(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
+
+
+def memory_place(settings: Settings) -> Place:
+    """Where the home has its memories, looked at now."""
+    chosen, file = settings.values.memory, settings.home.path / "memory.db"
+    return Place(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:

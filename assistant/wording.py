@@ -24,6 +24,9 @@ _EMPTY_LINE = re.compile(
 _MOST_CHARACTERS = 20_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
+_LAST_SHOWN = 60
+CUT_AT = (300, 400)
+"""How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
 
 
 class Wording:
@@ -31,9 +34,10 @@ class Wording:
 
     def __init__(self, phrases: Sequence[str]) -> None:
         forms = dict.fromkeys(
-            _pattern(unicodedata.normalize(form, phrase))
+            _pattern(form)
             for phrase in sorted(phrases, key=len, reverse=True)
-            for form in ("NFC", "NFD")
+            # As it is, too: somebody may have put marks in an order that neither form has.
+            for form in (unicodedata.normalize("NFC", phrase), unicodedata.normalize("NFD", phrase), phrase)
             if phrase.strip()
         )
         pattern = "|".join(forms)
@@ -97,7 +101,8 @@ def is_telling(text: str) -> bool:
 
 
 def phrases_of(text: str) -> list[str]:
-    """The sentences and lines of what somebody said that are long enough to be known again elsewhere."""
+    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; of a long text
+    also what stands last where only a part of it is shown."""
     found: list[str] = []
     left = _MOST_CHARACTERS
     for line in text.splitlines():
@@ -108,7 +113,15 @@ def phrases_of(text: str) -> list[str]:
             if _is_long(phrase) and left > 0:
                 found.append(phrase)
                 left -= len(phrase)
+    flat = " ".join(text[:_MOST_CHARACTERS].split())
+    found += [_last_shown(flat[: most - 1]) for most in CUT_AT if len(flat) > most]
     return list(dict.fromkeys(found))
+
+
+def _last_shown(text: str) -> str:
+    """The end of a text that was cut off, with whole sentences before it so that it is known again."""
+    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
+    return text[max(start for start in starts if start <= len(text) - _LAST_SHOWN) :].strip()
 
 
 def _is_long(phrase: str) -> bool:
@@ -137,7 +150,9 @@ def _char(char: str) -> str:
         return rf"(?:\\*{char}|\\+u00{ord(char):02x})"
     if char.isascii():
         return re.escape(char)
-    forms = dict.fromkeys((char, char.lower(), char.upper(), char.casefold()))
+    cases = dict.fromkeys((char, char.lower(), char.upper(), char.casefold()))
+    # A text may have the one form here and the other there.
+    forms = dict.fromkeys((*cases, *(unicodedata.normalize("NFD", case) for case in cases)))
     return f"(?:{'|'.join([*map(re.escape, forms), *map(_escaped, forms)])})"
 
 

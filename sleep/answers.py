@@ -44,9 +44,21 @@ _ASKS_OF_PERSON = re.compile(
 _EMPTY = re.compile(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|please|thanks|thank you|go (?:on|ahead|for it)|do it|not"
     r" (?:now|yet|really|today|needed)|maybe|later|both|either|neither|whatever|any|dunno|idk|no idea|not sure"
-    r"|never mind"
+    r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)|not a clue"
+    r"|heavens|god|same|nah|i was joking|joking|never|exactly|indeed|naturally|obviously|of course|very|nothing yet"
     r"|nothing|that's (?:it|all|fine)|all good|fine|great|perfect|the (?:first|second|last|former|latter)(?: one)?"
     r"|option \w+|you (?:choose|decide|pick)|up to you|don't mind|doesn't matter|hm+|why|what|lol|haha)\b[\s,.!]*)+$",
+    re.IGNORECASE,
+)
+# A few words without a verb, or "which" and "what" of something.
+_ASKED_BACK = re.compile(
+    r"^(?!(?:anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
+    r"(?:(?:and |so )?(?:which|what|whose|who|where|when)\b[^?]{0,40}|(?:[\w'’-]+,? ){1,4}[\w'’-]+)\?",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"\bwhat (?:should|shall|can|do|may|am) i (?:to )?call you\b|\bwould you like (?:me to call you|to be called)\b"
+    r"|\bcall you\?$|\bwho am i (?:talking|speaking) (?:to|with)\b|\bwhat(?:'s| is) your name\b",
     re.IGNORECASE,
 )
 _ENOUGH_FOR_YES = 0.8
@@ -61,14 +73,16 @@ _ABOUT_HAVING = re.compile(
 )
 
 
-def question_of(said: str) -> str:
-    """The question about the person's life that a message of the assistant ends with; "" where there is none."""
+def question_of(said: str, *, after_telling: bool = False) -> str:
+    """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
+    back in a few words `after_telling`, it is about what was told."""
     own = own_voice(said)
     asked = [one for one in sentences(own) if one.has_mark]
     if not asked or not said.rstrip().endswith(("?", "？", '?"', "?)")):
         return ""
     question = asked[-1]
-    return question.words if _is_lasting(question) else ""
+    back = after_telling and bool(_ASKED_BACK.match(question.own)) and not _OFFERS.match(question.own)
+    return question.words if back or _is_lasting(question) else ""
 
 
 def joined(question: str, answer: Sentence) -> str:
@@ -87,6 +101,8 @@ def joined(question: str, answer: Sentence) -> str:
 
 def _is_lasting(question: Sentence) -> bool:
     own = question.own
+    if _CALLED.search(own):
+        return True
     if len(own) > _LONGEST_QUESTION or _OFFERS.match(own):
         return False
     found: set[str] = set()

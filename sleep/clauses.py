@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from sleep.sentences import Sentence
+from sleep.shorthand import spelled_out
 
 _OPENER = re.compile(
     r"(?:(?:(?:and|also|oh|ah|so|well|btw|by the way|fyi|anyways?|plus|then|but|actually|basically|incidentally|cos"
@@ -20,7 +21,7 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 _CUT = re.compile(
-    r"\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
+    r"(?<=\w\w\w[.!…])\s+(?=\S)|\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
     r"|because|cos|since|as|although|though|while|yet|then|or)\s+)?"
     r"|\s+(?:but|because|cos|since|although|so)\s+(?=(?:i|i'm|i've|we|we're|my|our|he|she|they|it|it's|the|there"
     r"|\w+'s)\b)"
@@ -67,7 +68,8 @@ _STANDING = re.compile(
     r"|^(?:please )?(?:keep|make) (?:your|all|any|the|my) (?:answers?|replies|messages|responses|summaries)\b"
     r"|^(?:please )?(?:use|write|speak|answer|reply|talk|give)\b.{0,50}\b(?:with me|to me|please|british|metric"
     r"|celsius|24.hour|plain|short)\b"
-    r"|^(?:please )?no (?:\w+ )?(?:calls|emojis?|emails|meetings?|bullet points|exclamation|small talk|jargon)\b",
+    r"|^(?:please )?no (?:\w+ )?(?:calls|emojis?|emails|meetings?|bullet points|exclamation|small talk|jargon)\b"
+    r"|\b(?:when|if) you (?:send|give|write|book|make|order|suggest|plan|show|tell|call) (?:me|us|for me|for us|things|it)\b",
     re.IGNORECASE,
 )
 _REMEMBER = re.compile(
@@ -115,6 +117,12 @@ _ALWAYS = re.compile(
     r"|from now on|no \w+ (?:before|after))\b",
     re.IGNORECASE,
 )
+_STANDS_BY_ITSELF = re.compile(
+    r"\b(?:in|with|for) (?:anything|everything|whatever) you (?:\w+ )?(?:write|send|make|book|cook|do|give|suggest|order"
+    r"|plan)|^(?:please )?(?:don't|do not|nothing|no)\b.{2,60}\b(?:unless|(?:before|after|past) (?:\d|six\b|seven\b"
+    r"|eight\b|nine\b|ten\b|eleven\b|noon\b|midnight\b)|on (?:weekends|weekdays|\w+days)\b|at weekends)",
+    re.IGNORECASE,
+)
 _STANDING_ORDERS_IT = re.compile(
     r"\b(?:it|this|that|these|those|the (?:text|email|draft|list|file|second|first"
     r"|last|next))\b",
@@ -137,11 +145,13 @@ def bare(clause: str) -> str:
 
 
 def asks(clause: str) -> bool:
+    clause = spelled_out(clause)
     return Sentence(clause, clause).is_question or Sentence(clause, bare(clause)).is_question
 
 
 def orders(clause: str) -> bool:
     """Whether it asks for something to be done now."""
+    clause = spelled_out(clause)
     start = bare(clause)
     if _REMEMBER.match(clause) or is_standing(start):
         return False
@@ -150,19 +160,19 @@ def orders(clause: str) -> bool:
 
 def is_standing(clause: str) -> bool:
     """Whether it says how something is to be done from now on."""
-    start = bare(clause)
-    if _ALWAYS.match(start):
+    start = bare(spelled_out(clause))
+    if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
         return True
     return bool(_STANDING.search(start) and _ORDER.match(start) and not _STANDING_ORDERS_IT.search(start))
 
 
 def supposes(clause: str) -> bool:
-    return bool(_SUPPOSED.search(bare(clause)))
+    return bool(_SUPPOSED.search(bare(spelled_out(clause))))
 
 
 def disclaims(clause: str) -> bool:
     """Whether it says that something is not known."""
-    return bool(_UNKNOWN.search(clause))
+    return bool(_UNKNOWN.search(spelled_out(clause)))
 
 
 def is_small(clause: str) -> bool:
@@ -171,7 +181,7 @@ def is_small(clause: str) -> bool:
 
 def hangs(clause: str) -> bool:
     """Whether it begins with a word that stands for something said before."""
-    return bool(_PRONOUN.match(clause))
+    return bool(_PRONOUN.match(spelled_out(clause)))
 
 
 def _spans(own: str) -> Iterator[tuple[int, int]]:

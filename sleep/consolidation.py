@@ -4,6 +4,7 @@ What always holds:
 - What is to be changed is written down before it is, and noted as done after it was: killed anywhere and run again, the
   memories are the same (I4). What a crash left is carried out first.
 - A batch is of one scope, and is compared with memories of that scope alone (I10).
+- What a person put right holds in the place of what it put right, whatever rules or a model make of the words.
 - Rules decide where no model does, or where what it answers cannot be used; a model that was of no use is not asked
   again in the same sleep.
 - Where the memory store does not answer the phase ends with its reason: the entries stay pending, and a later sleep
@@ -29,6 +30,8 @@ PHASE = "consolidate"
 _BATCH = 100
 _BATCHES = 400
 _NEAREST = 8
+# What may say of itself what it takes the place of.
+_TOOK_A_PLACE = ("correction", "import")
 _LEARNED, _MERGED, _SUPERSEDED, _JUNK = "learned", "merged", "superseded", "junk"
 
 
@@ -60,6 +63,7 @@ class Consolidation:
             outcome.read += len(batch)
             outcome.rejected += [why for _, why in plan.rejected]
             outcome.counted(_JUNK, len(plan.rejected))
+            outcome.going_on()
             await asyncio.sleep(0)
         outcome.waiting = len(self._consolidations.pending(limit=_BATCH))
 
@@ -114,7 +118,9 @@ class Consolidation:
                 wanted.append(entry)
             await asyncio.sleep(0)
         near = await self._nearest(wanted)
-        desk = _Desk([memory for row in near for memory, _ in row], readings)
+        former = await self._former(wanted)
+        known = [*(memory for row in near for memory, _ in row), *(memory for row in former.values() for memory in row)]
+        desk = _Desk(known, readings, {number: [memory.id for memory in row] for number, row in former.items()})
         for entry, why in junk:
             desk.draft.reject(entry, why)
         usable = await desk.settle(wanted, near, judge, outcome)
@@ -123,6 +129,15 @@ class Consolidation:
         outcome.counted(_MERGED, desk.draft.merged)
         outcome.counted(_SUPERSEDED, desk.draft.superseded)
         return desk.draft.plan(batch, cycle), usable
+
+    async def _former(self, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
+        """By entry, the memories of what it took the place of before any memory was made of it."""
+        told = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
+        replaced = self._consolidations.replaced_by(told) if told else {}
+        return {
+            number: [memory for one in ids if (memory := await self._memories.get(one)) is not None]
+            for number, ids in replaced.items()
+        }
 
     async def _nearest(self, entries: Sequence[JournalEntry]) -> list[list[tuple[Memory, float]]]:
         if not entries:
@@ -134,9 +149,13 @@ class Consolidation:
 class _Desk:
     """One batch on its way to a plan: what was made of its earlier entries stands beside the memories."""
 
-    def __init__(self, known: Sequence[Memory], readings: dict[str, Reading]) -> None:
+    def __init__(
+        self, known: Sequence[Memory], readings: dict[str, Reading], former: Mapping[int, Sequence[str]]
+    ) -> None:
+        """`former` are the memories whose place an entry took, by its id."""
         self.draft = Draft(known)
         self._readings = readings
+        self._former = {number: list(ids) for number, ids in former.items()}
         self._made: dict[str, None] = {}
 
     async def settle(
@@ -177,7 +196,14 @@ class _Desk:
         return decide(self._reading(entry.content), entry.timestamp, candidates)
 
     def _take(self, entry: JournalEntry, decision: Decision) -> None:
-        self._made[self.draft.take(entry, decision)] = None
+        former = self._former.get(entry.id or 0, ())
+        if former:
+            same = "" if decision.same in former else decision.same
+            decision = Decision("supersedes", same, (*former, *decision.against))
+        holder = self.draft.take(entry, decision)
+        self._made[holder] = None
+        if entry.superseded_by is not None:
+            self._former.setdefault(entry.superseded_by, []).append(holder)
 
     def _questions(
         self, entries: Sequence[JournalEntry], rows: Sequence[Sequence[tuple[Memory, float]]]

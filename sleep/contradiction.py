@@ -18,8 +18,9 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from assistant.words import fold
+from sleep.putting_right import put_right
 from sleep.slots import PLACE, SELF, Slot, slots
-from sleep.statements import Statement, statement, stem
+from sleep.statements import Statement, is_form, statement, stem
 
 Verdict = Literal["new", "same", "supersedes", "separate"]
 Relation = Literal["same", "supersedes", "separate"]
@@ -85,6 +86,11 @@ def decide(entry: Reading, said_at: datetime, candidates: Sequence[Candidate]) -
     if same:
         best = max(same, key=lambda pair: (pair[0], pair[1].said_at, pair[1].id))[1]
         return Decision("same", best.id, tuple(against))
+    earlier = sorted((one for one in candidates if one.said_at <= said_at), key=lambda one: one.said_at)
+    standing = [one for one in earlier if one.until is None and one.id not in against]
+    against += put_right(
+        entry.statement, [(one.id, one.reading.statement) for one in standing], only_over=bool(against)
+    )
     if against:
         return Decision("supersedes", "", tuple(against))
     return Decision("separate" if alike else "new")
@@ -261,19 +267,10 @@ def _contains(more: Statement, less: Statement) -> bool:
     """Nothing is said in the shorter one that is not in the longer one, which is not much longer."""
     if not less.content or not less.values <= more.values or more.adds != less.adds:
         return False
-    if not all(any(_is_form(word, other) for other in more.content) for word in less.content):
+    if not all(any(is_form(word, other) for other in more.content) for word in less.content):
         return False
     told, in_all = len(less.content) + len(less.values), len(more.content) + len(more.values)
     return told >= in_all or (told >= 2 and told >= _HALF * in_all)
-
-
-def _is_form(word: str, other: str) -> bool:
-    """The same word, or another form of it ("allergic", "allergy")."""
-    if word == other:
-        return True
-    longest = max(len(word), len(other))
-    common = next((n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
-    return common >= max(4, _NEARLY_ALL * longest)
 
 
 # ------------------------------------------------------------------------------------------------------------ compared

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from sleep.sentences import sentences
+from sleep.shorthand import spelled_out
 from sleep.voice import own_voice
 
 _LOOKED_AT = 2_000
 
 _TAKES_BACK = re.compile(
-    r"\b(?:scrap that|strike that|correction|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
+    r"\b(?:scrap that|scratch (?:that|what|the)|strike that|(?:had|got) .{2,30} wrong|put you right|correction|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
     r" misspoke|i meant|i mis(?:read|remembered)|forget what i (?:said|told)"
     r"|(?:scrap|ignore|forget) (?:that|what i (?:said|told))|i said .{2,40} but|i (?:told|said) you .{2,60} but"
     r"|that was wrong|that's wrong|not (?:true|right) any ?more|changed (?:my|our|his|her|their) minds?|turns? out"
@@ -25,8 +26,8 @@ _TAKES_BACK = re.compile(
     r"|from now on"
     r"|nicht mehr|sondern|doch nicht|ne .{1,30} plus|plutôt|ya no|en vez de|ikke lenger|i stedet|不再|改成|改为"
     r"|もう.{1,15}(?:ない|ません)|変わ)"
-    r"|^(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|and|so|but)[\s,.!:–-]+)*(?:actually|oops|whoops|wait|sorry"
-    r"|no)[\s,.!:–-]+\S+(?: \S+){2,}"
+    r"|^(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|and|so|but)[\s,.!:–-]+)*(?:(?:actually|oops|whoops|wait|sorry)"
+    r"[\s,.!:–-]+|no[,.!:–-]+\s)\S+(?: \S+){2,}"
     r"|[,–-] not (?:the |an? |in |on |at |with |from |until |till )?[\w£$€.,:'-]+(?: [\w.,:'-]+){0,3}[.!]?$|,? not"
     r" (?:the |a |on the )?[£$€]?\d[\w.,:]*\b"
     r"|\b(?:isn't|aren't|wasn't|is not|are not|wasn't) .{2,50}(?:,| -|;| but) ?(?:it's|it is|he's|she's|they're|but"
@@ -35,16 +36,53 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(
-    r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually)[\s,.!:–-]*)*(?:scrap that|strike that|correction"
-    r"|change of plans?|i was wrong(?: about \w+(?: \w+){0,4})?"
+    r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually|well|right|change)[\s,.!:–-]*)*(?:scrap that|scratch that|strike"
+    r" that|correction|(?:change|changes) of plans?(?: (?:about|for|on|with) \w+(?: \w+){0,4})?|i was wrong(?: about \w+(?: \w+){0,4})?"
     r"|forget what i said(?: about \w+(?: \w+){0,4})?|i (?:got|told you) (?:that|it|you) wrong|that was wrong"
     r"|that's wrong|not any ?more|i changed my mind|update)\W*$",
     re.IGNORECASE,
 )
 
 
+# Something takes the place of something, or ends.
+_REPLACES = re.compile(
+    r"\b(?:instead|any ?more|any longer|no longer|not .{1,40}(?:,| but) |rather than|taking over|takes? over|took .{0,15}over"
+    r"|(?:handed|gone|sent|given|went|taken|put) back|off the (?!phone|bus|top)|(?:taken|took|come|came|gone|went) off|switch\w*"
+    r"|swapp\w+|cancell?ed|replac\w+|ditch\w+|drop(?:s|ped|ping)|traded|went (?:for|with)|gone (?:for|over to|with)|quit\w*"
+    r"|leaving|has left|have left|stopp?\w*|finish\w*|gave up|given up|gave .{1,20} away|sold|moved?|moving|pushed|changed?"
+    r"|changing|scratch|scrap|is over|'s over"
+    r"|(?:shan't|won't|not|aren't|isn't|stop) (?:be )?\w+ing|goodbye|turns? out|turned out|wrong|correction|actually|put you"
+    r" right|new)\b",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:i (?:had|got) .{2,40} wrong|put you right|put that right|for the record|(?:handed|gone|sent) back|taking over"
+    r"|takes over|took (?:\w+ ){0,2}over|in future|in the future|from (?:tonight|today|tomorrow|now|april|next \w+|the"
+    r" \d+\w*)\b|traded|swapped|switched|ditched|cancelled|canceled|gone (?:for|over to|with|up|down|back)|went (?:for|with"
+    r"|over to|back to)|quitting|leaving us|off the (?:table|list|menu)|taken (?:me|us|him|her|them) off|stopped the"
+    r"|(?:shan't|won't|aren't|isn't|not) (?:be )?(?:doing|going|taking|having|coming|playing|working|seeing|using|wearing"
+    r"|moving|getting)|fell through|fallen through|moved (?:me|us|him|her|them|my|our|his|the)|changed (?:it|them|my|our"
+    r"|his|her|the)|have changed|(?:'s|is|are|'re|at|on|am|'m) (?:\S+ ){1,5}now\b|now (?:that|btw|by)|are changing|is"
+    r" changing|scratch|never again|goodbye|they've (?:put|moved|taken|changed|stopped)|(?:they|she|he|we) (?:put|moved|changed"
+    r"|stopped|switched) (?:it|me|us|him|her|the|my|our|over)|date moved|said .{1,40} but|had .{1,30} wrong)",
+    re.IGNORECASE,
+)
+
+
 def corrects(own: str) -> bool:
-    return bool(_TAKES_BACK.search(own))
+    """Whether a sentence says that something is not, or is no longer, what was said."""
+    return bool(_TAKES_BACK.search(spelled_out(own)))
+
+
+def tells_of_change(said: str) -> bool:
+    """Whether something has changed, or is to, by what is said: more than those that take back what was said."""
+    plain = spelled_out(said)
+    return bool(_TAKES_BACK.search(plain) or _CHANGES.search(plain))
+
+
+def replaces(said: str) -> bool:
+    """Whether something ends, or takes the place of something."""
+    return bool(_REPLACES.search(spelled_out(said)))
 
 
 def takes_back(message: str) -> bool:

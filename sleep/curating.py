@@ -16,7 +16,7 @@ from assistant.errors import AssistantError
 from assistant.remembered import JournalEntry, Reading
 from assistant.sessions import OWNER_SCOPE
 from assistant.sleep_ports import Journal, MemoryFiles, Profiles
-from sleep.curation import day_notes, proposal
+from sleep.curation import day_notes, is_outdated, proposal
 from sleep.outcome import Outcome
 from sleep.profiles import profile_changes
 
@@ -49,13 +49,11 @@ class Curating:
     async def run(self, cycle: int, outcome: Outcome, now: datetime) -> None:
         """Raises `StoreError` where even the journal cannot be read."""
         entries = list(self._unread())
-        if not entries:
-            return
         outcome.read = len(entries)
         for step in (self._note, self._know, self._curate):
             step(entries, cycle, outcome, now)
             await asyncio.sleep(0)
-        if not outcome.errors:
+        if entries and not outcome.errors:
             self._journal.add((), now, reading=Reading(PHASE, "", 0, entries[-1].id or 0))
 
     def _unread(self) -> Iterator[JournalEntry]:
@@ -67,7 +65,9 @@ class Curating:
     def _note(self, entries: Sequence[JournalEntry], cycle: int, outcome: Outcome, now: datetime) -> None:
         for note in day_notes(entries, self._zone):
             with _told(outcome):
-                outcome.counted("notes", self._files.note(note.scope, note.day, note.time, note.lines, note.key))
+                outcome.counted(
+                    "notes", self._files.note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle)
+                )
 
     def _know(self, entries: Sequence[JournalEntry], cycle: int, outcome: Outcome, now: datetime) -> None:
         for scope in dict.fromkeys(entry.scope for entry in entries):
@@ -87,6 +87,9 @@ class Curating:
                 if entry.superseded_by is not None
             ]
             mine = [entry for entry in entries if entry.scope == OWNER_SCOPE]
+            # What the memory store learned late supersedes what an earlier night wrote, without anything new.
+            if not mine and not is_outdated(stands, former):
+                return
             wanted = proposal([*former, *mine], stands, edits, self._zone, self._count, self._most)
             if wanted != stands:
                 self._files.curate(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)

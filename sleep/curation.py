@@ -65,7 +65,7 @@ def proposal(
     history = sorted(edits, key=lambda edit: edit.id or 0)
     page = Page.of(current, _sleeps(history, current))
     out = _removed(history, current) | {words_of(line) for line in page.kept()}
-    out |= {words_of(_flat(entry.content)) for entry in entries if entry.superseded_by is not None}
+    out |= _superseded(entries)
     told = [_line(entry, zone) for entry in entries if _is_standing(entry)]
     new = {words_of(line.text) for line in told}
     stood = [_known(line, section) for line, section in page.ours if words_of(line) not in new]
@@ -75,6 +75,16 @@ def proposal(
             chosen.setdefault(words_of(line.text), line)
     text = _fitting(page, list(chosen.values())[:_MOST_LINES], count, most)
     return current if text is None else text
+
+
+def is_outdated(current: str, entries: Iterable[JournalEntry]) -> bool:
+    """Whether a line of an entry that is superseded stands there."""
+    out = _superseded(entries)
+    return bool(out) and any(words_of(line) in out for line in current.split("\n"))
+
+
+def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
+    return {words_of(_flat(entry.content)) for entry in entries if entry.superseded_by is not None}
 
 
 # ---------------------------------------------------------------------------------------------------------------- lines

@@ -7,12 +7,14 @@ What always holds:
   read instead, so that nothing waits for ever (F28, F30).
 - A message never waits: between any two steps others have their turn, and nothing that a step does outlasts some
   milliseconds but for waiting on a model.
-- A sleep that read something and saved nothing says so (F34).
+- A sleep that read something and saved nothing says so (F34); one that ended before its time is `interrupted`.
+- A sleep that has spent what it may goes on by the rules, and its report says so.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -28,26 +30,32 @@ from assistant.remembered import CycleReport, Reading
 from assistant.sleep_ports import Breakers, Journal, LogReader
 from sleep.extraction import Extracted, Extractor
 from sleep.outcome import Outcome
+from sleep.purse import Purse
 from sleep.settling import settle_checkpoints
 
 log = structlog.get_logger()
 
 PHASE = "extract"
 FUSE = "extraction"
-_RECORDS = 60
+BATCH_RECORDS = 60
 _BATCHES = 400
 _KNOWN = 60
+# As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
+_COMPACTS_AS = {"late": "sleep", "phase": "manual"}
+PHASES = ("extract", "score", "consolidate", "curate", "compact")
+"""Those that may be carried out alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What compacting one session came to, for the report; tokens of the whole prompt."""
+    """What compacting one session came to, for the report; tokens of the whole prompt. `checkpoints` are those made."""
 
     messages: int
     tokens_before: int
     tokens_after: int
     cost_usd: float | None
     tier: str
+    checkpoints: tuple[int, ...] = ()
 
 
 Phase = Callable[[int, Outcome, datetime], Awaitable[None]]
@@ -71,10 +79,11 @@ class Cycle:
         cool_down: timedelta,
         clock: Callable[[], datetime],
         between: Sequence[tuple[str, Phase]] = (),
+        purse: Purse | None = None,
     ) -> None:
         """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
         out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
-        no model reads for `cool_down`; then one try is let through."""
+        no model reads for `cool_down`; then one try is let through. `purse` is opened and closed with each sleep."""
         self._conversation = conversation
         self._unread = unread
         self._journal = journal
@@ -85,31 +94,57 @@ class Cycle:
         self._cool_down = cool_down
         self._clock = clock
         self._between = tuple(between)
+        self._purse = purse
 
     async def run_sleep_tick(
-        self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None
+        self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
     ) -> CycleReport:
-        """One sleep over all sessions, or those named. Raises `StoreError` where not even the report can be kept."""
+        """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
+        where not even the report can be kept."""
         report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
         wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
+        ended = False
         try:
-            for name, phase in self._phases(report.id, wanted, trigger):
-                outcome = Outcome()
-                try:
-                    await phase(outcome, now)
-                except AssistantError as error:
-                    outcome.errors.append(str(error))
-                    log.error("a phase of sleep failed", phase=name, error=str(error))
-                report = replace(report, phases={**report.phases, name: outcome.told()})
-                self._journal.note_cycle(report)
-                await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            self._journal.note_cycle(replace(report, ended_at=self._clock(), state="interrupted"))
-            raise
-        failed = any(phase["state"] == "failed" for phase in report.phases.values())
+            if self._purse is not None:
+                self._purse.open(now)
+            for name, step in self._phases(report.id, wanted, trigger):
+                if not phase or phase == name:
+                    report = await self._carried_out(report, name, step, now)
+            ended = True
+        finally:
+            if self._purse is not None:
+                self._purse.close()
+            if not ended:
+                self._note(replace(report, ended_at=self._clock(), state="interrupted"))
+        failed = any(one["state"] == "failed" for one in report.phases.values())
         report = replace(report, ended_at=self._clock(), state="failed" if failed else "done")
         self._journal.note_cycle(report)
         return report
+
+    async def _carried_out(self, report: CycleReport, name: str, step: _Step, now: datetime) -> CycleReport:
+        """The report with what came of one phase."""
+
+        def follow(so_far: Outcome) -> None:
+            self._note(replace(report, phases={**report.phases, name: {**so_far.told(), "state": "running"}}))
+
+        outcome = Outcome(follow=follow)
+        outcome.going_on()
+        try:
+            await step(outcome, now)
+        except AssistantError as error:
+            outcome.errors.append(str(error))
+            log.error("a phase of sleep failed", phase=name, error=str(error))
+        if self._purse is not None and self._purse.is_empty:
+            outcome.more["budget"] = self._purse.told
+        report = replace(report, phases={**report.phases, name: outcome.told()})
+        self._journal.note_cycle(report)
+        await asyncio.sleep(0)
+        return report
+
+    def _note(self, report: CycleReport) -> None:
+        """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
+        with contextlib.suppress(StoreError):
+            self._journal.note_cycle(report)
 
     async def extract_session(self, session: str, now: datetime) -> dict[str, Any]:
         """Read one session to its end for the journal, as before a reset: what no model reads now, the rules do. Raises
@@ -148,10 +183,11 @@ class Cycle:
         self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime
     ) -> None:
         done: dict[str, Any] = {}
+        outcome.more["compacted"] = done
         for info in sessions:
             outcome.read += 1
             try:
-                compacted = await self._compact(info.key, trigger)
+                compacted = await self._compact(info.key, _COMPACTS_AS.get(trigger, trigger))
             except AssistantError as error:
                 outcome.errors.append(f"{info.key}: {error}")
                 continue
@@ -160,10 +196,11 @@ class Cycle:
                 done[info.key] = {
                     "messages": compacted.messages, "tokens_before": compacted.tokens_before,
                     "tokens_after": compacted.tokens_after, "tier": compacted.tier, "cost_usd": compacted.cost_usd,
+                    "checkpoints": list(compacted.checkpoints),
                 }  # fmt: skip
+                outcome.going_on()
             await asyncio.sleep(0)
         outcome.written = len(done)
-        outcome.more["compacted"] = done
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -185,7 +222,8 @@ class Cycle:
     ) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
         seq = self._journal.reading(PHASE, info.key, info.generation)
-        batch = await self._extractor.batch(self._unread.after(info.key, info.generation, seq, limit=_RECORDS))
+        records = self._unread.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
+        batch = await self._extractor.batch(records, BATCH_RECORDS)
         if not batch:
             return False
         found = await self._learn(batch, now)
@@ -203,6 +241,7 @@ class Cycle:
         outcome.written += written
         outcome.repeated += len(found.entries) - written
         self._conversation.extracted(info.key, info.generation, last, now)
+        outcome.going_on()
         return True
 
     async def _learn(self, batch: Sequence[Record], now: datetime) -> Extracted:

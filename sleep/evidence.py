@@ -7,47 +7,59 @@ are forms of the language and classes of words (`sleep.lexicon`), never names or
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from sleep.lasting import LASTING
 from sleep.lexicon import classes, words_of
 from sleep.passing import PASSING
+from sleep.shorthand import spelled_out
 from sleep.verbs import DAY
 
 ENOUGH = 2.0
 
 _OF_CLASS: dict[str, float] = {
-    "kin": 0.8, "person": 0.8, "pet": 0.6, "home": 1.0, "vehicle": 0.8, "work": 0.9, "health": 1.7, "pastime": 1.0,
-        "admin": 1.0,
-    "recurring": 1.6, "since": 0.7, "food": 0.7, "mood": -1.4, "weather": -2.0, "desk": -2.3, "praise": -1.5,
-        "world": -1.6,
+    "kin": 0.5, "person": 0.7, "pet": 0.9, "home": 0.8, "vehicle": 0.8, "work": 0.4, "health": 2.3, "pastime": 1.1,
+        "admin": 0.8,
+    "recurring": 1.7, "since": 0.5, "food": 0.4, "mood": -1.1, "weather": -2.0, "desk": -2.8, "praise": -1.4,
+        "world": -1.7,
     "joke": -1.5,
 }  # fmt: skip
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
-_CASED = frozenset({"name", "apposed", "placed"})
+_CASED = frozenset({"name", "many-names", "apposed", "placed"})
 _PATTERNS = [
     (name, re.compile(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
 ]
 _LINKED = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "food"})
-_LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided"})
+_LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided", "name", "does", "recurs"})
 _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
-_GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out"})
+_GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
+_MOOD = re.compile(
+    r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit|really|quite"
+    r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+(?! (?:about|at|from|to|in|on|of)\b)"
+)
+_LONG = 8
+_LONGER = 0.19
+_LONGEST = 8
 _WEEKDAY = re.compile(rf"\b{DAY}s?\b", re.IGNORECASE)
 _WEIGHT = {
     **{name: weight for name, weight, _ in (*LASTING, *PASSING)},
     **{f"of {name}": weight for name, weight in _OF_CLASS.items()},
     "unlinked": -0.8,
-    "so many": 0.8,
+    "so many": 0.7,
 }
 
 
 def signs(clause: str) -> list[str]:
     """The names of the signs that a clause shows."""
+    clause = spelled_out(clause)
     lowered = clause.lower()
     found = [name for name, pattern in _PATTERNS if pattern.search(clause if name in _CASED else lowered)]
     of_class: set[str] = set()
     for word in words_of(lowered):
         of_class |= classes(word)
+    if "mood" in of_class and not _MOOD.search(lowered):
+        of_class.discard("mood")
     if "done-then" in found and _MEANT.intersection(found):
         found.remove("done-then")
     if "progress" in found and _GOES_ON.intersection(found):
@@ -59,9 +71,11 @@ def signs(clause: str) -> list[str]:
     return found + [f"of {name}" for name in _OF_CLASS if name in of_class]
 
 
+@lru_cache(maxsize=4096)
 def weight(clause: str) -> float:
     """How much more speaks for a clause to last than against it; `ENOUGH` is enough."""
-    return sum(_WEIGHT[name] for name in signs(clause))
+    longer = min(_LONGEST, max(0, len(clause.split()) - _LONG))
+    return sum(_WEIGHT[name] for name in signs(clause)) + _LONGER * longer
 
 
 _PREFERS = re.compile(

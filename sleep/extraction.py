@@ -27,6 +27,7 @@ from assistant.records import Record
 from assistant.remembered import JournalEntry
 from assistant.requests import Reply, Request, SystemBlock
 from assistant.sessions import OWNER_SCOPE
+from sleep.answers import question_of
 from sleep.corrections import corrects, takes_back
 from sleep.importance import importance
 from sleep.telling import Told, told
@@ -77,16 +78,17 @@ class Extractor:
         self._batch_tokens = batch_tokens
         self._zone = zone
 
-    async def batch(self, records: Sequence[Record]) -> list[Record]:
-        """The first of the records that fit one call; always one, however long it is."""
+    async def batch(self, records: Sequence[Record], most: int | None = None) -> list[Record]:
+        """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
+        follow, it ends with a turn if it can."""
         room = self._batch_tokens
         with contextlib.suppress(ModelError):
             room = min(room, (await self._model().limits()).window // _SHARE_OF_WINDOW)
         fitting: list[Record] = []
         for record in records:
-            room -= _tokens(record)
-            if fitting and room < 0:
-                break
+            room -= tokens_of(record)
+            if fitting and (room < 0 or len(fitting) == most):
+                return fitting[: _parted(fitting, record)]
             fitting.append(record)
         return fitting
 
@@ -102,6 +104,9 @@ class Extractor:
         try:
             reply = await self._ask(model, spoken, known)
         except ModelError as error:
+            if self._model().provider == _OFFLINE:
+                # Nobody may be asked any more.
+                return self.plainly(spoken, known)
             passing = error.kind in _PASSING
             reasons = (f"the model failed: {error}",)
             return Extracted(
@@ -139,6 +144,22 @@ class Extractor:
         if reply is None:
             raise ModelError("the stream ended without an answer", kind="network")
         return reply
+
+
+def _parted(records: Sequence[Record], following: Record) -> int:
+    """How many of the records to read now: a question is read with its answer, and one that the assistant asked with
+    what the person says next, unless that would leave more than half of them for later."""
+    rows = [*records, following]
+    ends = [number for number in range(len(records), 0, -1) if _parts(rows[number - 1], rows[number])]
+    calm = (number for number in ends if 2 * number >= len(records) and not question_of(rows[number - 1].content))
+    return next(calm, ends[0] if ends else len(records))
+
+
+def _parts(before: Record, after: Record) -> bool:
+    """Whether a turn ends between two records."""
+    if before.turn is not None and after.turn is not None:
+        return before.turn != after.turn
+    return after.role == "user" and before.role != "user"
 
 
 def readable(record: Record) -> bool:
@@ -260,7 +281,7 @@ def _entry(
     )
 
 
-def _tokens(record: Record) -> int:
+def tokens_of(record: Record) -> int:
     """About how many, in any script."""
     return len(_shown(record.content).encode("utf-8", "replace")) // _BYTES_A_TOKEN + _TOKENS_A_LINE
 

@@ -118,9 +118,9 @@ _CLASSES = {
         useless overrated underrated disgusting delicious tasty star legend hit
     """,
     "world": """
-        apparently octopus politician politicians government minister president economy inflation scientists
+        apparently politician politicians government minister president economy inflation scientists
         researchers science history universe planet earth moon capital population world century
-        empire king queen war people humans animals species dinosaur celebrity
+        empire king queen war humans animals species dinosaur celebrity
     """,
     "joke": "haha lol lmao rofl jk kidding joking hehe hahaha xd",
 }

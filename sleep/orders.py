@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assistant.compactions import Checkpoint
 from assistant.context.pressure import Pressure
+from sleep.purse import Purse
 from sleep.summariser import Live
 from sleep.terms import Terms
 
@@ -13,8 +14,8 @@ from sleep.terms import Terms
 @dataclass(frozen=True, slots=True)
 class Order:
     """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
-    model. Where pressure is below `above` once its turn has come (somebody else's compaction came first), nothing is
-    done."""
+    model; `purse` is what a sleep may still spend. Where pressure is below `above` once its turn has come (somebody
+    else's compaction came first), nothing is done."""
 
     session: str
     trigger: str
@@ -23,6 +24,7 @@ class Order:
     live: Live | None = None
     plain: bool = False
     above: float = 0.0
+    purse: Purse | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 _MOST_REASONS = 10
 
 
+def _nobody(_: Outcome) -> None:
+    """Nobody follows what goes on."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """`read` and `written` are messages and entries (extract), checkpoints and entries (settle), sessions looked at and
     compacted (compact), entries judged and weighed anew (score), or entries read and memories learned (consolidate);
-    `waiting` is what was not read to its end. `cost_usd` is None once a price is not known. `more` is a phase's own."""
+    `waiting` is what was not read to its end. `cost_usd` is None once a price is not known. `more` is a phase's own.
+    `follow` is called with each step that is done."""
 
     read: int = 0
     written: int = 0
@@ -23,6 +29,11 @@ class Outcome:
     rejected: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
+    follow: Callable[[Outcome], None] = field(default=_nobody, repr=False, compare=False)
+
+    def going_on(self) -> None:
+        """A step of the phase is done, and more may follow."""
+        self.follow(self)
 
     def spent(self, usd: float | None) -> None:
         self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd

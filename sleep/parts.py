@@ -21,6 +21,8 @@ _MANY_WORDS = 5
 # A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
 _FOR_CORRECTING = 0.9
 _FOR_GOING_ON = 0.9
+_FOR_BEING_NOTED = 0.6
+_FOR_COMPANY = 0.5
 _BESIDE = 0.6
 _FOR_SCRAPS = 0.3
 _OF_SOMEBODY = 0.6
@@ -59,16 +61,28 @@ class _Clause:
     small: bool
 
 
-def lasting(sentence: Sentence, *, announced: bool = False, follows: bool = False) -> str:
-    """The part of a sentence that lasts, word for word; "" where nothing does. `announced`: the sentence before said
-    that this is a correction; `follows`: it told something, which "she" or "it" may go on with."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it told
+    something, which "she" or "it" may go on with; `tells`: some sentence of the message does; `noted`: whoever was told
+    took note."""
+
+    announced: bool = False
+    follows: bool = False
+    noted: bool = False
+    tells: bool = False
+
+
+def lasting(sentence: Sentence, beside: Beside) -> str:
+    """The part of a sentence that lasts, word for word; "" where nothing does."""
     own = sentence.own[:_LONGEST]
     if is_short(own) or of.is_small(own) or of.is_joke(own):
         return ""
-    correcting = (announced or corrects(own)) and names_something(own)
+    correcting = (beside.announced or corrects(own)) and names_something(own)
     need = ENOUGH - (_FOR_CORRECTING if correcting else 0.0)
-    if of.hangs(of.bare(own)) and (correcting or follows):
+    if of.hangs(of.bare(own)) and (correcting or beside.follows):
         need -= _FOR_GOING_ON
+    need -= _FOR_BEING_NOTED * beside.noted + _FOR_COMPANY * beside.tells
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts)
@@ -140,7 +154,7 @@ def _has_subject(clause: str) -> bool:
 
 def _without_edges(parts: list[_Clause], need: float, *, correcting: bool) -> list[_Clause]:
     """Without what passes before and after what lasts."""
-    while parts[0].weight < _EDGE and any(part.weight >= need for part in parts[1:]):
+    while not correcting and parts[0].weight < _EDGE and any(part.weight >= need for part in parts[1:]):
         parts = parts[1:]
     while not correcting and parts[-1].weight < _EDGE and any(part.weight >= need for part in parts[:-1]):
         parts = parts[:-1]

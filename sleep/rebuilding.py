@@ -26,8 +26,7 @@ async def rebuild(consolidations: Consolidations, memories: Memories, now: datet
     """Make semantic memory what the journal says; how many memories were added, changed or taken out. Raises
     `MemoryUnavailable` and `StoreError`."""
     await Consolidation(consolidations, memories).carry_out(now)
-    groups = {one: consolidations.entries_of(one) for one in consolidations.memory_ids()}
-    wanted = {memory.id: memory for memory in _made_again(groups)}
+    wanted = {memory.id: memory for memory in made_again(consolidations)}
     there = {memory.id: memory for memory in await memories.all()}
     changes = [MemoryChange("delete", memory, memory) for one, memory in there.items() if one not in wanted]
     changes += [
@@ -41,7 +40,9 @@ async def rebuild(consolidations: Consolidations, memories: Memories, now: datet
     return len(changes)
 
 
-def _made_again(groups: dict[str, list[JournalEntry]]) -> Iterator[Memory]:
+def made_again(consolidations: Consolidations, scope: str | None = None) -> Iterator[Memory]:
+    """The memories of all scopes or one as the journal has them, oldest first. Raises `StoreError`."""
+    groups = {one: consolidations.entries_of(one) for one in consolidations.memory_ids(scope)}
     by_entry = {entry.id: entry for entries in groups.values() for entry in entries}
     into = {entry.id: one for one, entries in groups.items() for entry in entries}
     replaced: dict[int, list[str]] = {}

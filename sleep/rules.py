@@ -7,15 +7,16 @@ supposed, a quotation, pasted text, code or small talk. What is not taken stays 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sleep import clauses as of
-from sleep.corrections import announces, corrects
+from sleep.corrections import announces, tells_of_change
 from sleep.evidence import is_dated, kind_of
+from sleep.fragments import together
 from sleep.importance import importance as importance
-from sleep.parts import is_short, lasting
+from sleep.parts import Beside, is_short, lasting
 from sleep.requests import asks_for_doing
 from sleep.sentences import Sentence, sentences
 from sleep.tongues import kind_elsewhere
@@ -41,18 +42,20 @@ class Found:
     hangs: bool = False
 
 
-def facts(text: str) -> list[Found]:
-    """What a user's message tells, in its order, each sentence once."""
-    found = {one.content: one for one in _joined(text)}
+def facts(text: str, *, noted: bool = False) -> list[Found]:
+    """What a user's message tells, in its order, each sentence once. `noted`: whoever was told took note of it."""
+    said = together(sentences(own_voice(text[:_LONGEST_TEXT])))
+    tells = any(_told(sentence, Beside(noted=noted)) for sentence in said)
+    found = {one.content: one for one in _joined(said, noted=noted, tells=tells)}
     return list(found.values())
 
 
-def _joined(text: str) -> Iterator[Found]:
+def _joined(said: Sequence[Sentence], *, noted: bool, tells: bool) -> Iterator[Found]:
     """What is said of "her" stands behind the sentence that says who she is."""
     last: Found | None = None
     before, announced = "", False
-    for sentence in sentences(own_voice(text[:_LONGEST_TEXT])):
-        one = _told(sentence, announced=announced, follows=last is not None)
+    for sentence in said:
+        one = _told(sentence, Beside(announced=announced, follows=last is not None, noted=noted, tells=tells))
         if one is not None and last is not None and one.hangs and len(last.content) + len(one.content) < _LONGEST:
             last = _of_one(last, one)
         else:
@@ -75,15 +78,15 @@ def _of_one(first: Found, second: Found) -> Found:
     return replace(first, content=content, importance=weight, corrects=first.corrects or second.corrects)
 
 
-def _told(sentence: Sentence, *, announced: bool, follows: bool) -> Found | None:
+def _told(sentence: Sentence, beside: Beside) -> Found | None:
     own = sentence.own[:_LONGEST]
     if asks_for_doing(sentence) and of.is_reminder(own) and is_dated(own):
         return _found("task", sentence.words, own)
     spaceless = _CJK.search(own) is not None
-    content = "" if spaceless else lasting(sentence, announced=announced, follows=follows)
+    content = "" if spaceless else lasting(sentence, beside)
     if content:
         shown = content.replace("’", "'")
-        return _found(kind_of(shown, standing=of.is_standing(shown)), content, shown, announced=announced)
+        return _found(kind_of(shown, standing=of.is_standing(shown)), content, shown, announced=beside.announced)
     if sentence.is_question or (len(own) < _SHORTEST_CJK if spaceless else is_short(own)):
         return None
     kind = kind_elsewhere(own)
@@ -92,4 +95,4 @@ def _told(sentence: Sentence, *, announced: bool, follows: bool) -> Found | None
 
 def _found(kind: Kind, words: str, own: str, *, announced: bool = False) -> Found:
     content = words[:_LONGEST]
-    return Found(kind, content, importance(kind, content), announced or corrects(own), of.hangs(of.bare(own)))
+    return Found(kind, content, importance(kind, content), announced or tells_of_change(own), of.hangs(of.bare(own)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from assistant.words import RUN, STOP_WORDS, WORD, fold, pairs
 
 _LONGEST = 1_500
+_ALIKE = 0.75
 
 _DAYS = (
     "monday mon montag lundi lunes mandag", "tuesday tue tues dienstag mardi martes tirsdag",
@@ -40,6 +41,14 @@ _COUNT = {
     for word in words.split()
     if word != "one"
 }  # fmt: skip
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_COUNT |= {word: str(n) for n, word in enumerate(_TEENS.split(), 13)}
+_COUNT |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), 2)}
+_COUNT |= {f"{word}th".replace("tyth", "tieth"): n for word, n in _COUNT.items() if n.isdigit() and 13 <= int(n) < 100}
+_ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_COUNT |= {word: str(n) for n, word in enumerate(_ORDINALS.split(), 3)}
+_COMPOUND = re.compile(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 
 _NUMBER = re.compile(
     r"(?<![\w.])(\d{1,2})[:.](\d{2})(?!\d)(?: ?(am|pm)\b)?|(?<![\w.])(\d{1,2}) ?(am|pm)\b"
@@ -252,6 +261,15 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
 
 
+def is_form(word: str, other: str) -> bool:
+    """The same word, or another form of it ("allergic", "allergy")."""
+    if word == other:
+        return True
+    longest = max(len(word), len(other))
+    common = next((n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    return common >= max(4, _ALIKE * longest)
+
+
 def _of_calendar(word: str) -> tuple[str, str] | None:
     bare = word[:-1] if word.endswith("s") and word not in _DAY and word not in _MONTH else word
     if bare in _DAY:
@@ -260,6 +278,7 @@ def _of_calendar(word: str) -> tuple[str, str] | None:
 
 
 def _values(folded: str) -> Iterator[tuple[str, str]]:
+    folded = _COMPOUND.sub(lambda found: str(int(_COUNT[found[1]]) + int(_COUNT.get(found[2], "1"))), folded)
     for found in _NUMBER.finditer(folded):
         hour, minute, half, bare_hour, bare_half, number, times = found.groups()
         if bare_hour or half:

@@ -25,6 +25,7 @@ from sleep.asking import OFFLINE, Attempts, BadAnswer, Cost, Overflow, Unusable,
 from sleep.check import check
 from sleep.extractive import key_facts, without_model
 from sleep.language import same_language
+from sleep.purse import Purse
 from sleep.summary import Material, Summary, SummaryTier
 from sleep.summary_prompts import Piece, SummaryPrompts, instructions, piece_request, prefix_words
 from sleep.transcript import chunks
@@ -66,6 +67,7 @@ class _Job:
     attempts: Attempts
     source: int
     most: int = _LEAST_CHUNK
+    purse: Purse | None = None
 
     def texts(self, most: int, *, partial: bool) -> list[str]:
         return chunks(self.material.rows, most, self.counter.count_text, partial=partial)
@@ -110,9 +112,12 @@ class Summariser:
         windows = [(await model.limits()).window for model in (self._writer(), self._answerer())]
         return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
 
-    async def summarise(self, material: Material, *, live: Live | None = None, plain: bool = False) -> Summary:
-        """With `plain` no model is asked. Raises `StoreError` where a call cannot be metered."""
-        job = self._job(material)
+    async def summarise(
+        self, material: Material, *, live: Live | None = None, plain: bool = False, purse: Purse | None = None
+    ) -> Summary:
+        """With `plain` no model is asked, nor with an empty `purse`. Raises `StoreError` where a call cannot be
+        metered."""
+        job = replace(self._job(material), purse=purse)
         if not plain and self._writer().provider != OFFLINE:
             try:
                 async with asyncio.timeout(self._seconds):
@@ -200,6 +205,8 @@ class Summariser:
 
     async def _judged(self, model: Model, request: Request, job: _Job) -> Answer | str:
         """The answer within its length and in the conversation's language, or what is wrong with it."""
+        if job.purse is not None and not job.purse.allows(model, request):
+            raise Unusable(job.purse.told)
         found = await ask(model, request, job.material.session, self._cost, job.attempts)
         if isinstance(found, str):
             return found

@@ -25,6 +25,12 @@ _PLAY_LASTS = timedelta(minutes=20)
 _ANSWERED_WITHIN = timedelta(hours=12)
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
+_TOOK_NOTE = re.compile(
+    r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)|block"
+    r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"
+    r"|i'm (?:so |very )?sorry,)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +44,36 @@ class Told:
 
 @dataclass(slots=True)
 class _Heard:
-    """What a message is understood by: the assistant's last, the person's last, and a game that goes on."""
+    """What a message is understood by: the assistant's last, the person's last, and a game that goes on;
+    `told`: the person's last told something, `noted`: the assistant took note of what is heard."""
 
     assistant: Record | None = None
     user: Record | None = None
     play_until: datetime | None = None
+    noted: bool = False
+    told: bool = False
 
 
 def told(records: Sequence[Record], zone: tzinfo = UTC) -> list[Told]:
     """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
     heard = _Heard()
     found: list[Told] = []
-    for record in records:
+    for number, record in enumerate(records, 1):
         if record.role == "user":
             if not _plays(heard, record):
-                found += (_dated(one, zone) for one in _of_message(record, heard))
+                heard.noted = any(map(took_note, records[number : number + 1]))
+                new = [_dated(one, zone) for one in _of_message(record, heard)]
+                heard.told = bool(new)
+                found += new
             heard.user, heard.assistant = record, None
         elif record.role == "assistant":
             heard.assistant = record
     return found
+
+
+def took_note(record: Record) -> bool:
+    """Whether the assistant says that it will keep what it was told."""
+    return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))
 
 
 def _plays(heard: _Heard, record: Record) -> bool:
@@ -77,7 +94,7 @@ def _of_message(record: Record, heard: _Heard) -> Iterator[Told]:
     if answered is not None:
         yield answered
     said = record.content
-    for one in facts(said):
+    for one in facts(said, noted=heard.noted):
         if answered is not None and one.content in answered.found.content:
             continue
         if one.hangs and one.corrects:
@@ -90,7 +107,7 @@ def _answer(record: Record, heard: _Heard) -> Told | None:
     asked = heard.assistant
     if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
         return None
-    question = question_of(asked.content)
+    question = question_of(asked.content, after_telling=heard.told)
     if not question:
         return None
     first = next(iter(sentences(own_voice(record.content[:_FIRST]))), None)

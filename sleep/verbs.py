@@ -10,7 +10,22 @@ MONTH = (
     r"|aug|sept?|oct|nov|dec)"
 )
 DAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thu(?:rs?)?|fri)"
-ORDINAL = r"\d{1,2}(?:st|nd|rd|th)"
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+_SMALL_ORDINAL = (
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|(?:thir|four|fif|six|seven"
+    r"|eigh|nine)teenth)"
+)
+ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|(?:(?:twenty|thirty)[- ])?{_SMALL_ORDINAL}|(?:twent|thirt)ieth)"
+NUMERAL = (
+    r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    rf"|{_TENS}(?:-\w+)?|hundred|both|half)"
+)
+# What is said of somebody in the present, but for what one only says, thinks, seems or feels at the moment.
+SAID_OR_SEEMED = (
+    r"(?:says|wants|thinks|knows|looks|seems|sounds|feels|keeps|hurts|this|its|us|yes|always|perhaps|sometimes|is|was|has"
+    r"|does|as|hopes|wonders|reckons|means|smells|tastes|needs|laughs|cries|snores|guess|less|unless|miss|besides"
+    r"|news|thus|bus|across|pass|minus|plus|tells|asks|lets|happens|goes)"
+)
 _LIVED = """
 live work teach run own rent study speak play sing drive cycle volunteer coach manage lead share keep take wear use
 get have go eat drink sleep start open close cost come arrive leave handle charge pay earn save pick drop collect
@@ -68,9 +83,10 @@ CHANGED = (
     "|cancelled (?:my|our|the)|booked|enrolled|signed up|registered|diagnosed|born|pushed (?:to|back)"
     "|brought forward|postponed|rescheduled|went up|gone up|went down|gone down|went (?:vegan|veggie|part.time"
     "|full.time|freelance|back to)|got engaged|got married|getting married|learnt|learned|grew up|raised in"
-    "|swapped|dropped|ditched|expired|lapsed|banked|converted|emigrated|bought (?:a|the|our|my)|had (?:a|his|her|my)"
+    "|swapped|dropped (?!my|the|a|it|his|her|out of the)|ditched|expired|lapsed|banked|converted|emigrated|bought (?:a|the|our|my)|had (?:a|his|her|my)"
     " \\w+ (?:out|removed|replaced|fitted)|built (?:a|the|our)|set up|put (?:me|us|him|her|them) on|took over"
-    "|taken over|took out|opened|closed down|got (?:the job|the keys|into|accepted|in to|a (?:new|job|place|dog|cat"
+    "|taken over|took out|took (?:a|the|on a) (?:new )?(?:post|job|place|position|role)|gone over to|went over to|handed (?:back|over)"
+    "|proposed|lost (?:our|my|his|her) (?:dog|cat|job|mum|mother|dad|father|sight|hearing|licence|license)|opened|closed down|got (?:the job|the keys|into|accepted|in to|a (?:new|job|place|dog|cat"
     "|puppy|kitten|promotion|rise|raise))|fixed until|accepted (?:the|an?|my) (?:job|post|offer|place|role"
     "|position)|been made (?:a |an |the )?\\w+"
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from sleep.shorthand import spelled_out
+
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # From here to the end, or to a paragraph in which the person speaks to the assistant again.
 _HEADER = re.compile(
@@ -87,9 +89,9 @@ _PART = (
     r"|hero|shopkeeper|dungeon master|dm|captain|alien|robot|ghost|vampire|elf|examiner|recruiter|tourist|narrator)\b"
 )
 _PLAY = re.compile(
-    r"\b(?:let'?s (?:pretend|role-?play|play(?:,| a (?:game|scene)| pretend)|do a (?:scene|role-?play))"
+    r"\b(?:play(?:ing)? the (?:part|role) of|let'?s (?:pretend|role-?play|play(?:,| a (?:game|scene)| pretend)|do a (?:scene|role-?play))"
     rf"|role-?play(?:ing)?\b|text adventure|(?:you(?:'re| are| be| play)|i'?ll (?:be|play)|as) (?:the|an?|my) {_PART}"
-    r"|pretend (?:i'?m|i am|you'?re|you are|we'?re|to be|that)|act (?:as|like) (?:an?|the|my)\b|in character\b"
+    r"|pretend (?:i'?m|i am|you'?re|your|you are|we'?re|to be|that)|act (?:as|like) (?:an?|the|my)\b|in character\b"
     r"|dungeons (?:and|&) dragons|once upon a time)",
     re.IGNORECASE,
 )
@@ -119,7 +121,7 @@ def own_voice(text: str) -> str:
 
 def opens_play(text: str) -> bool:
     """Whether a game begins in which people say what is true of nobody."""
-    return bool(_PLAY.search(text) or _ACTION.search(text))
+    return bool(_PLAY.search(spelled_out(text)) or _ACTION.search(text))
 
 
 def ends_play(text: str) -> bool:

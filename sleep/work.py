@@ -196,9 +196,10 @@ class Work:
         )
 
     async def _ask(self, material: Material, live: Live | None) -> Summary:
-        plain = self._order.plain or not self._means.may_ask()
-        summary = await self._means.summariser.summarise(material, live=live, plain=plain)
-        if not plain:
+        purse = self._order.purse
+        plain = self._order.plain or not self._means.may_ask() or (purse is not None and purse.is_empty)
+        summary = await self._means.summariser.summarise(material, live=live, plain=plain, purse=purse)
+        if not plain and not (purse is not None and purse.is_empty):
             self._means.judge(summary)
             if summary.failures and summary.tier not in BY_MODEL:
                 self.notices.append(NOT_USED.format(why=summary.failures[-1]))

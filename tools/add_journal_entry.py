@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from assistant.ports import History, Tool, ToolContext
+from assistant.records import Record
 from assistant.remembered import JournalEntry
 from assistant.sessions import OWNER_SCOPE
 from assistant.sleep_ports import Journal
@@ -38,6 +39,12 @@ Weight = Annotated[float, AfterValidator(_share)]
 _LOOKED_BACK = 50
 
 
+def newest_request(history: History, context: ToolContext) -> Record | None:
+    """The person's newest message in the session of a call."""
+    recent = history.recent(context.scope, session=context.session, limit=_LOOKED_BACK)
+    return next((one for one in reversed(recent) if one.role == "user" and one.kind == "message"), None)
+
+
 def add_journal_entry_tool(journal: Journal, history: History, importance: Callable[[str, str], float]) -> Tool:
     """`importance` gives 0 to 1 for a kind and a content."""
 
@@ -49,8 +56,7 @@ def add_journal_entry_tool(journal: Journal, history: History, importance: Calla
         weight: Weight | None = None,
     ) -> str:
         """Remember one thing for good, as a whole sentence. weight: importance, 0 to 1."""
-        recent = history.recent(context.scope, session=context.session, limit=_LOOKED_BACK)
-        newest = next((one for one in reversed(recent) if one.role == "user" and one.kind == "message"), None)
+        newest = newest_request(history, context)
         entry = JournalEntry(
             key=f"tool:{context.key}",
             scope=context.scope,

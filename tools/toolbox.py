@@ -8,7 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.ports import History, Todos, Tool
-from assistant.sleep_ports import Journal, MemoryFiles, Profiles, Requests
+from assistant.sleep_ports import Journal, MemoryFiles, MemorySearch, Profiles, Requests
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool
@@ -21,6 +21,8 @@ from tools.read_file import read_file_tool
 from tools.read_history import read_history_tool
 from tools.registry import Registry
 from tools.search_history import search_history_tool
+from tools.search_memory import search_memory_tool
+from tools.update_memory import Correcting, update_memory_tool
 from tools.update_profile import update_profile_tool
 
 RESULT_BYTES = 12_000
@@ -30,15 +32,19 @@ RESULT_BYTES = 12_000
 class Memory:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
+    search: MemorySearch
+    correcting: Correcting
     journal: Journal
     profiles: Profiles
     files: MemoryFiles
     forgetting: Asking
     importance: Callable[[str, str], float]
 
-    def tools(self, history: History, zone: ZoneInfo) -> list[Tool]:
+    def tools(self, history: History, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
         return [
+            search_memory_tool(self.search, zone, result_bytes),
             add_journal_entry_tool(self.journal, history, self.importance),
+            update_memory_tool(self.correcting, history),
             update_profile_tool(self.profiles, self.files, zone),
             edit_memory_file_tool(self.files),
             forget_tool(self.forgetting),
@@ -71,6 +77,6 @@ def build_toolbox(
         list_files_tool(workspace, zone, result_bytes),
         read_file_tool(workspace, result_bytes),
     ]
-    tools += memory.tools(history, zone) if memory else []
+    tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
     return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}))

@@ -17,8 +17,8 @@ from assistant.unix_socket import short_address
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
-# A compaction may take `compaction.summary_seconds`, which is an hour at most.
-_COMPACTS_WITHIN = 3700.0
+# A compaction may take `compaction.summary_seconds`, which is an hour at most; a sleep is one for each conversation.
+_SLOW_WITHIN = {"/compact": 3700.0, "/sleep": 12 * 3600.0, "/memory": 12 * 3600.0}
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
@@ -64,9 +64,8 @@ class SocketLink:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
     async def command(self, text: str, session: str) -> str:
-        slow = text.startswith("/compact")
-        body = {"text": text, "session": session}
-        return str((await self._ask("POST", "/commands", body, _COMPACTS_WITHIN if slow else _ANSWERS_WITHIN))["text"])
+        within = _SLOW_WITHIN.get(text.partition(" ")[0], _ANSWERS_WITHIN)
+        return str((await self._ask("POST", "/commands", {"text": text, "session": session}, within))["text"])
 
     async def stop(self, session: str) -> bool:
         return bool((await self._ask("POST", "/stop", {"session": session}))["stopped"])

@@ -39,5 +39,6 @@ async def opened_here(settings: Settings) -> AsyncIterator[Link]:
             house.stores.conversation.reconcile(daemon.utc_now())
             yield DirectLink(house.control, house.terminal)
         finally:
+            await house.sleeping.sleeper.stop()
             await house.close_model()
             house.close()

@@ -20,6 +20,7 @@ _COMMANDS = {
     "sessions": "assistant.cli.history:sessions",
     "log": "assistant.cli.history:log",
     "compact": "assistant.cli.compact:compact",
+    "sleep": "assistant.cli.sleep:sleep",
     "requests": "assistant.cli.requests:requests",
     "pins": "assistant.cli.pins:pins",
     "verify": "assistant.cli.verify:verify",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 COMMANDS = (
     "/help", "/status", "/model", "/usage", "/todo", "/compact", "/branch", "/pin", "/unpin", "/pins", "/requests",
-    "/done", "/drop", "/forget", "/sleep", "/undo", "/retry", "/stop",
+    "/done", "/drop", "/memory", "/why", "/forget", "/sleep", "/undo", "/retry", "/stop",
 )  # fmt: skip
 LEAVING = ("/quit", "/exit")
 

@@ -18,7 +18,7 @@ from typing import Any
 from assistant.errors import MemoryUnavailable
 
 _KEPT = "The journal keeps everything; the next sleep tries again"
-_LONGEST_ANSWER = 1 << 28
+LONGEST_ANSWER = 1 << 28
 _LINES_KEPT = 20
 _SECONDS_TO_END = 5.0
 
@@ -93,15 +93,19 @@ class ChildProcess:
     async def _running(self) -> Process:
         if self.pid is None:
             await self._kill()
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_ANSWER
-            )
+            self._process = await self.start()
             self.said.clear()
             self._listening = asyncio.create_task(self._listen(self._process))
             assert self._process.stdin is not None
             self._process.stdin.write(self._first)
         assert self._process is not None
         return self._process
+
+    async def start(self) -> Process:
+        """A new process, its three streams piped."""
+        return await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=LONGEST_ANSWER
+        )
 
     async def _listen(self, process: Process) -> None:
         """Keep the last lines that the child says beside its answers: they tell why it died."""

@@ -17,14 +17,13 @@ from typing import Any
 
 from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
 from assistant.store.database import Database
-from assistant.store.journal import entry_of
+from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.text import dumps, moment, stamp
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
     " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id)"
 )
-_TAKEN_BACK = "taken back"
 
 
 class Consolidations:
@@ -33,8 +32,10 @@ class Consolidations:
 
     # ---------------------------------------------------------------------------------------------------------- entries
 
-    def pending(self, *, limit: int = 200) -> list[JournalEntry]:
-        rows = self._db.rows(f"{_PENDING} ORDER BY timestamp, id LIMIT ?", (limit,))
+    def pending(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
+        rows = self._db.rows(
+            f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
+        )
         return [entry_of(row) for row in rows]
 
     def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
@@ -69,12 +70,26 @@ class Consolidations:
         )
         return [entry_of(row) for row in rows]
 
-    def memory_ids(self) -> list[str]:
+    def memory_ids(self, scope: str | None = None) -> list[str]:
         rows = self._db.rows(
             "SELECT c.memory_id AS id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
-            " WHERE c.memory_id <> '' GROUP BY c.memory_id ORDER BY min(j.timestamp), min(j.id)"
+            " WHERE c.memory_id <> '' AND j.scope = coalesce(?, j.scope)"
+            " GROUP BY c.memory_id ORDER BY min(j.timestamp), min(j.id)",
+            (scope,),
         )
         return [row["id"] for row in rows]
+
+    def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        rows = self._db.rows(
+            "SELECT DISTINCT j.superseded_by AS by, c.memory_id AS id FROM journal j"
+            " JOIN consolidated_entry_ids c ON c.entry_id = j.id"
+            " WHERE c.memory_id <> '' AND j.superseded_by IN (SELECT value FROM json_each(?)) ORDER BY c.memory_id",
+            (json.dumps(list(entry_ids)),),
+        )
+        for row in rows:
+            found.setdefault(row["by"], []).append(row["id"])
+        return found
 
     # ------------------------------------------------------------------------------------------------------------ plans
 
@@ -128,10 +143,32 @@ class Consolidations:
                 for entry_id in plan.entries:
                     db.execute(
                         "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
-                        (_TAKEN_BACK, stamp(now), entry_id),
+                        (TAKEN_BACK, stamp(now), entry_id),
                     )
                 self._hold_again(plan)
                 db.execute("UPDATE change_plans SET state = 'undone' WHERE key = ?", (key,))
+
+    def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
+        patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
+        rows = self._db.rows(
+            "SELECT * FROM journal WHERE (cycle = ? OR EXISTS (SELECT 1 FROM json_each(?) p"
+            " WHERE journal.key = p.value OR journal.key GLOB p.value || ':*'))"
+            " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id AND c.note = ?"
+            " AND c.cycle IS journal.cycle) ORDER BY id",
+            (cycle, json.dumps(patterns), TAKEN_BACK),
+        )
+        return [entry_of(row) for row in rows]
+
+    def take_back(self, entries: Sequence[JournalEntry], now: datetime) -> None:
+        with self._db.write() as db:
+            for entry in entries:
+                db.execute(
+                    "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
+                    " SELECT id, '', ?, cycle, ? FROM journal WHERE id = ?"
+                    " ON CONFLICT (entry_id) DO UPDATE SET memory_id = '', note = excluded.note,"
+                    " cycle = excluded.cycle, at = excluded.at",
+                    (TAKEN_BACK, stamp(now), entry.id),
+                )
 
     def _hold_again(self, plan: ChangePlan) -> None:
         """The entries that the plan superseded: by nothing, or by what stood there before."""

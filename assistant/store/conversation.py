@@ -165,6 +165,9 @@ class Conversation:
                     shown[record.id] = again
         return tuple(shown[row["id"]] for row in found)
 
+    def last_volatile(self, session: str) -> str:
+        return turns.last_volatile(self._db, session)
+
     def finish_turn(
         self,
         turn: Turn,

@@ -49,6 +49,11 @@ class Edits:
         )
         return [_edit(row) for row in rows]
 
+    def of_cycle(self, cycle: int) -> list[Edit]:
+        """Of every scope, newest first, but for those that were taken back."""
+        rows = self._db.rows("SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,))
+        return [_edit(row) for row in rows]
+
     def to_undo(self, edit_id: int, scope: str) -> Edit:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))

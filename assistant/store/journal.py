@@ -8,15 +8,22 @@ read up to is written in the transaction of what it read there; every query is o
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.remembered import CycleReport, JournalEntry, Reading
+from assistant.remembered import WHOLE_SLEEPS, CycleReport, JournalEntry, Reading
 from assistant.store.database import Database
 from assistant.store.terms import either, query_words
 from assistant.store.text import clean, dumps, moment, stamp
+
+TAKEN_BACK = "taken back"
+# What a sleep extracted, and was taken back with it.
+_STANDS = (
+    "NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c"
+    f" WHERE c.entry_id = journal.id AND c.note = '{TAKEN_BACK}' AND c.cycle IS journal.cycle)"
+)
 
 
 class Journal:
@@ -25,10 +32,16 @@ class Journal:
         self._begun: set[int] = set()
 
     def add(
-        self, entries: Sequence[JournalEntry], now: datetime, *, reading: Reading | None = None
+        self,
+        entries: Sequence[JournalEntry],
+        now: datetime,
+        *,
+        reading: Reading | None = None,
+        replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
         with self._db.write():
             written = [new for entry in entries if (new := self._written(entry, now)) is not None]
+            self._replace(replaced or {}, {entry.key for entry in written})
             if reading is not None:
                 self._db.execute(
                     "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
@@ -54,6 +67,24 @@ class Journal:
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
         return replace(entry, content=content, id=entry_id)
 
+    def _replace(self, replaced: Mapping[str, str], new: Collection[str]) -> None:
+        for former, by in replaced.items():
+            if former in new or by in new:
+                self._db.execute(
+                    "UPDATE journal SET superseded_by ="
+                    " (SELECT o.id FROM journal o WHERE o.key = ? AND o.scope = journal.scope)"
+                    " WHERE key = ? AND EXISTS (SELECT 1 FROM journal o WHERE o.key = ? AND o.scope = journal.scope)",
+                    (by, former, by),
+                )
+
+    def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
+        rows = self._db.rows(
+            f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_STANDS}"
+            " ORDER BY id",
+            (dumps(list(entry_ids)), scope),
+        )
+        return [entry_of(row) for row in rows]
+
     def reading(self, phase: str, session: str, generation: int) -> int:
         row = self._db.row(
             "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?", (phase, session, generation)
@@ -65,13 +96,13 @@ class Journal:
     ) -> list[JournalEntry]:
         rows = self._db.rows(
             "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
-            " ORDER BY timestamp DESC, id DESC LIMIT ?",
+            f" AND {_STANDS} ORDER BY timestamp DESC, id DESC LIMIT ?",
             (scope, stamp(since) if since else "", source_type, limit),
         )
         return [entry_of(row) for row in rows]
 
     def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
-        rows = self._db.rows("SELECT * FROM journal WHERE id > ? ORDER BY id LIMIT ?", (entry_id, limit))
+        rows = self._db.rows(f"SELECT * FROM journal WHERE id > ? AND {_STANDS} ORDER BY id LIMIT ?", (entry_id, limit))
         return [entry_of(row) for row in rows]
 
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
@@ -85,8 +116,9 @@ class Journal:
 
     def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
         rows = self._db.rows(
-            "SELECT j.* FROM journal_fts JOIN journal j ON j.id = journal_fts.rowid"
-            " WHERE journal_fts MATCH ? AND j.scope = ? ORDER BY journal_fts.rank, j.id DESC LIMIT ?",
+            "SELECT journal.* FROM journal_fts JOIN journal ON journal.id = journal_fts.rowid"
+            f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_STANDS}"
+            " ORDER BY journal_fts.rank, journal.id DESC LIMIT ?",
             (match, scope, limit),
         )
         return [entry_of(row) for row in rows]
@@ -95,7 +127,7 @@ class Journal:
         """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
         hits = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
         rows = self._db.rows(
-            f"SELECT * FROM (SELECT *, {hits} AS hits FROM journal WHERE scope = ?) WHERE hits > 0"
+            f"SELECT * FROM (SELECT *, {hits} AS hits FROM journal WHERE scope = ? AND {_STANDS}) WHERE hits > 0"
             " ORDER BY hits DESC, id DESC LIMIT ?",
             (*pieces, scope, limit),
         )
@@ -125,13 +157,23 @@ class Journal:
                 (stamp(report.ended_at) if report.ended_at else None, report.state, dumps(report.phases), report.id),
             )
 
-    def cycles(self, *, limit: int = 10) -> list[CycleReport]:
+    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[CycleReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
         found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
         return [
-            replace(one, state="interrupted") if one.state == "running" and one.id not in self._begun else one
+            replace(one, state="interrupted")
+            if one.state == "running" and one.id not in self._begun and not elsewhere
+            else one
             for one in found
         ]
+
+    def slept_at(self) -> datetime | None:
+        row = self._db.row(
+            "SELECT max(started_at) AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
+            " AND state NOT IN ('running', 'interrupted')",
+            (dumps(list(WHOLE_SLEEPS)),),
+        )
+        return moment(row["at"]) if row is not None and row["at"] else None
 
 
 def entry_of(row: Row) -> JournalEntry:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from datetime import time as clock
 from pathlib import Path
@@ -61,6 +62,9 @@ class MemoryFiles:
     def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
         return self._edits.all(scope, target=target, limit=limit)
 
+    def of_cycle(self, cycle: int) -> list[Edit]:
+        return self._edits.of_cycle(cycle)
+
     # --------------------------------------------------------------------------------------------------------- changing
 
     def curate(
@@ -78,7 +82,9 @@ class MemoryFiles:
         self._check_size(edit.after, base)
         return self._replace(edit, key)
 
-    def note(self, scope: str, day: date, time: str, lines: Sequence[str], key: str) -> bool:
+    def note(
+        self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
+    ) -> bool:
         """Each line stays one line, cut at 2,000 characters. The edit is dated by the day alone. Raises `UsageError`
         where the day's file is full, `StaleView` where somebody edits it again and again."""
         target = _day_target(scope, day)
@@ -87,7 +93,7 @@ class MemoryFiles:
             return False
         said = [clean(line) for line in lines if line.strip()]
         for _ in range(_TRIES):
-            edit = self._noted(target, scope, day, clean(time), said)
+            edit = replace(self._noted(target, scope, day, clean(time), said), cycle=cycle)
             with suppress(StaleView):
                 self._replace(edit, key)
                 return True

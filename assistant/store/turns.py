@@ -31,6 +31,13 @@ def find(db: Database, turn: str) -> Row | None:
     return db.row("SELECT * FROM turns WHERE id = ?", (turn,))
 
 
+def last_volatile(db: Database, session: str) -> str:
+    row = db.row(
+        "SELECT volatile FROM turns WHERE session = ? ORDER BY started_at DESC, rowid DESC LIMIT 1", (session,)
+    )
+    return "" if row is None else str(row["volatile"])
+
+
 def running(db: Database) -> list[Row]:
     return db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
 

@@ -51,6 +51,7 @@ class Warm:
 
     def __init__(self) -> None:
         self._gates: dict[int, int] = {}
+        self._ready: set[str] = set()
 
     def serve(self) -> None:
         for line in sys.stdin:
@@ -68,6 +69,10 @@ class Warm:
         raise ValueError(f"unknown order {order}")
 
     def _fork(self, name: str, home: Path, what: str, output: Path) -> int:
+        ready = find(name).ready
+        if ready is not None and name not in self._ready:
+            ready()
+            self._ready.add(name)
         closed, gate = os.pipe()
         process = os.fork()
         if process:

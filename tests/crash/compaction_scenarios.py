@@ -98,7 +98,7 @@ def _reports_more(before: list[object], after: list[object], faults: Faults) -> 
 
 
 _CUT_OFF = "what a fault cut off is noted as failed, and done again"
-_CARRIED_OUT = but(
+CARRIED_OUT = but(
     Differ("checkpoints", _CUT_OFF, _failed_more),
     Differ("sleep cycles", _CUT_OFF, _reports_more),
 )
@@ -111,7 +111,7 @@ def _scenario(name: str, about: str, before: World, doing: Callable[[Life], Awai
         lambda home: live(home, before),
         lambda home: live(home, replace(before, meanwhile=doing)),
         look,
-        _CARRIED_OUT,
+        CARRIED_OUT,
     )
 
 

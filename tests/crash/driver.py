@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from random import Random
 from tests.crash import homes, power, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
 from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
-from tests.crash.points import Point, all_points
+from tests.crash.points import Found, Point, all_points
 from tests.crash.scenario import Faults, Picture, Scenario
 from tests.crash.strace import WRITES, Call, Injection
 from tests.crash.warm import WarmProcess
@@ -38,21 +39,27 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Unbroken:
-    """The run nothing happened to: its calls (see `all_points`) and what came of it."""
+    """The run nothing happened to: its calls and what came of it. `apart`: `Scenario.apart` in its home; `outside`:
+    calls that change files elsewhere."""
 
     home: Path
-    calls: tuple[Call, ...]
-    home_calls: tuple[Call, ...]
+    calls: Found
     picture: Picture
+    apart: tuple[Path, ...]
+    outside: tuple[Call, ...]
 
     @property
     def points(self) -> list[Point]:
-        return all_points(self.calls, self.home_calls, self.home)
+        return all_points(self.calls, self.home)
 
-    def paths(self, home: Path, *, with_witness: bool) -> list[Path]:
-        """The files this run touched, as they are called in another home."""
-        under = [self.home, witness_of(self.home)] if with_witness else [self.home]
-        return [moved(path, self.home, home) for path in strace.paths_of(self.calls, under)]
+    def paths(self, home: Path, point: Point) -> list[Path]:
+        """The files this run touched that count at a point, as they are called in another home."""
+        if point.apart:
+            found = strace.paths_of(self.calls.apart, self.apart)
+        else:
+            under = [self.home] if point.fails else [self.home, witness_of(self.home)]
+            found = [path for path in strace.paths_of(self.calls.own, under) if path not in self.apart]
+        return [moved(path, self.home, home) for path in found]
 
 
 class StepFailed(Exception):
@@ -82,8 +89,17 @@ class Driver:
             status, found = self._traced(warm, home)
             if status:
                 raise StepFailed(f"the unbroken run ended with {status}: {last_lines(output_of(home))}")
-            at_home = strace.calls(trace_of(home), [home])
-            return Unbroken(home, tuple(found), tuple(at_home), self._look(warm, home))
+            apart = self._apart(home)
+            trace, both = trace_of(home), [home, witness_of(home)]
+            calls = Found(
+                tuple(found),
+                tuple(strace.calls(trace, both, apart)),
+                tuple(strace.calls(trace, [home], apart)),
+                tuple(strace.calls(trace, apart)),
+            )
+            elsewhere = strace.calls(trace, [Path("/")], [*both, Path(os.devnull)])
+            outside = tuple(call for call in elsewhere if call.changes)
+            return Unbroken(home, calls, self._look(warm, home), apart, outside)
 
     def run(self, unbroken: Unbroken, points: Sequence[Point]) -> Iterator[Verdict]:
         """A verdict for each point, in order, as many at a time as there are processes."""
@@ -115,14 +131,17 @@ class Driver:
         if point.how == "power":
             self._cut_power(home, unbroken, point)
             return Faults(kills=1), []
-        paths = unbroken.paths(home, with_witness=not point.fails)
+        paths = unbroken.paths(home, point)
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
         status, found = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
         if point.fails:
             failed = sum(call.failed for call in found)
             return Faults(errors=failed), _wrong_after_errors(home, status, failed)
         if status != _KILLED:
-            return Faults(), [f"the process was not killed there: it ended with {status}"]
+            # A process of its own died in its place; then this one goes on, and comes to its end.
+            alone = bool(self._scenario.apart) and status == 0 and bool(strace.killed(trace_of(home)))
+            problem = f"the process was not killed there: it ended with {status}: {last_lines(output_of(home))}"
+            return Faults(kills=int(alone)), [] if alone else [problem]
         if point.how == "torn":
             _tear(found)
         again = self._kill_again(warm, home, point.again) if point.again is not None else 0
@@ -140,14 +159,16 @@ class Driver:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
         rehearsal = home.with_name("rehearsal")
         homes.copy(home, rehearsal)
-        _, found = self._traced(warm, rehearsal, with_data=False)
+        self._traced(warm, rehearsal, with_data=False)
+        found = strace.calls(trace_of(rehearsal), [rehearsal, witness_of(rehearsal)], self._apart(rehearsal))
         changing = [call for call in found if call.changes]
         homes.remove(rehearsal)
         if not changing:
             return 0
         chosen = Random(seed).choice(changing)
         under = [rehearsal, witness_of(rehearsal)]
-        paths = [moved(path, rehearsal, home) for path in strace.paths_of(found, under)]
+        touched = [path for path in strace.paths_of(found, under) if path not in self._apart(rehearsal)]
+        paths = [moved(path, rehearsal, home) for path in touched]
         status, _ = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
         return int(status == _KILLED)
 
@@ -156,7 +177,7 @@ class Driver:
         until = int(point.name)
         calls = [
             replace(call, paths=tuple(moved(path, unbroken.home, home) for path in call.paths))
-            for call in unbroken.calls[:until]
+            for call in unbroken.calls.all[:until]
         ]
         power.replay(home, calls, point.number)
         witness = witness_of(home)
@@ -197,6 +218,9 @@ class Driver:
             yield warm
         finally:
             self._warm.put(warm)
+
+    def _apart(self, home: Path) -> tuple[Path, ...]:
+        return tuple(home / name for name in self._scenario.apart)
 
     def _fresh(self, name: str) -> Path:
         """A copy of the prepared home."""

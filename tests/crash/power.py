@@ -86,7 +86,8 @@ class Disk:
         self._durable: dict[Path, _File] = {}
         self._directories = {home, *(path for path in home.rglob("*") if path.is_dir())}
         self._renamings: list[_Renaming] = []
-        self._opened: dict[int, tuple[_File, int, bool]] = {}
+        # Two processes may have two files under the same number.
+        self._opened: dict[tuple[Path, int], tuple[_File, int, bool]] = {}
         for path in home.rglob("*"):
             if path.is_file() and not path.is_symlink():
                 content = bytearray(path.read_bytes())
@@ -106,9 +107,9 @@ class Disk:
             self._write(call, path)
         elif call.name in SYNCS:
             self._sync(path)
-        elif call.name == "lseek" and call.descriptor in self._opened:
-            file, _, appends = self._opened[call.descriptor]
-            self._opened[call.descriptor] = (file, call.result, appends)
+        elif call.name == "lseek" and (path, call.descriptor or 0) in self._opened:
+            file, _, appends = self._opened[path, call.descriptor or 0]
+            self._opened[path, call.descriptor or 0] = (file, call.result, appends)
         elif call.name == "ftruncate" and path in self._now:
             self._now[path].change(_Change(size=int(call.arguments.rpartition(",")[2])))
         elif call.name.startswith(("rename", "unlink", "mkdir", "rmdir")):
@@ -124,7 +125,7 @@ class Disk:
         if file is not None and call.result is not None:
             if "O_TRUNC" in call.arguments:
                 file.change(_Change(size=0))
-            self._opened[call.result] = (file, 0, "O_APPEND" in call.arguments)
+            self._opened[path, call.result] = (file, 0, "O_APPEND" in call.arguments)
 
     def _write(self, call: Call, path: Path) -> None:
         file = self._now.get(path)
@@ -134,10 +135,11 @@ class Disk:
         if call.name == "pwrite64":
             file.change(_Change(int(call.arguments.rpartition(",")[2]), data))
             return
-        _, position, appends = self._opened.get(call.descriptor or -1, (file, 0, True))
+        opened = path, call.descriptor or 0
+        _, position, appends = self._opened.get(opened, (file, 0, True))
         offset = file.size if appends else position
         file.change(_Change(offset, data))
-        self._opened[call.descriptor or -1] = (file, offset + len(data), appends)
+        self._opened[opened] = (file, offset + len(data), appends)
 
     def _sync(self, path: Path) -> None:
         if path in self._now:

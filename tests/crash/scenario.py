@@ -39,7 +39,9 @@ class Scenario:
 
     `prepare` fills a new home, once, untouched by faults. `work` does the work in a process of its own; the restart
     after a fault runs `work` again, as a restarted service would, so it must ask the home what is left to do.
-    `look` tells what came of it. `within` is how many seconds a process may take.
+    `look` tells what came of it. `within` is how many seconds a process may take. `ready` is called once in the process
+    that the others are forked from. `apart` are files of the home, by their paths in it, that a process of their own
+    writes: where a fault is for that one, the other lives on.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Scenario:
     look: Callable[[Path], Picture]
     differ: tuple[Differ, ...] = ()
     within: int = 60
+    ready: Callable[[], None] | None = None
+    apart: tuple[str, ...] = ()
 
     def problems(self, unbroken: Picture, broken: Picture, faults: Faults) -> list[str]:
         """What differs and must not, one line for each part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
+from tests.crash.night_scenarios import NIGHT
 from tests.crash.scenario import Scenario
 from tests.crash.toy import TOYS
 from tests.crash.turn_scenarios import (
@@ -29,6 +30,7 @@ _ALL = (
     COMPACTION,
     UNCOMPACTION,
     BRANCHED,
+    NIGHT,
 )
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

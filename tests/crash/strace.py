@@ -104,18 +104,24 @@ def end(tracer: subprocess.Popen[str]) -> None:
     tracer.communicate()
 
 
-def calls(output: Path, under: Sequence[Path]) -> list[Call]:
-    """The traced calls on files that lie in or are one of `under`, in order, numbered as `-P` with all of their paths
-    would count them."""
+def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> list[Call]:
+    """The traced calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P`
+    with all of their paths would count them."""
     found: list[Call] = []
     counts: Counter[tuple[int, str]] = Counter()
     for line in output.read_text(encoding="ascii").splitlines():
         call = _parsed(line)
-        if call is None or not any(_within(path, under) for path in call.paths):
+        if call is None or not any(_within(path, under) and not _within(path, besides) for path in call.paths):
             continue
         counts[call.thread, call.name] += 1
         found.append(replace(call, number=counts[call.thread, call.name]))
     return found
+
+
+def killed(output: Path) -> set[int]:
+    """The threads that ended with SIGKILL."""
+    lines = output.read_text(encoding="ascii").splitlines()
+    return {int(line.split()[0]) for line in lines if line.endswith("+++ killed by SIGKILL +++")}
 
 
 def paths_of(found: Iterable[Call], under: Sequence[Path]) -> list[Path]:

@@ -51,6 +51,12 @@ def test_an_unhandled_error_of_the_disk_is_found(warm: list[WarmProcess], tmp_pa
     assert set(failed(broken("toy-loud", warm, tmp_path))) == {"ENOSPC", "EIO"}
 
 
+def test_what_is_written_outside_of_the_home_is_found(warm: list[WarmProcess], tmp_path: Path) -> None:
+    for name, astray in (("toy", set()), ("toy-astray", {"astray"})):
+        with breaking(TOYS[name], warm, tmp_path) as driver:
+            assert {call.paths[-1].name for call in driver.unbroken().outside} == astray
+
+
 def test_a_failed_point_is_kept_and_its_name_repeats_it(warm: list[WarmProcess], tmp_path: Path) -> None:
     first = next(verdict for verdict in broken("toy-in-place", warm, tmp_path) if verdict.problems)
     assert first.kept is not None and first.kept.is_dir()
@@ -75,7 +81,8 @@ def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(warm: lis
 
 
 @pytest.mark.parametrize(
-    "text", ["kill:pwrite64:17", "kill:write:3+4", "ENOSPC:fsync:2x12", "power:231:0", "torn:write:1"]
+    "text",
+    ["kill:pwrite64:17", "kill:write:3+4", "ENOSPC:fsync:2x12", "power:231:0", "torn:write:1", "EIO:write:2x1@apart"],
 )
 def test_a_point_is_read_as_it_is_printed(text: str) -> None:
     assert str(parse(text)) == text

@@ -95,12 +95,18 @@ def _loud(path: Path, data: bytes) -> None:
         raise RuntimeError("nobody handles this") from error
 
 
+def _astray(path: Path, data: bytes) -> None:
+    _well(path, data)
+    path.parent.with_name("astray").write_bytes(data)
+
+
 TOYS = {
     scenario.name: scenario
     for scenario in (
         _scenario("toy", _well, "a new file, synced, takes the old one's name; then the directory is synced"),
         _scenario("toy-in-place", _in_place, "the mistake: the only copy is overwritten"),
         _scenario("toy-unsynced", _unsynced, "the mistake: announced before it is durable"),
+        _scenario("toy-astray", _astray, "the mistake: a file is written beside the home"),
         _scenario("toy-loud", _loud, "the mistake: an error of the disk ends in a traceback"),
     )
 }

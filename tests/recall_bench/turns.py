@@ -86,13 +86,13 @@ def _sessions(home: SpokenHome, hits: Sequence[Hit]) -> list[str]:
 
 def _within(home: SpokenHome, hits: Sequence[Hit], *, whole: bool) -> list[str]:
     """The turns of the hits that fit into the budget in the order of their rank, as the assistant is shown them."""
-    room = BUDGET
+    lines: list[str] = []
     shown = []
     for hit in hits:
         said = home.turns[hit.message_id]
         quote = Quote(hit.message_id, local_time(hit.ts, UTC), hit.role, said.text if whole else hit.text, hit.name)
-        room -= estimate(quote_line(quote) + "\n")
-        if room < 0:
+        lines.append(quote_line(quote))
+        if estimate("\n".join(lines)) > BUDGET:
             break
         shown.append(said.turn)
     return shown

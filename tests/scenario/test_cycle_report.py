@@ -251,11 +251,14 @@ async def test_one_compaction_that_fails_does_not_stop_the_others(home: JournalH
     async def compact(session: str, trigger: str) -> Compacted | None:
         if session == "peer:x:ann":
             raise error
-        return Compacted(4, 1000, 300, 0.5, "full") if session == "main" else None
+        return Compacted(4, 1000, 300, 0.5, "full", (7,)) if session == "main" else None
 
     phase = (await home.sleep(compact=compact)).phases["compact"]
     assert (phase["state"], phase["read"], phase["written"], phase["cost_usd"]) == ("failed", 3, 1, 0.5)
     assert phase["error"] == f"peer:x:ann: {error}"
     assert phase["compacted"] == {
-        "main": {"messages": 4, "tokens_before": 1000, "tokens_after": 300, "tier": "full", "cost_usd": 0.5}
-    }
+        "main": {
+            "messages": 4, "tokens_before": 1000, "tokens_after": 300, "tier": "full", "cost_usd": 0.5,
+            "checkpoints": [7],
+        }
+    }  # fmt: skip

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.wording import Wording, is_telling, phrases_of
+from assistant.remembered import JournalEntry
+from assistant.wording import CUT_AT, Wording, is_telling, phrases_of
+from sleep.curation import day_notes, proposal
 
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 PHRASE = 'copper heron "zan\\quux" 47'
 
 
@@ -45,6 +49,8 @@ def test_other_words_are_not_found(text: str) -> None:
         ("Café Éclair", "CAFE\u0301 e\u0301clair"),
         ("CAFE\u0301", "café"),
         ("Café", json.dumps("CAFÉ")),
+        ("Zoë in Zürich", "Zoe\u0308 in Zürich"),
+        ("Q\u0301\u0316oe", "q\u0301\u0316oe"),
         ("🦩 flamingo", json.dumps("🦩  Flamingo")),
     ],
 )
@@ -95,3 +101,15 @@ def test_nothing_that_was_cut_is_found_again(before: str, after: str) -> None:
     assert not wording.found(wording.without(text))
     assert not wording.ends_in(json.dumps(wording.without(text)).encode())
     assert len(wording.blanked(text.encode())) == len(text.encode())
+
+
+@pytest.mark.parametrize("sentence", ["On day {} the heron stood by the water. ", "and heron {} stood by the water "])
+def test_what_stands_elsewhere_of_a_long_text_is_known_again(sentence: str) -> None:
+    said = "".join(sentence.format(number) for number in range(40))
+    entry = JournalEntry("k", "owner", "main", 1, said, NOW, "tool", 0.9, ("fact",))
+    [note] = day_notes([entry], UTC)
+    page = proposal([entry], "", (), UTC, len, 10_000)
+    wording = Wording(phrases_of(said))
+    for shown in (*note.lines, page, *(f"{said[: most - 1]}…" for most in CUT_AT)):
+        assert "heron" in shown and "heron" not in wording.without(shown)
+    assert any(f"{said[: most - 1]}…" in note.lines[0] for most in CUT_AT)

@@ -1,0 +1,119 @@
+"""`assistant sleep`: sleep now, in part or whole; what that would do, what the last sleep did, or taking it back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from assistant import daemon, sleep_report
+from assistant import settings as settings_module
+from assistant.cli import attach
+from assistant.cli.commanding import command, opened_here
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import as_json, say, tell
+from assistant.cli.stored import require_home
+from assistant.cli.text import clean
+from assistant.errors import StoreError, UsageError
+from assistant.remembered import CycleReport
+from assistant.sessions import MAIN
+from assistant.settings import Settings
+from assistant.sleep_commands import phase_named
+from assistant.sleep_ports import Journal
+from assistant.wire_stores import journal_beside
+
+_LOOK_EVERY = 0.2
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only tell what a sleep would do now, and about what it would cost.")
+@click.option("--phase", metavar="NAME", help="This phase alone: extract, score, consolidate, curate or compact.")
+@click.option("--last", is_flag=True, help="Tell what the last sleep did, or does.")
+@click.option("--undo", is_flag=True, help="Take the last sleep back that changed something; again: the one before it.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON: a report, a forecast, or what was taken back.")
+def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bool) -> None:
+    """Sleep now: read what was said for the journal, remember it, write files and profiles, compact what is full.
+
+    The assistant does this by itself every night. A message never waits for it. Whatever a sleep changed can be taken
+    back; the messages themselves are never touched.
+
+    \b
+    Example:
+      assistant sleep --dry-run
+      assistant sleep
+      assistant sleep --last
+      assistant sleep --undo
+    """
+    if dry_run + (phase is not None) + last + undo > 1:
+        raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
+    settings = settings_module.load()
+    if last:
+        _tell_of_last(settings, json_out)
+        return
+    words = ["/sleep", *(["--json"] if json_out else [])]
+    if dry_run or undo:
+        say(command(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN))
+        return
+    words += ["--phase", phase_named(phase)] if phase is not None else []
+    say(_slept(settings, " ".join(words)))
+
+
+def _tell_of_last(settings: Settings, json_out: bool) -> None:
+    with _journal(settings) as journal:
+        report = next(iter(journal.cycles(limit=1, elsewhere=daemon.is_served(settings.home))), None)
+    if json_out:
+        as_json(sleep_report.as_json(report))
+    else:
+        say(sleep_report.told(report, settings.zone, daemon.utc_now()))
+
+
+@contextlib.contextmanager
+def _journal(settings: Settings) -> Iterator[Journal]:
+    require_home(settings)
+    with journal_beside(settings.home.path) as journal:
+        yield journal
+
+
+def _slept(settings: Settings, text: str) -> str:
+    """What `/sleep` answers, with what goes on told to a terminal meanwhile."""
+    require_home(settings)
+    log_to_stderr("error")
+    try:
+        return attach.run(_sleeping(settings, text))
+    except KeyboardInterrupt:
+        if daemon.is_served(settings.home):
+            tell("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")
+        else:
+            tell("The sleep was cut off. What was done is kept, and the next one goes on where it was.")
+        raise
+
+
+async def _sleeping(settings: Settings, text: str) -> str:
+    async with attach.home_link(settings, opened_here) as link:
+        asked = asyncio.create_task(link.command(text, MAIN))
+        try:
+            if sys.stderr.isatty():
+                await _followed(settings, asked)
+            return await asked
+        finally:
+            asked.cancel()
+
+
+async def _followed(settings: Settings, asked: asyncio.Task[str]) -> None:
+    """Show how far the sleep is until there is an answer. The home of whoever serves it is read beside them."""
+    with Status("Falling asleep", console=Console(stderr=True)) as shown, _journal(settings) as journal:
+        while not asked.done():
+            await asyncio.wait([asked], timeout=_LOOK_EVERY)
+            with contextlib.suppress(StoreError):
+                shown.update(_now(next(iter(journal.cycles(limit=1, elsewhere=True)), None)))
+
+
+def _now(report: CycleReport | None) -> str:
+    if report is None or report.state != "running":
+        return "Falling asleep"
+    return clean(sleep_report.going_on(report, daemon.utc_now()))

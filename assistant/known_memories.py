@@ -1,0 +1,136 @@
+"""Memories as they stand by now, one by its reference or all of a scope.
+
+What always holds:
+- Every look is of one scope; what is another's is told of as what is not there (I10).
+- What was put right shows at once: the journal says what took whose place, whether or not semantic memory has made
+  that change yet.
+- Where semantic memory does not answer, memories are shown as the journal makes them, and it is said that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from assistant.errors import MemoryUnavailable, UsageError
+from assistant.memory_values import Held, Known
+from assistant.references import one_of, reference
+from assistant.remembered import JournalEntry, Memory
+from assistant.sleep_ports import Consolidations, Journal, Memories
+from sleep.change_plan import first_memory
+from sleep.rebuilding import made_again
+
+EVERYTHING = 1_000_000_000
+_BY_JOURNAL = "Shown is what the journal has."
+
+
+class KnownMemories:
+    def __init__(self, memories: Memories, consolidations: Consolidations, journal: Journal) -> None:
+        self._memories = memories
+        self._consolidations = consolidations
+        self._journal = journal
+
+    async def named(self, text: str, scope: str) -> Known:
+        """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
+        that names nothing of the scope, or several."""
+        meant = reference(text)
+        found = one_of(meant.beginning, self._consolidations.memory_ids(scope)) if meant.beginning else ""
+        entry = self._entry(meant.entry, scope)
+        if found and entry is not None:
+            raise UsageError(
+                f"Both the memory {found[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
+                "digits of the memory's id. Nothing was changed."
+            )
+        if found:
+            return await self._memory(found, scope)
+        if entry is None:
+            raise UsageError(f"There is no {_told(text)} here. Nothing was changed; `memory list` shows what there is.")
+        into = self._consolidations.memory_of([entry.id or 0]).get(entry.id or 0)
+        return self._alone(entry) if into is None else await self._memory(into, scope)
+
+    async def held(self, scope: str) -> Held:
+        """Everything of the scope, former memories and entries without one included, oldest first."""
+        there, note = await self._there(scope)
+        planned = [plan for plan in self._consolidations.planned() if plan.scope == scope]
+        for change in (change for plan in planned for change in plan.changes):
+            there.pop(change.memory.id, None)
+            if change.action != "delete":
+                there[change.memory.id] = change.memory
+        settled = {entry for plan in planned for entry in plan.entries}
+        pending = [one for one in self.pending(scope) if one.id not in settled]
+        known = [*self._put_right(there, pending), *map(self._alone, pending)]
+        return Held(tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries))), note)
+
+    def pending(self, scope: str) -> list[JournalEntry]:
+        """Entries of the scope without a memory yet, oldest first."""
+        return self._consolidations.pending(scope=scope, limit=EVERYTHING)
+
+    # ----------------------------------------------------------------------------------------------------------- one
+
+    async def _memory(self, memory_id: str, scope: str) -> Known:
+        entries = tuple(self._consolidations.entries_of(memory_id))
+        try:
+            memory = await self._memories.get(memory_id)
+        except MemoryUnavailable:
+            memory = None
+        if memory is None or memory.scope != scope:
+            memory = next(one for one in made_again(self._consolidations, scope) if one.id == memory_id)
+        after = self._after(entries, memory_id)
+        if after is not None:
+            by = self._consolidations.memory_of([after.id or 0]).get(after.id or 0, "")
+            memory = replace(memory, until=memory.until or after.timestamp, superseded_by=memory.superseded_by or by)
+            return Known(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
+        return Known(memory, memory.superseded_by[:8], entries)
+
+    def _after(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
+        """The entry that took the place of a memory first."""
+        numbers = [one.superseded_by for one in entries if one.superseded_by is not None]
+        into = self._consolidations.memory_of(numbers)
+        others = [number for number in numbers if into.get(number) != memory_id]
+        found = self._journal.read(others, entries[0].scope) if others else []
+        return min(found, key=lambda one: (one.timestamp, one.id or 0), default=None)
+
+    def _entry(self, number: int | None, scope: str) -> JournalEntry | None:
+        return next(iter(self._journal.read([number], scope)), None) if number is not None else None
+
+    def _alone(self, entry: JournalEntry) -> Known:
+        memory = replace(first_memory(entry), id="")
+        by = self._entry(entry.superseded_by, entry.scope)
+        if by is None:
+            return Known(memory, "", (entry,))
+        return Known(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
+
+    # ----------------------------------------------------------------------------------------------------------- all
+
+    async def _there(self, scope: str) -> tuple[dict[str, Memory], str]:
+        made = self._consolidations.memory_ids(scope)
+        if not made:
+            return {}, ""
+        try:
+            there = {memory.id: memory for memory in await self._memories.all(scope)}
+        except MemoryUnavailable as error:
+            return self._of_the_journal(scope), f"{error} {_BY_JOURNAL}"
+        missing = [one for one in made if one not in there]
+        if not missing:
+            return there, ""
+        there |= {one: memory for one, memory in self._of_the_journal(scope).items() if one not in there}
+        return there, f"{len(missing)} memories are not in the store; `assistant memory rebuild` makes them again."
+
+    def _of_the_journal(self, scope: str) -> dict[str, Memory]:
+        return {memory.id: memory for memory in made_again(self._consolidations, scope)}
+
+    def _put_right(self, there: dict[str, Memory], pending: Sequence[JournalEntry]) -> Iterator[Known]:
+        """Memories, and where an entry that waits took the place of one, that it did."""
+        waiting = {one.id or 0: one for one in pending}
+        replaced = self._consolidations.replaced_by(list(waiting))
+        by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
+        for memory in there.values():
+            if memory.is_current and memory.id in by:
+                yield Known(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
+            else:
+                yield Known(memory, memory.superseded_by[:8])
+
+
+def _told(text: str) -> str:
+    bare = " ".join(text.split())
+    return bare if len(bare) <= 40 else f"{bare[:39]}…"

@@ -1,0 +1,181 @@
+"""What a person, a model and a command line do with memories: one method an action, over ports.
+
+What always holds: every action is of one scope (I10). Looking changes nothing; what changes something says what became
+of it. Words of memories are data and come back as they are: whoever shows them quotes them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from assistant import memory_exchange as exchange
+from assistant.correcting import Correcting
+from assistant.errors import MemoryUnavailable, UsageError
+from assistant.known_memories import EVERYTHING, KnownMemories
+from assistant.memory_values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
+from assistant.ports import History
+from assistant.records import Record
+from assistant.remembered import JournalEntry, MemoryVersion, Recalled
+from assistant.sleep_ports import Consolidations, Journal, Memories, MemorySearch
+from sleep.rebuilding import rebuild
+from sleep.rereading import Reread
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStores:
+    """What is looked at and changed."""
+
+    memories: Memories
+    consolidations: Consolidations
+    journal: Journal
+    search: MemorySearch
+    history: History
+
+
+@asynccontextmanager
+async def nobody_sleeps() -> AsyncIterator[None]:
+    """Where there is no sleeper, as beside a running daemon."""
+    yield
+
+
+class MemoryCommands:
+    def __init__(
+        self,
+        stores: MemoryStores,
+        place: Callable[[], Place],
+        *,
+        asleep: Callable[[], bool] = lambda: False,
+        awake: Callable[[], AbstractAsyncContextManager[None]] = nobody_sleeps,
+        read_again: Callable[[datetime], Awaitable[Reread]] | None = None,
+    ) -> None:
+        """`asleep`: whether a sleep is under way; nobody sleeps while `awake` is open, and it raises `UsageError` while
+        somebody does. `read_again` reads the whole log for the journal."""
+        self._stores = stores
+        self._place = place
+        self._awake = awake
+        self._read_again = read_again
+        self._known = KnownMemories(stores.memories, stores.consolidations, stores.journal)
+        self._correcting = Correcting(
+            self._known, stores.memories, stores.consolidations, stores.journal, asleep
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    def search(
+        self,
+        text: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Recalled]:
+        """Best first. Raises `UsageError` for nothing to look for, and `StoreError`."""
+        if not text.strip():
+            raise UsageError("Say what to look for.")
+        return self._stores.search.search(text, scope, limit=limit, after=after, before=before)
+
+    async def held(self, scope: str) -> Held:
+        """Everything, oldest first. Raises `StoreError`."""
+        return await self._known.held(scope)
+
+    async def show(self, reference: str, scope: str) -> Known:
+        """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""
+        return await self._known.named(reference, scope)
+
+    async def why(self, reference: str, scope: str) -> Chain:
+        """Where it came from. Raises `UsageError`, `StoreError`."""
+        known = await self._known.named(reference, scope)
+        said = tuple(self._said(entry) for entry in known.entries)
+        versions: list[MemoryVersion] = []
+        note = ""
+        try:
+            versions = await self._stores.memories.history(known.memory.id) if known.memory.id else []
+        except MemoryUnavailable as error:
+            note = f"What it said before cannot be read: {error}"
+        return Chain(known, said, tuple(versions), note)
+
+    async def stats(self, scope: str) -> Counts:
+        """Raises `StoreError`."""
+        held = await self._known.held(scope)
+        made = [one.memory for one in held.known if one.memory.id]
+        current = [memory for memory in made if memory.is_current]
+        planned = [plan for plan in self._stores.consolidations.planned() if plan.scope == scope]
+        return Counts(
+            current=len(current),
+            former=len(made) - len(current),
+            kinds=dict(sorted(Counter(memory.kind for memory in current).items())),
+            pending=len(self._known.pending(scope)),
+            planned=sum(len(plan.changes) for plan in planned),
+            slept=next((one for one in self._stores.journal.cycles() if one.ended_at is not None), None),
+            place=self._place(),
+            note=held.note,
+        )
+
+    async def export(self, scope: str, now: datetime) -> dict[str, Any]:
+        """Everything of the scope, as JSON. Raises `StoreError`."""
+        entries = self._stores.journal.entries(scope, limit=EVERYTHING)
+        held = await self._known.held(scope)
+        return {
+            **exchange.head(scope, now),
+            "entries": exchange.entries_out(entries),
+            "memories": exchange.memories_out(held),
+        }
+
+    def _said(self, entry: JournalEntry) -> Said:
+        records: list[Record] = []
+        missing = []
+        for source in entry.sources:
+            found = [one for one in self._stores.history.read(source, entry.scope) if one.id == source]
+            records += found
+            missing += [] if found else [source]
+        return Said(entry, tuple(records), tuple(missing))
+
+    # --------------------------------------------------------------------------------------------------------- changing
+
+    async def correct(
+        self,
+        reference: str,
+        text: str,
+        scope: str,
+        session: str,
+        now: datetime,
+        *,
+        key: str = "",
+        sources: Sequence[int] = (),
+    ) -> Corrected:
+        """Have a text hold in the place of what a reference names, from now on; see `Correcting.correct`."""
+        return await self._correcting.correct(reference, text, scope, session, now, key=key, sources=sources)
+
+    def take_in(self, text: str, scope: str, session: str, now: datetime) -> Imported:
+        """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
+        naming what is malformed (then nothing was changed), `StoreError`."""
+        told = exchange.read_in(text)
+        incoming = [one for one in told if not one.summary]
+        there = {(one.content, one.timestamp): one for one in self._stores.journal.entries(scope, limit=EVERYTHING)}
+        entries = [
+            there.get((one.text, one.at or now)) or exchange.as_entry(one, scope, session, now) for one in incoming
+        ]
+        both = list(zip(incoming, entries, strict=True))
+        keys = {one.number: entry.key for one, entry in both if one.number is not None}
+        replaced = {entry.key: keys[one.by] for one, entry in both if one.by in keys}
+        new = self._stores.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
+        return Imported(len(new), len(entries) - len(new), len(told) - len(incoming))
+
+    async def rebuild(self, now: datetime, *, from_log: bool = False) -> Rebuilt:
+        """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the
+        journal once more. Raises `UsageError` while somebody sleeps, `MemoryUnavailable`, `StoreError`."""
+        if from_log and self._read_again is None:
+            raise UsageError("The log can be read again only where the home is served. Nothing was changed.")
+        async with self._awake():
+            read = await self._read_again(now) if from_log and self._read_again is not None else Reread()
+            try:
+                changed = await rebuild(self._stores.consolidations, self._stores.memories, now)
+            finally:
+                await self._stores.memories.aclose()
+        return Rebuilt(changed, read.read, read.learned, read.notes)

@@ -1,0 +1,209 @@
+"""What is remembered, written out as JSON for safekeeping or another home, and read in again.
+
+What always holds:
+- A file is read whole before anything is written; what is malformed in it is named by its place, and nothing is
+  changed.
+- Keys are made of the scope, the words and their date, so that the same file read in twice changes nothing.
+- What comes in was said elsewhere: it names no messages of this home (I6), and is of the scope it is read into (I10).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from assistant.errors import UsageError
+from assistant.memory_values import Held, Known
+from assistant.remembered import JournalEntry
+
+VERSION = 1
+_NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
+_KINDS = ("fact", "preference", "decision", "task", "summary")
+_IMPORTED = 0.5
+_UNCHANGED = "Nothing was imported."
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One thing read from a file. `at` None: the file does not say when; `number` is what the file calls it, `by` the
+    number of what took its place. `summary`: of a whole conversation, which is no memory."""
+
+    text: str
+    at: datetime | None = None
+    importance: float = _IMPORTED
+    tags: tuple[str, ...] = ("fact",)
+    number: int | None = None
+    by: int | None = None
+    summary: bool = False
+
+
+# -------------------------------------------------------------------------------------------------------------- export
+
+
+def head(scope: str, now: datetime) -> dict[str, Any]:
+    """What an export says of itself."""
+    return {"version": VERSION, "scope": scope, "exported_at": now.isoformat()}
+
+
+def entries_out(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
+    """Journal entries by their ids."""
+    numbers = {one.id for one in entries}
+    return [
+        {
+            "id": one.id, "key": one.key, "text": one.content, "at": one.timestamp.isoformat(),
+            "source_type": one.source_type, "importance": one.importance, "tags": list(one.tags),
+            "session": one.session, "sources": list(one.sources),
+            "superseded_by": one.superseded_by if one.superseded_by in numbers else None,
+        }
+        for one in sorted(entries, key=lambda one: one.id or 0)
+    ]  # fmt: skip
+
+
+def memory_out(known: Known) -> dict[str, Any]:
+    """A memory, or an entry without one, as JSON: `id` is its reference."""
+    memory = known.memory
+    return {
+        "id": known.reference, "memory_id": memory.id or None, "kind": memory.kind, "text": memory.text,
+        "said_at": memory.said_at.isoformat(), "until": memory.until.isoformat() if memory.until else None,
+        "superseded_by": known.by or None, "importance": memory.importance, "entries": list(memory.entries),
+    }  # fmt: skip
+
+
+def memories_out(held: Held) -> list[dict[str, Any]]:
+    """The memories, without entries that are none yet."""
+    return [memory_out(one) for one in held.known if one.memory.id]
+
+
+# -------------------------------------------------------------------------------------------------------------- import
+
+
+def read_in(text: str) -> list[Incoming]:
+    """What a file has: an export of ours in either form, a JSON list of texts, or a text a line. Raises `UsageError`
+    naming what is malformed."""
+    start = text.lstrip("\ufeff").lstrip()
+    if not start.startswith(("{", "[")):
+        return [Incoming(line.strip()) for line in text.lstrip("\ufeff").split("\n") if _has_words(line)]
+    try:
+        whole = json.loads(start)
+    except json.JSONDecodeError as error:
+        return _lines(start, error)
+    except RecursionError:
+        raise UsageError(f"The file is nested too deeply. {_UNCHANGED}") from None
+    if isinstance(whole, list):
+        return [_text(one, f"item {number}") for number, one in enumerate(whole, 1)]
+    return _exported(whole, ((one, f"entries[{place}]") for place, one in enumerate(_list(whole, "entries"))))
+
+
+def as_entry(one: Incoming, scope: str, session: str, now: datetime) -> JournalEntry:
+    """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
+    dated = one.at.astimezone(UTC).isoformat() if one.at else ""
+    key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, one.text, dated))).hex}"
+    return JournalEntry(key, scope, session, 1, one.text, one.at or now, "import", one.importance, one.tags)
+
+
+def _lines(text: str, error: json.JSONDecodeError) -> list[Incoming]:
+    """JSON lines, the first of which says what they are."""
+    first, _, rest = text.partition("\n")
+    try:
+        told = json.loads(first)
+    except json.JSONDecodeError:
+        raise UsageError(f"Line {error.lineno} is not JSON ({error.msg}). {_UNCHANGED}") from None
+    found = []
+    for number, line in enumerate(rest.split("\n"), 2):
+        if line.strip():
+            row = _row(line, f"line {number}")
+            found += [(row["entry"], f"line {number}")] if "entry" in row else []
+    return _exported(told, found)
+
+
+def _row(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        raise _malformed(where, "is not JSON") from None
+    if not isinstance(row, dict) or not ({"entry", "memory"} & row.keys()):
+        raise _malformed(where, "is neither an entry nor a memory")
+    return row
+
+
+def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[Incoming]:
+    if not isinstance(head, dict) or head.get("version") != VERSION:
+        told = head.get("version") if isinstance(head, dict) else None
+        raise UsageError(f"The file is no export of version {VERSION} (it says {told!r:.40}). {_UNCHANGED}")
+    found = [(_entry(row, where), where) for row, where in rows]
+    after = {one.number: one.by for one, _ in found}
+    for one, where in found:
+        if one.by is not None and (one.by not in after or _ends_in_itself(one.number, after)):
+            raise _malformed(where, f"was superseded by {one.by}, which is no later entry here")
+    return [one for one, _ in found]
+
+
+def _ends_in_itself(number: int | None, after: Mapping[int | None, int | None]) -> bool:
+    met: set[int | None] = set()
+    while number is not None and number not in met:
+        met.add(number)
+        number = after.get(number)
+    return number is not None
+
+
+def _entry(row: Any, where: str) -> Incoming:
+    if not isinstance(row, Mapping):
+        raise _malformed(where, "is not an object")
+    one = _text(row.get("text"), where)
+    weight, tags = row.get("importance", _IMPORTED), row.get("tags", ["fact"])
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise _malformed(where, "has an importance that is not 0 to 1")
+    if not isinstance(tags, list) or not all(isinstance(tag, str) and len(tag) <= 100 for tag in tags):
+        raise _malformed(where, "has tags that are no list of short texts")
+    number, by = _number(row, "id", where), _number(row, "superseded_by", where)
+    kept = tuple(tag for tag in tags if tag in _KINDS) or ("fact",)
+    return replace(
+        one, at=_moment(row.get("at"), where), importance=float(weight), tags=kept, number=number, by=by,
+        summary=row.get("source_type") == "context_synthesis",
+    )  # fmt: skip
+
+
+def _text(value: Any, where: str) -> Incoming:
+    if not isinstance(value, str) or not _has_words(value):
+        raise _malformed(where, "has no words")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _malformed(where, "is no Unicode text") from None
+    return Incoming(value.strip())
+
+
+def _moment(value: Any, where: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        at = datetime.fromisoformat(value)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
+        raise _malformed(where, "has an `at` that is no date and time") from None
+
+
+def _number(row: Mapping[str, Any], name: str, where: str) -> int | None:
+    value = row.get(name)
+    if value is not None and type(value) is not int:
+        raise _malformed(where, f"has an `{name}` that is no number")
+    return value
+
+
+def _list(whole: Any, name: str) -> list[Any]:
+    found = whole.get(name, []) if isinstance(whole, dict) else []
+    if not isinstance(found, list):
+        raise UsageError(f"`{name}` is not a list. {_UNCHANGED}")
+    return found
+
+
+def _has_words(text: str) -> bool:
+    return any(char.isalnum() for char in text)
+
+
+def _malformed(where: str, what: str) -> UsageError:
+    return UsageError(f"{where[0].upper()}{where[1:]} {what}. {_UNCHANGED}")

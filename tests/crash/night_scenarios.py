@@ -1,0 +1,192 @@
+"""Scenario of a whole night: a day's talk is read, weighed, made into semantic memory by Mem0 in its process, written
+into profiles, notes of the day and MEMORY.md, and the conversation is compacted. Nothing asks a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from assistant.requests import Request
+from assistant.sessions import peer_key
+from assistant.wire_memory import store_settings
+from tests.crash.compaction_scenarios import CARRIED_OUT
+from tests.crash.comparison import look
+from tests.crash.forked_mem0 import ForkedChild, Nursery, import_mem0
+from tests.crash.pictures import rows
+from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.world import Life, World, live, message
+from tests.scripted import Step
+
+_TRIES = 15
+_A_WHILE = timedelta(seconds=30)
+_ADA = peer_key("network", "ada")
+_BEFORE = (
+    "My name is Mara and I live in Oslo.",
+    "My sister Ines is a nurse in Rome.",
+    "Please remember: always answer in short sentences.",
+    "The rent is 950 euros.",
+)
+_SINCE = (
+    "I moved from Oslo to Bergen.",
+    "Good morning!",
+    "My sister Ines works as a doctor in Lund now.",
+    "We decided to sell the boat in June.",
+    "I never eat meat.",
+    "The rent is 1100 euros now.",
+)
+
+
+def _answer(request: Request) -> Step:
+    return "Noted. " + "The road goes on along the shore and over the hill. " * 60
+
+
+_FIRST_DAY = World(
+    (
+        *(message(text, number) for number, text in enumerate(_BEFORE, 1)),
+        message("I live in Rome.", 20, _ADA, scope=_ADA, sender="ada", trust="guest"),
+    ),
+    _answer,
+    settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"},
+)
+_SECOND_DAY = replace(
+    _FIRST_DAY,
+    messages=(
+        *_FIRST_DAY.messages,
+        *(message(text, number) for number, text in enumerate(_SINCE, 30)),
+        message("I moved from Rome to Turin.", 40, _ADA, scope=_ADA, sender="ada", trust="guest"),
+    ),
+)
+
+
+async def _sleep(nursery: Nursery, life: Life) -> None:
+    """Until a sleep came to its end and nothing waits: a disk in trouble, or a child that died, is tried again. Where
+    every child dies at the same call the restart goes on with it."""
+    stores = life.house.stores
+    stores.memories.child = ForkedChild(store_settings(life.house.settings), nursery)
+    await life.house.runtime.idle()
+    for _ in range(_TRIES):
+        life.clock.now += _A_WHILE
+        report = await life.house.sleep("sleep")
+        waiting = sum(info.unextracted for info in stores.conversation.sessions())
+        if report is not None and report.state == "done" and not waiting:
+            return
+
+
+# An attempt at a compaction that was cut off uses up the number by which its summary is called.
+_KEY = "CASE j.source_type WHEN 'context_synthesis' THEN 'summary' ELSE j.key END"
+
+
+def _slept(home: Path, day: World) -> None:
+    live(home, replace(day, meanwhile=partial(_sleep, Nursery())))
+
+
+def _prepare(home: Path) -> None:
+    _slept(home, _FIRST_DAY)
+    live(home, _SECOND_DAY)
+
+
+def _look(home: Path) -> Picture:
+    """What the night made, beside what a home holds anyway. Entries are called by their keys: after a fault they may be
+    written in another order, and so get other ids."""
+    character, memory = home / "character.db", home / "memory.db"
+    return {
+        **look(home),
+        "entries": rows(
+            character,
+            f"SELECT scope, {_KEY}, content, CASE source_type WHEN 'context_synthesis' THEN '' ELSE timestamp END,"
+            " importance, tags, (SELECT n.key FROM journal n WHERE n.id = j.superseded_by) FROM journal j"
+            " ORDER BY 1, 2",
+        ),
+        "found in full text": rows(
+            character, f"SELECT {_KEY} FROM journal_fts f JOIN journal j ON j.id = f.rowid ORDER BY 1"
+        ),
+        "consolidated": rows(
+            character,
+            "SELECT j.key, c.memory_id, c.note FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
+            " ORDER BY 1",
+        ),
+        "plans": rows(character, "SELECT DISTINCT scope, state FROM change_plans ORDER BY 1, 2"),
+        "memories": rows(
+            memory,
+            "SELECT id, scope, text, said_at, json_remove(payload, '$.entries', '$.created_at', '$.updated_at'),"
+            " json_array_length(payload, '$.entries') FROM memories ORDER BY 1",
+        ),
+        "vectors": rows(
+            memory,
+            "SELECT m.id, v.embedder, hex(v.vector) FROM vectors v JOIN memories m ON m.number = v.memory ORDER BY 1",
+        ),
+        "words of memories": rows(
+            memory, "SELECT m.id FROM memories_fts f JOIN memories m ON m.number = f.rowid ORDER BY 1"
+        ),
+        "what memories said": rows(
+            memory, "SELECT memory_id, old_memory, new_memory, event FROM history ORDER BY memory_id, number"
+        ),
+        "profiles": [
+            [*row[:-1], _dated(json.loads(row[-1]))]
+            for row in rows(
+                character, "SELECT scope, kind, name, aliases, summary, attributes FROM entity_profiles ORDER BY 1, 3"
+            )
+        ],
+        "edits": [
+            [*row[:3], _said(row[3]), _said(row[4])]
+            for row in rows(character, "SELECT scope, target, by, before, after FROM edits ORDER BY target, id")
+        ],
+        "written for people": _texts(home),
+    }
+
+
+def _dated(attributes: list[dict[str, Any]]) -> list[list[Any]]:
+    return [[one["name"], one["value"], one["since"], one["until"], len(one["sources"])] for one in attributes]
+
+
+def _said(text: str) -> Any:
+    """A file as it is, a profile without the ids of entries."""
+    return _dated(json.loads(text)["attributes"]) if text.startswith("{") else text
+
+
+def _read_later(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """What left the view before it was read waited, and was read."""
+    return all(row in after for row in before) and all(row[-1] == "done" for row in after if row not in before)
+
+
+def _in_steps(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """The same changes; MEMORY.md may come to the same in two steps, one building on the other."""
+    curated, steps = ([row for row in rows if row[1] == _CURATED] for rows in (before, after))
+    others, same = ([row for row in rows if row[1] != _CURATED] for rows in (before, after))
+    whole = steps[0][3] == curated[0][3] and steps[-1][4] == curated[-1][4]
+    return bool(faults.all) and others == same and whole and all(one[4] == two[3] for one, two in pairwise(steps))
+
+
+_CURATED = "file:MEMORY.md"
+_NOT_READ = "where the disk kept it from being read, the conversation is compacted all the same, and read after that"
+_LATE = (
+    "what memories supersede leaves MEMORY.md once they were made, which may be in a later sleep than it was curated"
+)
+_DIFFER = (
+    *CARRIED_OUT,
+    Differ("waiting to be read", _NOT_READ, _read_later),
+    Differ("edits", _LATE, _in_steps),
+)
+
+
+def _texts(home: Path) -> list[list[Any]]:
+    found = [path for path in (home / "MEMORY.md", *sorted((home / "memory").rglob("*"))) if path.is_file()]
+    return [[str(path.relative_to(home)), path.read_text(encoding="utf-8")] for path in found]
+
+
+NIGHT = Scenario(
+    "night",
+    "a day is read, weighed, consolidated by Mem0, curated and compacted",
+    _prepare,
+    lambda home: _slept(home, _SECOND_DAY),
+    _look,
+    _DIFFER,
+    within=60,
+    ready=import_mem0,
+    apart=("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"),
+)

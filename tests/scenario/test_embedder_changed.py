@@ -1,0 +1,107 @@
+"""Another embedder is chosen: memories are embedded again, the former one answers until that is done, whatever cuts it
+off and however often somebody changes their mind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import MemoryUnavailable
+from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
+from assistant.remembered import Memory
+from assistant.wire_memory import memories
+from tests.consolidating import night
+from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update
+
+KEPT = [memory(f"{what} is what I like.", number=number) for number, what in enumerate(("Cake", "Tea", "Rain", "Sun"))]
+
+
+@pytest.fixture
+def letters() -> Iterator[Provider]:
+    with provider() as one:
+        yield one
+
+
+async def nearest(house: Mem0Memories, text: str) -> list[tuple[Memory, float]]:
+    return (await house.nearest([text], "main", limit=10))[0]
+
+
+async def answers_by_letters(house: Mem0Memories, one: Memory) -> bool:
+    """The letters of a text turned round are the same, its words are not."""
+    best, cosine = (await nearest(house, one.text[::-1]))[0]
+    return best == one and cosine == pytest.approx(1, abs=2e-3)
+
+
+async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_former_answers_until_then(
+    tmp_path: Path, letters: Provider
+) -> None:
+    before = MemoryStoreSettings(tmp_path)
+    after = replace(before, embedder=letters.settings())
+    async with opened(before) as house:
+        await house.apply(add(*KEPT))
+        by_words = await nearest(house, "dessert")
+    async with opened(after) as house:
+        assert await house.reembed(2) == 2
+        letters.answers = [500]
+        with pytest.raises(MemoryUnavailable):
+            await house.reembed(1)
+        os.kill(house.child.pid or 0, signal.SIGKILL)
+        with pytest.raises(MemoryUnavailable):
+            await house.reembed(1)
+        assert await nearest(house, "dessert") == by_words
+        asked = len(letters.asked)
+        assert await house.reembed(10) == 0
+        # Only what was left is embedded again.
+        again = [text for one in letters.asked[asked:] for text in one["input"]]
+        assert [text for text in again if text != "dimensions"] == [one.text for one in KEPT[2:]]
+        assert await answers_by_letters(house, KEPT[0])
+        assert await house.all() == KEPT
+
+
+async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
+    tmp_path: Path, letters: Provider
+) -> None:
+    before = MemoryStoreSettings(tmp_path)
+    after = replace(before, embedder=letters.settings())
+    pie, snow = replace(KEPT[0], text="Pie is what I like."), memory("Snow is what I like.", number=9)
+    async with opened(before) as house:
+        await house.apply(add(*KEPT))
+        by_words = await nearest(house, "dessert")
+    async with opened(after) as house:
+        assert await house.reembed(3) == 1
+    async with opened(before) as house:
+        assert await nearest(house, "dessert") == by_words
+        assert await house.reembed() == 0
+        # What the new one has embedded already is changed, taken out and added to meanwhile.
+        await house.apply([*update(pie), *delete(KEPT[1]), *add(snow)])
+        assert (await nearest(house, pie.text))[0] == (pie, pytest.approx(1, abs=2e-3))
+    async with opened(after) as house:
+        while await house.reembed(1):
+            """Goes on."""
+        for one in (pie, snow, KEPT[2], KEPT[3]):
+            assert await answers_by_letters(house, one)
+        assert await house.all() == [pie, KEPT[2], KEPT[3], snow]
+
+
+async def test_f30_a_night_whose_new_embedder_is_down_changes_nothing_and_a_later_one_catches_up(
+    tmp_path: Path, letters: Provider
+) -> None:
+    async with night(tmp_path) as home:
+        home.tell("My sister Anna is a nurse.")
+        await home.sleep()
+        await home.memories.aclose()
+        home.memories = memories(MemoryStoreSettings(tmp_path, embedder=letters.settings()), home.memory_db)
+        home.tell("The boiler is serviced every March.")
+        letters.answers = [503] * 20
+        with pytest.raises(MemoryUnavailable):
+            await home.sleep()
+        assert [entry.content for entry in home.consolidations.pending()] == ["The boiler is serviced every March."]
+        assert await home.current() == {"My sister Anna is a nurse."}
+        letters.answers = []
+        await home.sleep()
+        assert await home.current() == {"My sister Anna is a nurse.", "The boiler is serviced every March."}

@@ -1,0 +1,136 @@
+"""`/sleep` and its options through the whole house, and what a sleep by hand may spend on summaries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import UsageError
+from sleep.cycle import PHASES
+from tests.journal_home import attentive
+from tests.scenario.test_compaction_house import made, walked, writer
+from tests.scenario.test_runtime import Lived, lived
+from tests.scripted import ScriptedModel
+
+OSLO = "I live in Oslo."
+
+
+async def sleep(it: Lived, *options: str) -> str:
+    return await it.house.commands.run(" ".join(["/sleep", *options]), "main")
+
+
+async def test_a_sleep_by_hand_tells_what_it_did_and_last_tells_it_again(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        assert await sleep(it, "--last") == "No sleep yet."
+        told = await sleep(it)
+        assert told.startswith("Sleep 1 (by hand), 2026-03-01 ") and "There was nothing to do." in told
+        assert await sleep(it, "--last") == told
+        kept = json.loads(await sleep(it, "--last", "--json"))
+        assert (kept["id"], kept["trigger"], kept["state"]) == (1, "manual", "done")
+
+
+async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) -> None:
+    by = ScriptedModel(attentive, name="claude-haiku-5-5")
+    by.provider = "anthropic"
+    async with lived(tmp_path, "Nice.", writer=by) as it:
+        assert "nothing to do now" in await sleep(it, "--dry-run")
+        for text in (OSLO, "My cat is called Mio."):
+            await it.say(text)
+            await it.answered()
+        told = await sleep(it, "--dry-run")
+        assert "main: 4 messages to read, about 1 call and" in told
+        assert "About 1 call of claude-haiku-5-5" in told and "about $0.00" in told
+        found = json.loads(await sleep(it, "--json", "--dry-run"))
+        assert (found["unread"][0]["messages"], found["pending"], found["calls"]) == (4, 0, 1)
+        assert (by.requests, it.house.stores.journal.cycles(), it.house.stores.journal.entries("owner")) == ([], [], [])
+        await sleep(it, "--phase", "extract")
+        again = json.loads(await sleep(it, "--json", "--dry-run"))
+        assert (again["unread"], again["pending"]) == ([], 2)
+
+
+async def test_a_dry_run_foresees_the_compaction_that_the_sleep_makes(tmp_path: Path) -> None:
+    async with walked(tmp_path, 28) as it:
+        told = json.loads(await sleep(it, "--json", "--dry-run"))
+        (full,) = told["full"]
+        assert (full["session"], full["ratio"] >= 0.5) == ("main", True) and made(it) == []
+        report = json.loads(await sleep(it, "--json", "--phase", "compact"))
+        done = report["phases"]["compact"]["compacted"]["main"]
+        assert abs(done["tokens_before"] - full["tokens_before"]) <= 100
+        assert done["checkpoints"] == [one.id for one in made(it)]
+
+
+@pytest.mark.parametrize("options", ["--phase", "--phase dream", "--phase extract score", "--never", "now", "--last 3"])
+async def test_what_it_does_not_know_it_tells_and_does_not_sleep(tmp_path: Path, options: str) -> None:
+    async with lived(tmp_path, "ok") as it:
+        with pytest.raises(UsageError) as told:
+            await sleep(it, options)
+        expected = ", ".join(PHASES) if "--phase" in options else "--dry-run"
+        assert expected in str(told.value) or "/sleep [" in str(told.value)
+        assert it.house.stores.journal.cycles() == []
+
+
+async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp_path: Path) -> None:
+    """With Mem0 and all that a house has."""
+    async with lived(tmp_path, "Nice.") as it:
+        await it.say(OSLO)
+        await it.answered()
+        with pytest.raises(UsageError, match="no sleep to take back"):
+            await sleep(it, "--undo")
+        assert "learned 1 memory" in await sleep(it)
+        assert OSLO in it.house.stores.files.curated() and await it.house.stores.memories.all("owner")
+        told = json.loads(await sleep(it, "--json", "--undo"))
+        assert (told["memories"], told["entries"], told["left"]) == (1, 1, [])
+        assert await it.house.stores.memories.all("owner") == [] and it.house.stores.files.curated() == ""
+        assert it.house.stores.memories.child.pid is None
+        assert "There was nothing to do." in await sleep(it)
+        assert await it.house.stores.memories.all("owner") == []
+
+
+async def test_the_compactions_of_a_night_are_taken_back_with_it(tmp_path: Path) -> None:
+    async with walked(tmp_path, 28) as it:
+        before = it.house.stores.conversation.view("main").messages
+        await sleep(it, "--phase", "compact")
+        assert "summary" in {tag for one in it.house.stores.journal.entries("owner") for tag in one.tags}
+        told = await sleep(it, "--undo")
+        assert "Compaction of main taken back." in told and "set aside" in told
+        assert it.house.stores.conversation.view("main").messages == before
+        assert it.house.stores.journal.entries("owner") == []
+
+
+async def test_f32_no_summary_is_paid_for_that_a_sleep_may_not_pay(tmp_path: Path) -> None:
+    by = writer()
+    by.provider, by.name = "anthropic", "claude-haiku-5-5"
+    async with walked(tmp_path, 28, by=by, ASSISTANT_SLEEP__MAX_USD="0.001") as it:
+        report = json.loads(await sleep(it, "--json", "--phase", "compact"))
+        assert by.requests == [] and [one.tier for one in made(it)] == ["extractive"]
+        assert "sleep.max_usd" in report["phases"]["compact"]["budget"]
+        assert it.house.stores.breakers.get("summary").failures == 0
+        await it.house.commands.run("/compact --undo", "main")
+        await it.house.commands.run("/compact", "main")
+        assert by.requests != []
+
+
+async def test_a_sleep_that_is_asked_for_goes_on_when_whoever_asked_goes_away(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        asked = asyncio.create_task(sleep(it))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert it.house.sleeping.sleeper.asleep
+        asked.cancel()
+        await asyncio.wait([asked])
+        report = await it.house.sleeping.sleeper.begin("manual")
+        assert report is not None and (report.id, report.state) == (1, "done")
+
+
+async def test_late_is_told_as_late(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        await it.say("hello")
+        await it.answered()
+        it.clock.now += timedelta(days=2)
+        it.house.sleeping.sleeper.look()
+        await it.house.sleep("sleep")
+        assert "(night, slept late)" in await sleep(it, "--last")

@@ -1,0 +1,128 @@
+"""What keeps a home from remembering turns its status red, a line each, until it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from assistant.forgotten import Wanted
+from assistant.remembered import CycleReport, JournalEntry
+from assistant.wire import stored_status
+from tests.scenario.test_compaction_status import problems
+from tests.scenario.test_runtime import Lived, lived
+from tests.store_home import NOW
+
+DOWN = "The memory store cannot be reached: connection refused"
+ENTRY = JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")
+
+
+def slept(it: Lived, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> CycleReport:
+    """A sleep that ended so, now."""
+    journal, now = it.house.stores.journal, it.clock()
+    report = CycleReport(journal.begin_cycle(trigger, now), trigger, now, now, state, phases)
+    journal.note_cycle(report)
+    return report
+
+
+async def test_f30_a_memory_store_that_is_down_is_told_with_what_waits_until_a_sleep_reaches_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        it.house.stores.journal.add([ENTRY], NOW)
+        slept(it, consolidate={"state": "failed", "error": DOWN})
+        (line,) = problems(it)
+        assert DOWN in line and "(entries that wait: 1)" in line and line.endswith("`assistant sleep` tries again.")
+        slept(it, "nap", extract={"error": ""}, compact={"error": ""})
+        assert problems(it) == [line], "a nap reaches no memory store"
+        slept(it, "sleep", "interrupted", extract={"state": "running"})
+        assert problems(it) == [line]
+        slept(it, "phase", consolidate={"state": "done", "error": ""})
+        assert problems(it) == []
+
+
+async def test_a_nap_that_went_wrong_is_told_beside_the_night_and_cleared_by_the_next(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        slept(it, extract={"error": ""}, curate={"error": "MEMORY.md is no text."})
+        slept(it, "nap", extract={"error": "no route to host"})
+        (line,) = problems(it)
+        assert "extract: no route to host" in line and "curate: MEMORY.md is no text." in line
+        slept(it, extract={"error": ""}, curate={"error": ""})
+        assert problems(it) == []
+
+
+async def test_f34_a_sleep_that_saved_nothing_is_told_though_a_nap_came_after_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        slept(it, extract={"warning": "9 messages were read and nothing was saved from them"})
+        slept(it, "phase", compact={"error": ""})
+        assert "9 messages were read" in problems(it)[0]
+
+
+async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        assert problems(it) == []
+        await it.say("hello")
+        await it.answered()
+        it.clock.now = it.clock.now.replace(hour=4) + timedelta(days=1)
+        assert problems(it) == [], "it is only late"
+        it.clock.now += timedelta(days=1)
+        (line,) = problems(it)
+        assert "The night of 2026-03-02 03:30 was missed" in line and "`assistant sleep`" in line
+        slept(it, "nap")
+        slept(it, "sleep", "interrupted")
+        assert problems(it) == [line]
+        slept(it, "manual", "failed")
+        assert problems(it) == []
+
+
+async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok", ASSISTANT_SLEEP__AT="") as it:
+        await it.say("hello")
+        await it.answered()
+        it.clock.now += timedelta(days=9)
+        assert problems(it) == []
+
+
+async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        await it.say("My passport number is X1234567.")
+        await it.answered()
+        forgetting = it.house.stores.forgetting
+        begun = forgetting.begin(forgetting.mark(Wanted("owner", text="X1234567")))
+        (line,) = problems(it)
+        assert "A forgetting is not finished" in line and "X1234567" not in line
+        forgetting.end(begun)
+        assert problems(it) == []
+
+
+async def test_a_forgetting_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        (tmp_path / "forgetting-1.json").write_text("{")
+        (line,) = problems(it)
+        assert "forgetting-1.json cannot be read" in line
+
+
+async def test_a_sleep_that_is_taken_back_in_part_is_told(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        report = slept(it)
+        it.house.stores.journal.note_cycle(replace(report, state="undoing"))
+        assert "`assistant sleep --undo` goes on" in problems(it)[0]
+        it.house.stores.journal.note_cycle(replace(report, state="undone"))
+        assert problems(it) == []
+
+
+async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "home", tmp_path / "elsewhere.md"
+    outside.write_text("theirs")
+    async with lived(inside, "ok"):
+        pass
+    (inside / "MEMORY.md").symlink_to(outside)
+    (inside / ".MEMORY.md.7.partial").write_text("half")
+    async with lived(inside, "ok") as it:
+        status = it.house.status()
+        assert not status["ok"] and "outside the home" in " ".join(status["problems"])
+        it.house.upkeep()
+        assert not it.house.status()["ok"]
+        (inside / "MEMORY.md").unlink()
+        it.house.upkeep()
+        assert it.house.status()["ok"]
+        assert stored_status(it.house.settings, it.house.stores, it.clock())["ok"]

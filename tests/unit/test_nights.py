@@ -1,0 +1,90 @@
+"""Which night is due and which was missed, by the clocks of the home's zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sleep.nights import Nights, is_late
+
+OSLO = ZoneInfo("Europe/Oslo")
+NIGHTS = Nights("03:30", OSLO)
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at(month: int, day: int, hour: int, minute: int = 0, *, fold: int = 0) -> datetime:
+    """A moment as the clocks of Oslo show it."""
+    return datetime(2026, month, day, hour, minute, tzinfo=OSLO, fold=fold).astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    ("slept", "now", "due"),
+    [
+        (at(6, 10, 3, 30), at(6, 10, 23), None),
+        (at(6, 10, 3, 30), at(6, 11, 3, 29), None),
+        (at(6, 10, 3, 30), at(6, 11, 3, 30), at(6, 11, 3, 30)),
+        (at(6, 10, 3, 31), at(6, 14, 3, 29), at(6, 13, 3, 30)),
+        (at(6, 11, 3, 30), at(6, 11, 3, 30), None),
+        # By hand shortly before: the night is slept all the same.
+        (at(6, 11, 3), at(6, 11, 3, 30), at(6, 11, 3, 30)),
+    ],
+)
+def test_a_night_is_due_from_its_time_on_until_it_was_slept(
+    slept: datetime, now: datetime, due: datetime | None
+) -> None:
+    assert NIGHTS.due(slept, BEGUN, now) == due
+
+
+def test_a_home_that_was_never_talked_in_has_no_nights_and_a_new_one_none_before_it_was_begun() -> None:
+    assert NIGHTS.due(None, None, at(6, 11, 12)) is None
+    assert NIGHTS.due(None, at(6, 11, 9), at(6, 11, 12)) is None
+    assert NIGHTS.due(None, at(6, 11, 2), at(6, 11, 12)) == at(6, 11, 3, 30)
+    assert NIGHTS.missed(None, None, at(6, 11, 12)) is None
+    assert Nights("", OSLO).due(BEGUN, BEGUN, at(6, 11, 12)) is None
+
+
+def test_an_hour_that_comes_twice_has_one_night() -> None:
+    """On 25 October 2026 the clocks of Oslo show the time from two to three twice."""
+    nights = Nights("02:30", OSLO)
+    first, second = at(10, 25, 2, 30), at(10, 25, 2, 30, fold=1)
+    assert second - first == timedelta(hours=1)
+    assert nights.due(at(10, 24, 2, 30), BEGUN, first) == first
+    assert nights.due(first, BEGUN, second) is None
+    assert nights.due(first, BEGUN, at(10, 26, 2, 30)) == at(10, 26, 2, 30)
+
+
+def test_an_hour_that_is_left_out_has_its_night_too() -> None:
+    """On 29 March 2026 they show no time from two to three."""
+    nights = Nights("02:30", OSLO)
+    slept, due = at(3, 28, 2, 30), at(3, 29, 3, 30)
+    assert nights.due(slept, BEGUN, due - timedelta(minutes=1)) is None
+    assert nights.due(slept, BEGUN, due) == due == slept + timedelta(days=1)
+    assert nights.due(due, BEGUN, at(3, 30, 2, 29)) is None
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu", "UTC"])
+def test_every_zone_has_one_night_a_day(zone: str) -> None:
+    nights, now, slept = Nights("23:59", ZoneInfo(zone)), datetime(2026, 3, 1, tzinfo=UTC), BEGUN
+    due = set()
+    for _ in range(10 * 24):
+        now += timedelta(hours=1)
+        found = nights.due(slept, BEGUN, now)
+        if found is not None:
+            due.add(found)
+            slept = now
+    # The first is the one that was missed since the year began.
+    assert len(due) == 11
+    assert all(found.astimezone(ZoneInfo(zone)).strftime("%H:%M") == "23:59" for found in due)
+
+
+def test_a_night_is_late_after_a_while_and_missed_after_a_day() -> None:
+    slot = at(6, 11, 3, 30)
+    assert not is_late(slot, slot + timedelta(minutes=10))
+    assert is_late(slot, slot + timedelta(minutes=11))
+    slept = at(6, 10, 3, 30)
+    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=24)) is None
+    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=25)) == slot
+    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(days=9)) == slot
+    assert NIGHTS.missed(slot, BEGUN, slot + timedelta(hours=25)) is None

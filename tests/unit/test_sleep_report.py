@@ -1,0 +1,179 @@
+"""What a sleep did, would do and had taken back, in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.remembered import CycleReport
+from assistant.sleep_report import as_json, foreseen, going_on, lasting, phase_lines, taken_back, told
+from sleep.forecast import Forecast, Full, Unread
+from sleep.outcome import Outcome
+from sleep.summariser import Estimate
+from sleep.undoing import TakenBack
+
+OSLO = ZoneInfo("Europe/Oslo")
+BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
+NIGHT = CycleReport(
+    7, "sleep", BEGUN, BEGUN + timedelta(minutes=1, seconds=5), "done",
+    {
+        "settle": {"state": "done", "written": 2, "cost_usd": 0.0},
+        "extract": {
+            "state": "done", "read": 1200, "written": 14, "repeated": 2, "calls": 3, "cost_usd": 0.01, "waiting": 1,
+            "rejected": ["not JSON"],
+        },
+        "score": {"state": "done", "read": 9, "written": 8, "calls": 1, "cost_usd": 0.002},
+        "consolidate": {
+            "state": "done", "read": 14, "learned": 9, "merged": 2, "superseded": 1, "junk": 3, "calls": 1,
+            "cost_usd": 0.003, "rejected": ["small talk", "of little importance"], "waiting": 4,
+        },
+        "curate": {"state": "done", "read": 14, "notes": 1, "profiles": 2, "curated": 1, "cost_usd": 0.0},
+        "compact": {
+            "state": "done", "read": 2, "cost_usd": 0.02,
+            "compacted": {"main": {
+                "messages": 45, "tier": "full", "tokens_before": 62_000, "tokens_after": 18_000, "cost_usd": 0.02,
+                "checkpoints": [3],
+            }},
+        },
+    },
+)  # fmt: skip
+
+
+def say(report: CycleReport | None) -> str:
+    return told(report, OSLO, BEGUN + timedelta(hours=1))
+
+
+def only(name: str, **phase: Any) -> CycleReport:
+    return replace(NIGHT, phases={name: {"state": "done", "cost_usd": 0.0, **phase}})
+
+
+def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None:
+    assert say(NIGHT).splitlines() == [
+        "Sleep 7 (night), 2026-11-20 03:30, 1 min 5 s: all went well.",
+        "- Compactions: 2 entries went into the journal.",
+        "- Read: 1,200 messages; 14 entries for the journal, 2 known already.",
+        "- Not taken from a model's answer: not JSON.",
+        "- Left for the next sleep: 1 session not read to the end.",
+        "- Weighed: 8 of 9 uncertain entries.",
+        "- Remembered: of 14 entries learned 9 memories, 2 merged, 1 superseded, 3 rejected as junk (small talk; of "
+        "little importance).",
+        "- Left for the next sleep: 4 entries that are no memories yet.",
+        "- Written: 1 note of a day, 2 profiles, MEMORY.md.",
+        "- Compacted: main, 45 messages (full): 62,000 tokens became 18,000.",
+        "- Spent: $0.0350 in 5 calls.",
+    ]
+
+
+def test_there_was_none_yet() -> None:
+    assert say(None) == "No sleep yet." and as_json(None) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "trigger", "words"),
+    [
+        ("running", "manual", "(by hand), 2026-11-20 03:30, 1 h 0 min: it is still under way"),
+        ("interrupted", "late", "(night, slept late), 2026-11-20 03:30, cut off: it was cut off; the next one goes on"),
+        ("undone", "nap", "(nap), 2026-11-20 03:30, cut off: it was taken back"),
+        ("failed", "phase", "(one phase), 2026-11-20 03:30, cut off: not all went well"),
+    ],
+)
+def test_how_it_began_and_how_it_ended_is_told(state: Any, trigger: str, words: str) -> None:
+    assert words in say(replace(NIGHT, ended_at=None, state=state, trigger=trigger))
+
+
+@pytest.mark.parametrize("key", ["error", "warning", "model", "budget"])
+def test_whatever_went_wrong_is_told(key: str) -> None:
+    assert say(only("extract", **{key: "no route to host"})).splitlines()[-1] == "- ! reading: no route to host"
+
+
+def test_where_nothing_was_done_that_is_told() -> None:
+    assert say(only("extract")).splitlines()[1:] == [
+        "- There was nothing to do.", "- Spent: nothing; no model was asked.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        ([None], "no known price in 2 calls."), ([0.5, None], "$0.5000 and what has no known price in 2 calls."),
+        ([0.0, 0.0], "$0.0000 in 2 calls."), ([0.25, 0.25], "$0.5000 in 2 calls."),
+    ],
+)  # fmt: skip
+def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | None], words: str) -> None:
+    phases = {str(number): {"state": "done", "cost_usd": cost} for number, cost in enumerate(costs)}
+    phases["0"]["calls"] = 2
+    assert f"- Spent: {words}" in say(replace(NIGHT, phases=phases))
+
+
+def test_every_phase_that_failed_before_it_told_anything_can_be_told() -> None:
+    for name in NIGHT.phases:
+        assert "! " in say(replace(NIGHT, phases={name: {**Outcome(errors=["gone"]).told()}}))
+        assert phase_lines(name, {}) == []
+
+
+def test_while_it_goes_on_a_line_says_where_it_is() -> None:
+    now = BEGUN + timedelta(seconds=12)
+    running = replace(NIGHT, state="running", phases={})
+    assert going_on(running, now) == "Falling asleep (12 s)"
+    running = replace(running, phases={"settle": {}, "extract": {"state": "running", "read": 240, "written": 12}})
+    assert going_on(running, now) == "Reading: Read: 240 messages; 12 entries for the journal (12 s)"
+    assert "240 messages; 12 entries for the journal. (under way)" in say(running)
+
+
+def test_the_same_as_json_is_what_is_kept() -> None:
+    found = as_json(NIGHT)
+    assert found is not None and json.loads(json.dumps(found))["phases"] == NIGHT.phases
+    assert (found["id"], found["started_at"], found["ended_at"]) == (
+        7, "2026-11-20T02:30:00+00:00", "2026-11-20T02:31:05+00:00",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])
+def test_durations(seconds: float, words: str) -> None:
+    assert lasting(seconds) == words
+
+
+# ------------------------------------------------------------------------------------------------------------- foreseen
+
+NOTHING = Forecast((), 0, 0, 0, (), "", 0, 0, 0.0)
+
+
+def test_what_a_sleep_would_do_is_told_with_its_price() -> None:
+    full = Full("main", 0.62, 99_000, 30_000, Estimate("haiku", 2, 60_000, 2_000, 0.03))
+    found = Forecast((Unread("main", 120, 3, 9_000),), 7, 2, 1, (full,), "haiku", 7, 70_000, 0.0456)
+    assert foreseen(found).splitlines() == [
+        "Nothing was changed. A sleep would find now:",
+        "- main: 120 messages to read, about 3 calls and 9,000 tokens.",
+        "- 7 journal entries to remember, 2 of them to be weighed.",
+        "- 1 batch of changes to finish, decided on by an earlier sleep.",
+        "- main to compact: it takes 62% of the context; 99,000 tokens would become about 30,000.",
+        "- About 7 calls of haiku, 70,000 tokens in: about $0.0456.",
+    ]
+    assert "no known price" in foreseen(replace(found, usd=None))
+
+
+def test_where_nothing_waits_that_is_foreseen() -> None:
+    assert foreseen(NOTHING) == "A sleep would find nothing to do now. Nothing was changed."
+    assert "it costs nothing" in foreseen(replace(NOTHING, pending=1))
+
+
+# ----------------------------------------------------------------------------------------------------------- taken back
+
+
+def test_what_was_taken_back_and_what_was_left_is_told() -> None:
+    edits = ("profile:1", "profile:2", "file:MEMORY.md", "file:memory/2026-11-20.md", "file:memory/2026-11-20.md")
+    done = TakenBack(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
+    assert taken_back(done, OSLO).splitlines() == [
+        "Took back sleep 7 of 2026-11-20 03:30.",
+        "- Memories: 3 changes taken back.",
+        "- Journal: 1 entry set aside; they stay, and nothing is made of them.",
+        "- Profiles: 2 changes taken back.",
+        "- Files as they were: MEMORY.md, memory/2026-11-20.md.",
+        "- Compaction of main taken back.",
+        "- ! Left as it is: peer:x:ann: it was compacted again since",
+    ]
