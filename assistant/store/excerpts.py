@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-EXCERPT = 300
+EXCERPT = 240
 """About how many characters an excerpt has; never more than a third above."""
 
 _SLACK = EXCERPT // 3
