@@ -147,7 +147,7 @@ class Commands:
         return await command.run(Typed(rest.strip(), session, bridge, self._clock()))
 
     async def _forget(self, call: Typed) -> str:
-        scope = self._stores.conversation.view(call.session).scope
+        scope = scope_of(call.session)
         if _CODE.fullmatch(call.rest):
             return "\n".join(done_lines(await self._forgetting.confirm(call.rest, scope, call.now)))
         found, code = await self._forgetting.ask(asked(call.rest, scope), call.now)

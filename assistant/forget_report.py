@@ -15,6 +15,8 @@ _MEMORY = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]
 _NAMED_MEMORY = re.compile(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
+_ASKED = re.compile(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
+_PLACE = re.compile(r"- ([^:(]+): (\d+)(?: \(|$)")
 
 
 def asked(argument: str, scope: str) -> Wanted:
@@ -53,6 +55,17 @@ def found_lines(found: Found, code: str = "", *, shown: bool = True) -> list[str
     if code:
         lines.append(f"It cannot be taken back. To forget it, the user types /forget {code} within 15 minutes.")
     return lines
+
+
+def code_in(told: str) -> str:
+    """The code that the lines of `found_lines` ask for; "" where they ask for none."""
+    found = _ASKED.fullmatch(told.rpartition("\n")[2])
+    return found[1] if found else ""
+
+
+def counts_in(told: str) -> dict[str, int]:
+    """How much stands in which place, by the lines of `found_lines`."""
+    return {found[1]: int(found[2]) for line in told.split("\n") if (found := _PLACE.match(line))}
 
 
 def done_lines(done: Forgotten) -> list[str]:

@@ -84,7 +84,8 @@ class Forgetting(Generic[MarkedT]):
 
     async def find(self, wanted: Wanted) -> Found:
         """What would go; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
-        return self._copies.look(wanted, await self._marked(wanted))
+        whole, marked = await self._marked(wanted)
+        return self._copies.look(whole, marked)
 
     async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
         """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
@@ -95,8 +96,8 @@ class Forgetting(Generic[MarkedT]):
         self._asked = {code: asked for code, asked in self._asked.items() if asked.until > now}
         while len(self._asked) >= _MOST_ASKED:
             self._asked.pop(next(iter(self._asked)))
-        code = hashlib.sha256(f"{wanted!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
-        self._asked[code] = _Asked(wanted, now + _HOLDS)
+        code = hashlib.sha256(f"{found.wanted!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
+        self._asked[code] = _Asked(found.wanted, now + _HOLDS)
         return found, code
 
     async def confirm(self, code: str, scope: str, now: datetime) -> Forgotten:
@@ -116,8 +117,8 @@ class Forgetting(Generic[MarkedT]):
                 "The assistant sleeps, or makes room, just now. Nothing was changed; try again after that."
             )
         await self.settle(now)
-        marked = await self._marked(wanted)
-        found = self._copies.look(wanted, marked)
+        whole, marked = await self._marked(wanted)
+        found = self._copies.look(whole, marked)
         if not found:
             return Forgotten((), (), (), complete=True, files_searched=0)
         self._copies.refuse_if_running(marked)
@@ -154,22 +155,24 @@ class Forgetting(Generic[MarkedT]):
             return [Left("semantic memory", len(marked.memories), why)]
         return []
 
-    async def _marked(self, wanted: Wanted) -> MarkedT:
+    async def _marked(self, wanted: Wanted) -> tuple[Wanted, MarkedT]:
+        """What is wanted, by whole ids, and what that is about."""
         if not wanted:
             raise UsageError("Say what to forget: a message, an entry, a memory, or words. Nothing was changed.")
         if self._memories is None:
             if wanted.memories:
                 raise UsageError("There is no semantic memory here. Nothing was changed.")
-            return self._copies.mark(wanted)
+            return wanted, self._copies.mark(wanted)
         of_scope = await self._memories.all(wanted.scope)
         wanted = replace(wanted, memories=tuple(_whole(one, of_scope) for one in wanted.memories))
         marked = self._copies.mark(wanted)
-        return self._copies.with_memories(marked, tuple(one.id for one in of_scope if marked.has(one.text)))
+        with_words = tuple(one.id for one in of_scope if marked.has(one.text))
+        return wanted, self._copies.with_memories(marked, with_words)
 
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:
     """The id that begins so. Raises `UsageError` where there is none, or several."""
     found = one_of(beginning, (memory.id for memory in memories))
     if not found:
-        raise UsageError(f"There is no memory {beginning}. Nothing was changed.")
+        raise UsageError(f"There is no memory {beginning}. Nothing was changed; in quotes it is looked for as words.")
     return found

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be forgotten in `scope`: messages, journal entries and memories by their ids, the latter by the
-    beginnings of them at first, with what was made of them, or every copy of a `text`, in any case and however its words are spaced or broken into lines."""
+    """What is to be forgotten in `scope`: messages, journal entries and memories by their ids (of memories their
+    beginnings will do), with what was made of them, or every copy of a `text`, in any case and however its words are
+    spaced or broken into lines."""
 
     scope: str
     messages: tuple[int, ...] = ()

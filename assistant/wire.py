@@ -98,25 +98,7 @@ class House:
             awake=lambda: self.sleeping.sleeper.awake(),
             read_again=lambda now: self.sleeping.rereading.read_again(now),
         )
-        self.toolbox: Toolbox = build_toolbox(
-            stores.history,
-            stores.todos,
-            workspace=settings.home.workspace,
-            zone=settings.zone,
-            requests=stores.requests,
-            helpers=self._helpers(),
-            memory=Memory(
-                stores.memory_search,
-                self.memory,
-                stores.journal,
-                stores.profiles,
-                stores.files,
-                self.forgetting,
-                importance,
-            ),
-            timeout_seconds=settings.values.tools.timeout_seconds,
-            result_bytes=_page_bytes(settings.values.tools),
-        )
+        self.toolbox = self._toolbox()
         self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
         voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
@@ -145,6 +127,27 @@ class House:
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    def _toolbox(self) -> Toolbox:
+        return build_toolbox(
+            self.stores.history,
+            self.stores.todos,
+            workspace=self.settings.home.workspace,
+            zone=self.settings.zone,
+            requests=self.stores.requests,
+            helpers=self._helpers(),
+            memory=Memory(
+                self.stores.memory_search,
+                self.memory,
+                self.stores.journal,
+                self.stores.profiles,
+                self.stores.files,
+                self.forgetting,
+                importance,
+            ),
+            timeout_seconds=self.settings.values.tools.timeout_seconds,
+            result_bytes=_page_bytes(self.settings.values.tools),
+        )
 
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""

@@ -25,7 +25,7 @@ _OFFERS = re.compile(
     r"|specific|you)"
     r"|is there anything|how can i|what can i|where (?:would you like|shall|should)|what would you like|which"
     r" (?:one|version|option|part|of (?:these|those|them))|how (?:are you|was|were|did|is it|does that|about)"
-    r"|what about|what (?:do you think|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
+    r"|what about|what's (?:up|new|wrong|happening|going on|first|next|the (?:matter|plan))|what (?:do you think|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
     r" (?:tried|checked|thought|considered)|could you (?:paste|share|send|show|check)|can you (?:paste|share|send"
     r"|show|check|tell me more)|does (?:that|it|this)"
     r"|is (?:that|it|this) (?:ok|okay|better|right|what|enough|fine|clear|correct|the)|ready|sound good|right|are"
@@ -52,13 +52,18 @@ _EMPTY = re.compile(
 )
 # A few words without a verb, or "which" and "what" of something.
 _ASKED_BACK = re.compile(
-    r"^(?!(?:anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
+    r"^(?!(?:same|anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
     r"(?:(?:and |so )?(?:which|what|whose|who|where|when)\b[^?]{0,40}|(?:[\w'’-]+,? ){1,4}[\w'’-]+)\?",
     re.IGNORECASE,
 )
 _CALLED = re.compile(
     r"\bwhat (?:should|shall|can|do|may|am) i (?:to )?call you\b|\bwould you like (?:me to call you|to be called)\b"
     r"|\bcall you\?$|\bwho am i (?:talking|speaking) (?:to|with)\b|\bwhat(?:'s| is) your name\b",
+    re.IGNORECASE,
+)
+_HOW = re.compile(
+    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:with|before|after|over"
+    r"|under)|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
     re.IGNORECASE,
 )
 _ENOUGH_FOR_YES = 0.8
@@ -83,6 +88,14 @@ def question_of(said: str, *, after_telling: bool = False) -> str:
     question = asked[-1]
     back = after_telling and bool(_ASKED_BACK.match(question.own)) and not _OFFERS.match(question.own)
     return question.words if back or _is_lasting(question) else ""
+
+
+def offer_of(said: str, answer: Sentence) -> str:
+    """The offer that a message of the assistant ends with, where it is answered with how it is to be done; else ""."""
+    asked = [one for one in sentences(own_voice(said)) if one.has_mark]
+    if not asked or not said.rstrip().endswith("?") or not _OFFERS.match(asked[-1].own):
+        return ""
+    return asked[-1].words if _HOW.match(answer.own) and not answer.is_question else ""
 
 
 def joined(question: str, answer: Sentence) -> str:

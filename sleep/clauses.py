@@ -79,10 +79,10 @@ _REMEMBER = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"^(?:if|unless|maybe|perhaps|suppose|supposing|imagine|pretend|what if|say i|say we|let's say|i wonder|wonder"
-    r"|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose|i think i|i might"
+    r"^(?:if(?! \w+ (?:ever )?(?:asks?|needs?|wants?)\b)|unless|maybe|perhaps|suppose|supposing|imagine|pretend|what if"
+    r"|say i|say we|let's say|i wonder|wonder|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose|i think i|i might"
     r"|would|could|should|wouldn't|couldn't|shouldn't|(?:it |that |this |you )?(?:sounds?|looks?|feels?|smells?"
-    r"|tastes?) like|reminds me of|that's what|that's how|fingers crossed|wish me|assuming|as if|in case|had i|were"
+    r"|tastes?) like|reminds me of|that's what|that's how|fingers crossed|wish me|assuming|as if|had i|were"
     r" i|i'd (?:love|kill|say|guess|better)|thinking (?:of|about)|ideally|theoretically|hypothetically|wenn|falls)\b"
     r"|\b(?:would kill|could eat|could murder|for a laugh|if i had|if only|i dreamt|i dreamed|in my dream|had a"
     r" dream)\b",
@@ -91,7 +91,7 @@ _SUPPOSED = re.compile(
 _UNKNOWN = re.compile(
     r"\b(?:no idea|not sure|unsure|don't (?:know|remember|recall|understand|get|think|see|mind|care|care|worry)"
     r"|dunno|do not know|can't (?:remember|recall|tell|decide|think|find|see|work out|figure|sleep|wait|believe|get)"
-    r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot|forgotten|i have to (?:admit|say|go|run)"
+    r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot(?! to (?:say|tell|mention))|forgotten|i have to (?:admit|say|go|run)"
     r"|never heard|no clue|not that i know|what i was|won't (?:load|open|start|work|turn|let|stop)"
     r"|doesn't (?:work|load|make sense|help|matter)|undecided|can't be bothered|according to|not what i (?:asked"
     r"|meant|said|wanted|was))\b",
@@ -109,7 +109,7 @@ _SMALL = re.compile(
 )
 _PRONOUN = re.compile(
     r"^(?:and |but |so |also |because |actually |sorry |now )*(?:it|it's|its|that|that's|this|they|they're|they've"
-    r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|one|the other|which|who)\b(?!'s \w+ who)",
+    r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|mine|ours|one|the other|which|who)\b(?!'s \w+ who)",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from assistant.errors import UsageError
+from assistant.errors import MemoryUnavailable, UsageError
 from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.sleep_ports import Consolidations, Memories
 from sleep.change_plan import Draft
@@ -46,10 +46,7 @@ class Consolidation:
         """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
         outcome.more |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
         if self._consolidations.planned() or self._consolidations.pending(limit=1):
-            # Where another embedder was chosen, it has to know all that new memories are compared with.
-            left = await self._memories.reembed()
-            while left:
-                left = await self._memories.reembed()
+            await self._reembed()
         await self.carry_out(now)
         judge = self._judge if self._judge is not None and self._judge.has_model else None
         for _ in range(_BATCHES):
@@ -91,6 +88,17 @@ class Consolidation:
         return len(due)
 
     # ----------------------------------------------------------------------------------------------------------- steps
+
+    async def _reembed(self) -> None:
+        """Where another embedder was chosen, it has to know all that new memories are compared with."""
+        left = await self._memories.reembed()
+        while left:
+            before, left = left, await self._memories.reembed()
+            if left >= before:
+                raise MemoryUnavailable(
+                    f"The memory store does not get on with embedding again: {left:,} memories are left. The journal "
+                    "keeps everything; the next sleep tries again."
+                )
 
     def _next_batch(self) -> list[JournalEntry]:
         """The oldest entry that waits, and what waits of its scope close behind it."""

@@ -63,7 +63,7 @@ _CHANGES = re.compile(
     r"|(?:shan't|won't|aren't|isn't|not) (?:be )?(?:doing|going|taking|having|coming|playing|working|seeing|using|wearing"
     r"|moving|getting)|fell through|fallen through|moved (?:me|us|him|her|them|my|our|his|the)|changed (?:it|them|my|our"
     r"|his|her|the)|have changed|(?:'s|is|are|'re|at|on|am|'m) (?:\S+ ){1,5}now\b|now (?:that|btw|by)|are changing|is"
-    r" changing|scratch|never again|goodbye|they've (?:put|moved|taken|changed|stopped)|(?:they|she|he|we) (?:put|moved|changed"
+    r" changing|scratch|goodbye|they've (?:put|moved|taken|changed|stopped)|(?:they|she|he|we) (?:put|moved|changed"
     r"|stopped|switched) (?:it|me|us|him|her|the|my|our|over)|date moved|said .{1,40} but|had .{1,30} wrong)",
     re.IGNORECASE,
 )

@@ -19,11 +19,11 @@ from sleep.verbs import DAY
 ENOUGH = 2.0
 
 _OF_CLASS: dict[str, float] = {
-    "kin": 0.5, "person": 0.7, "pet": 0.9, "home": 0.8, "vehicle": 0.8, "work": 0.4, "health": 2.3, "pastime": 1.1,
+    "kin": 0.5, "person": 0.6, "pet": 0.7, "home": 0.7, "vehicle": 0.8, "work": 0.4, "health": 2.1, "pastime": 1.1,
         "admin": 0.8,
-    "recurring": 1.7, "since": 0.5, "food": 0.4, "mood": -1.1, "weather": -2.0, "desk": -2.8, "praise": -1.4,
-        "world": -1.7,
-    "joke": -1.5,
+    "recurring": 1.8, "since": 0.6, "food": 0.2, "mood": -1.1, "weather": -2.0, "desk": -2.8, "praise": -1.4,
+        "world": -1.8,
+    "joke": -1.7,
 }  # fmt: skip
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
 _CASED = frozenset({"name", "many-names", "apposed", "placed"})
@@ -31,7 +31,7 @@ _PATTERNS = [
     (name, re.compile(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
 ]
 _LINKED = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "food"})
-_LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided", "name", "does", "recurs"})
+_LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided", "recurs"})
 _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
 _GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
 _MOOD = re.compile(
@@ -39,13 +39,13 @@ _MOOD = re.compile(
     r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+(?! (?:about|at|from|to|in|on|of)\b)"
 )
 _LONG = 8
-_LONGER = 0.19
+_LONGER = 0.24
 _LONGEST = 8
 _WEEKDAY = re.compile(rf"\b{DAY}s?\b", re.IGNORECASE)
 _WEIGHT = {
     **{name: weight for name, weight, _ in (*LASTING, *PASSING)},
     **{f"of {name}": weight for name, weight in _OF_CLASS.items()},
-    "unlinked": -0.8,
+    "unlinked": -0.9,
     "so many": 0.7,
 }
 

@@ -15,7 +15,7 @@ _CLASSES = {
         stepdad stepmum stepfather stepmother gran nan nana grandma grandmother granny grandad grandpa granddad
         grandfather grandson grandkid granddaughter grandchild auntie aunt aunty uncle cousin niece nephew godson
         goddaughter godmother godfather godchild in-law mother-in-law father-in-law brother-in-law sister-in-law
-        son-in-law daughter-in-law family missus hubby youngest eldest oldest widow widower orphan
+        son-in-law daughter-in-law family missus hubby boys girls youngest eldest oldest widow widower orphan
     """,
     "person": """
         landlord landlady tenant lodger flatmate housemate roommate neighbour neighbor friend mate colleague
@@ -118,7 +118,7 @@ _CLASSES = {
         useless overrated underrated disgusting delicious tasty star legend hit
     """,
     "world": """
-        apparently politician politicians government minister president economy inflation scientists
+        politician politicians government minister president economy inflation scientists
         researchers science history universe planet earth moon capital population world century
         empire king queen war humans animals species dinosaur celebrity
     """,

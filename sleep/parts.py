@@ -21,22 +21,25 @@ _MANY_WORDS = 5
 # A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
 _FOR_CORRECTING = 0.9
 _FOR_GOING_ON = 0.9
-_FOR_BEING_NOTED = 0.6
+_FOR_BEING_NOTED = 1.0
 _FOR_COMPANY = 0.5
-_BESIDE = 0.6
+_BESIDE = 0.2
 _FOR_SCRAPS = 0.3
+_FOR_RAMBLING = 0.8
 _OF_SOMEBODY = 0.6
 _OF_ONE = 1.2
 _SHORT = 3
 _LONG = 18
+# In so many words something always looks like telling.
 _RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
-_EDGE = -1.0
+_EDGE = -2.5
 _OF_ONESELF = re.compile(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
 _JOINT = re.compile(
     r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
     re.IGNORECASE,
 )
+_OF_SOMEBODY_NAMED = re.compile(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = re.compile(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
 _SUBJECT = re.compile(
     r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
@@ -86,7 +89,8 @@ def lasting(sentence: Sentence, beside: Beside) -> str:
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts)
-    if not parts or _most(own, parts) < need + (_FOR_SCRAPS if _is_scrap(own) else 0.0):
+    rambles = len(own.split()) > _RAMBLING
+    if not parts or _most(own, parts) < need + (_FOR_RAMBLING if rambles else _FOR_SCRAPS if _is_scrap(own) else 0.0):
         return ""
     return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
 
@@ -99,7 +103,7 @@ def _beside(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
     first, end = parts.index(lasting[0]), parts.index(lasting[-1])
     while first and parts[first].hangs and parts[first - 1].states:
         first -= 1
-    if first and not parts[first].whole:
+    if first and (parts[first].hangs or not parts[first].whole):
         first -= 1
     return _cut(sentence, own, parts[first : end + 1])
 
@@ -112,19 +116,28 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
     for index, (start, end) in enumerate(spans):
         clause = own[start:end]
         last = index == len(spans) - 1
-        begins = of.asks(clause) or (last and sentence.has_mark) or of.orders(clause) or of.supposes(clause)
+        supposes = of.supposes(clause)
+        begins = _asks(clause, index, sentence) or (last and sentence.has_mark) or of.orders(clause) or supposes
         own_weight = weight(of.bare(clause)) + (ENOUGH if of.is_standing(clause) else 0.0)
         stands = own_weight >= ENOUGH + _BESIDE and _has_subject(clause)
         doing = begins or (doing and not stands)
         small = of.is_small(clause) and not begins
         states = not doing and not of.disclaims(clause) and not small
         whole = _has_subject(clause) or len(clause.split()) > _MANY_WORDS
+        if supposes and index and not last:
+            # "if Alun asks" between two commas supposes nothing of what follows.
+            doing = False
         found.append(_Clause(start, end, states, own_weight, of.hangs(clause), whole, small))
     while len(found) > 1 and found[0].small:
         found = found[1:]
     while len(found) > 1 and found[-1].small:
         found = found[:-1]
     return found
+
+
+def _asks(clause: str, index: int, sentence: Sentence) -> bool:
+    """Whether it asks: "who is eight", behind a name, only says more of it."""
+    return of.asks(clause) and not (index and not sentence.has_mark and _OF_SOMEBODY_NAMED.match(clause))
 
 
 def _most(own: str, parts: list[_Clause]) -> float:
@@ -155,6 +168,8 @@ def _has_subject(clause: str) -> bool:
 def _without_edges(parts: list[_Clause], need: float, *, correcting: bool) -> list[_Clause]:
     """Without what passes before and after what lasts."""
     while not correcting and parts[0].weight < _EDGE and any(part.weight >= need for part in parts[1:]):
+        if parts[1].hangs:
+            break
         parts = parts[1:]
     while not correcting and parts[-1].weight < _EDGE and any(part.weight >= need for part in parts[:-1]):
         parts = parts[:-1]
@@ -173,11 +188,8 @@ def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
 
 
 def _is_scrap(own: str) -> bool:
-    """Few words, of nobody who is named and without a number; or so many that something in them looks like telling."""
-    words = len(own.split())
-    if words > _RAMBLING:
-        return True
-    return words <= _SHORT and not _OF_ONESELF.match(own) and not any(map(str.isdigit, own))
+    """Few words, of nobody who is named and without a number."""
+    return len(own.split()) <= _SHORT and not _OF_ONESELF.match(own) and not any(map(str.isdigit, own))
 
 
 def is_short(own: str) -> bool:

@@ -6,17 +6,18 @@ it has to say that something changed, and to share what it is about. Who only me
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 
 from sleep.corrections import replaces, tells_of_change
 from sleep.statements import Statement, is_form, stem
 
 ENOUGH = 2.0
-_A_WORD = 1.0
-_A_NAME = 1.3
-_ANOTHER_VALUE = 1.0
+# A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
+_WEIGHT_OF = (1.3, 0.8, 0.4)
+_ANOTHER_VALUE = 0.7
 _IN_PLACE_OF = 0.8
-_ANOTHER_SUBJECT = 0.05
+_LONGEST = 10_000
 _KINDS = ("number", "time", "day", "month")
 # Words that are said of anything: to share them is to share nothing.
 _OF_ANYTHING_WORDS = """
@@ -24,48 +25,44 @@ want need come take make bring put see keep find seem look feel turn start begin
 quid hour minute second half morning evening afternoon night weekend weekday place bit lot way kind sort side own whole
 same other next last first good bad new old big small long short great little nice people everybody today tonight
 tomorrow yesterday soon later early late please thank reply ask call tell talk speak hear say cost pay price number
+man woman boy girl guy lady kid child never again always ever time year month week day date plan
 home house room door street town city back away round down over under every instead
 """
 _OF_ANYTHING = frozenset(map(stem, _OF_ANYTHING_WORDS.split()))
 
 
-def put_right(new: Statement, known: Iterable[tuple[str, Statement]], *, only_over: bool = False) -> list[str]:
+def put_right(new: Statement, known: Sequence[tuple[str, Statement]], *, only_over: bool = False) -> list[str]:
     """The ids of the statements, of those that are `known` in the order they were said, that are no longer so: all that
-    say what the new one says is over, or else, unless `only_over`, the one it shares most
-    with."""
-    if new.adds or not tells_of_change(new.text):
+    say what the new one says is over, or else, unless `only_over`, the one it shares most with."""
+    if not tells_of_change(new.text):
         return []
-    over: list[str] = []
-    found, most = "", ENOUGH
+    over = [one for one, old in known if _is_over(new, old)]
+    if over or only_over or new.adds:
+        return over
+    shared = {one: _shared(new.content, old) for one, old in known}
+    often = Counter(word for words in shared.values() for word in words)
+    found, most = "", (ENOUGH, -_LONGEST)
     for one, old in known:
-        shared = {word for word in old.content - _OF_ANYTHING if any(is_form(word, other) for other in new.content)}
-        if _is_over(new, old, shared):
-            over.append(one)
-            continue
-        score = _score(new, old, shared)
-        if shared and score >= most:
-            found, most = one, score
-    return over or ([found] if found and not only_over else [])
+        told = sum(_WEIGHT_OF[min(often[word], len(_WEIGHT_OF)) - 1] for word in shared[one])
+        differing = any(_differ(new.of_kind(kind), old.of_kind(kind)) for kind in _KINDS)
+        score = told + _ANOTHER_VALUE * differing + _IN_PLACE_OF * replaces(new.text)
+        if shared[one] and (score, -len(old.content)) >= most:
+            found, most = one, (score, -len(old.content))
+    return [found] if found else []
 
 
-def _is_over(new: Statement, old: Statement, shared: set[str]) -> bool:
+def _shared(words: frozenset[str], old: Statement) -> set[str]:
+    return {word for word in old.content - _OF_ANYTHING if any(is_form(word, other) for other in words)}
+
+
+def _is_over(new: Statement, old: Statement) -> bool:
     """Whether it says what the new one says is no longer so, of the same."""
     for gone in new.old:
-        words = gone.content & old.content
-        if (words and gone.content <= old.content and gone.values <= old.values) or (
-            shared and gone.values and gone.values <= old.values and gone.content <= old.content
+        if (gone.content & old.content or gone.values & old.values) and (
+            gone.content <= old.content and gone.values <= old.values
         ):
-            return bool(shared) or bool(words)
+            return bool(_shared(new.content | gone.content, old))
     return False
-
-
-def _score(new: Statement, old: Statement, shared: set[str]) -> float:
-    """How much speaks for the new one being said of the same matter."""
-    names = shared & (new.names | old.names)
-    differing = any(_differ(new.of_kind(kind), old.of_kind(kind)) for kind in _KINDS)
-    score = _A_WORD * len(shared - names) + _A_NAME * len(names)
-    score += _ANOTHER_VALUE * differing + _IN_PLACE_OF * replaces(new.text)
-    return score - _ANOTHER_SUBJECT * len(old.content - shared)
 
 
 def _differ(new: frozenset[str], old: frozenset[str]) -> bool:

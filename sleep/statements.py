@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assistant.words import RUN, STOP_WORDS, WORD, fold, pairs
+from sleep.shorthand import spelled_out
 
 _LONGEST = 1_500
+# The dates that days were given when they were learned (`sleep.dating`).
+_DATED = re.compile(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
 _DAYS = (
@@ -192,16 +195,17 @@ class Statement:
 
 def statement(text: str) -> Statement:
     """The first 1,500 characters are read."""
-    return _statement(" ".join(text[:_LONGEST].replace("’", "'").split()), with_old=True)
+    return _statement(spelled_out(" ".join(text[:_LONGEST].split())), with_old=True)
 
 
 def _statement(text: str, *, with_old: bool) -> Statement:
     folded = fold(text)
-    clause = _REASON.split(folded, maxsplit=1)[0]
-    old = tuple(_statement(said, with_old=False) for said in _corrected(folded)) if with_old else ()
+    bare = _DATED.sub("", folded)
+    clause = _REASON.split(bare, maxsplit=1)[0]
+    old = tuple(_statement(said, with_old=False) for said in _corrected(bare)) if with_old else ()
     gone = frozenset[str]().union(*(one.content for one in old))
     content, main = frozenset(_stems(folded)), frozenset(_stems(_changed(clause)))
-    values = frozenset(_values(folded))
+    values = frozenset(_values(bare)) or frozenset(_values(folded))
     for one in old:
         values -= one.values
     return Statement(

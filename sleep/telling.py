@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from assistant.records import Record
-from sleep.answers import joined, question_of
+from sleep.answers import joined, offer_of, question_of
 from sleep.dating import dated
 from sleep.importance import importance
 from sleep.lexicon import classes, words_of
@@ -108,10 +108,11 @@ def _answer(record: Record, heard: _Heard) -> Told | None:
     if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
         return None
     question = question_of(asked.content, after_telling=heard.told)
-    if not question:
-        return None
     first = next(iter(sentences(own_voice(record.content[:_FIRST]))), None)
-    content = joined(question, first) if first is not None else ""
+    if first is None:
+        return None
+    offer = "" if question else offer_of(asked.content, first)
+    content = joined(question, first) if question else f"{offer} {first.words}" if offer else ""
     if not content:
         return None
     content = content[:_LONGEST]

@@ -69,7 +69,7 @@ NO_HABIT = (
     r"|sang|spoke|stood|swam|wore|sent|hit|cut|put|let|set|hurt|bit|dont|cant|didnt|never|always|just|really|only"
     r"|usually|often|now|then|expect|appreciate|recommend|admit|accept|dread|fear|fancy|deserve|miss"
     r"|ought|used|meant|plan|stop|start|finish|wait|check|click|run|open|close|press|refresh|got|both|who|and|had"
-    r"|were|ended|seem|sound|plan|intend|hang|head|stay|change|move|switch|add|delete|end)\b"
+    r"|were|ended|seem|sound|plan|intend|blame|thank|hang|head|stay|change|move|switch|add|delete|end)\b"
 )
 OFTEN = (
     r"(?:(?:always|usually|never|only|also|mostly|both|all|still|now|really|do|don't|doesn't|won't|can't|can"
@@ -83,7 +83,7 @@ CHANGED = (
     "|cancelled (?:my|our|the)|booked|enrolled|signed up|registered|diagnosed|born|pushed (?:to|back)"
     "|brought forward|postponed|rescheduled|went up|gone up|went down|gone down|went (?:vegan|veggie|part.time"
     "|full.time|freelance|back to)|got engaged|got married|getting married|learnt|learned|grew up|raised in"
-    "|swapped|dropped (?!my|the|a|it|his|her|out of the)|ditched|expired|lapsed|banked|converted|emigrated|bought (?:a|the|our|my)|had (?:a|his|her|my)"
+    "|swapped|dropped (?!my|the|a|it|his|her|out of the)|ditched|expired|lapsed|banked|converted|emigrated|(?:bought|ordered) (?:a|an|the|our|my)|(?:picked|chose) (?!up|on|me|her|him|it)|had (?:a|his|her|my)"
     " \\w+ (?:out|removed|replaced|fitted)|built (?:a|the|our)|set up|put (?:me|us|him|her|them) on|took over"
     "|taken over|took out|took (?:a|the|on a) (?:new )?(?:post|job|place|position|role)|gone over to|went over to|handed (?:back|over)"
     "|proposed|lost (?:our|my|his|her) (?:dog|cat|job|mum|mother|dad|father|sight|hearing|licence|license)|opened|closed down|got (?:the job|the keys|into|accepted|in to|a (?:new|job|place|dog|cat"

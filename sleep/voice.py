@@ -37,8 +37,8 @@ _SHOWN = (
     r"|passage|script|caption)"
 )
 _SPOKE = (
-    r"(?:here(?:'s|’s| is| are) (?:the|what|his|her|their|my)|says?|said|wrote|writes|texted|texts|replied|reads"
-    r"|goes|sent (?:me|us)|got (?:this|back)|tells?|answered|posted"
+    r"(?:here(?:'s|’s| is| are) (?:the|what|his|her|their|my)|(?<!to )(?<!should )(?<!must )says?|said|wrote|writes|texted|texts|replied|reads"
+    r"|goes|sent (?:me|us)|got (?:this|back)|(?<!to )(?<!should )tells?|answered|posted"
     r"|schreibt|sagt|écrit|dit|escribe|dice|skriver|sier)"
 )
 _INTRODUCED = re.compile(

@@ -27,6 +27,14 @@ async def typed_lines() -> AsyncIterator[str | UsageError]:
             yield _decoded(line, number)
 
 
+async def next_line() -> str:
+    """The next line of standard input, blank or not, without its end; "" at its end."""
+    loop = asyncio.get_running_loop()
+    raw: asyncio.Queue[bytes | None] = asyncio.Queue()
+    threading.Thread(target=_read, args=(loop, raw), name="standard input", daemon=True).start()
+    return (await raw.get() or b"").decode("utf-8", "replace").rstrip("\r\n")
+
+
 def whole_input() -> str:
     """Standard input to its end, as one text. Raises `UsageError` when it is not UTF-8."""
     data = sys.stdin.buffer.read() if sys.stdin is not None else b""

@@ -23,6 +23,8 @@ _COMMANDS = {
     "sleep": "assistant.cli.sleep:sleep",
     "requests": "assistant.cli.requests:requests",
     "pins": "assistant.cli.pins:pins",
+    "memory": "assistant.cli.memory:memory",
+    "forget": "assistant.cli.forget:forget",
     "verify": "assistant.cli.verify:verify",
     "usage": "assistant.cli.usage:usage",
     "config": "assistant.cli.config:config",

@@ -61,7 +61,10 @@ class LocalMemories:
                 rows = self._history.of(memory_id)
             except StoreError as error:
                 raise _unavailable(error) from error
-        return [memory_form.version(row) for row in rows]
+        try:
+            return [memory_form.version(row) for row in rows]
+        except (ValueError, KeyError, TypeError) as error:
+            raise MemoryUnavailable(f"memory.db has a history under {memory_id} that is none.") from error
 
 
 def _memory(found: Found) -> Memory:

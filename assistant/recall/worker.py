@@ -86,7 +86,9 @@ class Mem0Memories:
     async def reembed(self, limit: int = 500) -> int:
         """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
         answers until none is. Raises `MemoryUnavailable`."""
-        return int(await self.child.ask("reembed", limit=limit))
+        left = await self.child.ask("reembed", limit=limit)
+        with _meaning_memories():
+            return int(left)
 
     async def aclose(self) -> None:
         await self.child.aclose()

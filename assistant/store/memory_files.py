@@ -192,6 +192,9 @@ class MemoryFiles:
             self._check_still(edit.target, edit.after if undoing else edit.before)
             waiting.move_to(self._file(edit.target))
         except (StaleView, StoreError):
+            if not waiting.path.exists():
+                # It is in its place, if not for sure after a power cut; that would leave it waiting, to be settled.
+                return
             self._give_up(edit, waiting, undoing=undoing)
             raise
 

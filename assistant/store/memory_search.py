@@ -28,7 +28,7 @@ from assistant.remembered import Memory, Recalled
 from assistant.search_ports import Finder, Found, Where
 from assistant.store.coincidence import Coincidence
 from assistant.store.database import Database
-from assistant.store.journal import entry_of
+from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.journal_source import ENTRY
 from assistant.store.matching import Matcher
 from assistant.store.stems import Stems
@@ -50,7 +50,8 @@ _SPARE, _WITH_TIMES = 12, 200
 _KINDS = ("fact", "preference", "decision", "task")
 
 _SELECT = (
-    "SELECT j.*, c.entry_id AS settled, c.memory_id AS memory, r.timestamp AS until, rc.memory_id AS by_memory"
+    "SELECT j.*, c.entry_id AS settled, c.memory_id AS memory, c.note AS note, c.cycle AS settled_in,"
+    " r.timestamp AS until, rc.memory_id AS by_memory"
     " FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"
     " LEFT JOIN journal r ON r.id = j.superseded_by"
     " LEFT JOIN consolidated_entry_ids rc ON rc.entry_id = r.id"
@@ -182,7 +183,10 @@ class StoredMemorySearch:
 
 
 def _is_rejected(row: Row) -> bool:
-    return row["settled"] is not None and not row["memory"]
+    """What a person or a tool wrote stands, though the night that made a memory of it was taken back."""
+    if row["settled"] is None or row["memory"]:
+        return False
+    return row["note"] != TAKEN_BACK or row["settled_in"] == row["cycle"]
 
 
 def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:

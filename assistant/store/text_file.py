@@ -77,7 +77,8 @@ class TextFile:
             sync_directory(self.path.parent)
 
     def move_to(self, target: TextFile) -> None:
-        """Take the target's place, durably. Raises `StoreError`; then both are as they were."""
+        """Take the target's place, durably. Raises `StoreError`; then both are as they were, or it is there and nobody
+        knows whether a power cut would leave it there."""
         with target._explained():
             place = target._place()
             self.path.replace(place)

@@ -135,7 +135,7 @@ class Driver:
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
         status, found = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
         if point.fails:
-            failed = sum(call.failed for call in found)
+            failed = strace.injected(trace_of(home))
             return Faults(errors=failed), _wrong_after_errors(home, status, failed)
         if status != _KILLED:
             # A process of its own died in its place; then this one goes on, and comes to its end.

@@ -162,15 +162,28 @@ def _in_steps(before: list[Any], after: list[Any], faults: Faults) -> bool:
     return bool(faults.all) and others == same and whole and all(one[4] == two[3] for one, two in pairwise(steps))
 
 
+def _other_room(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """The same but for what is carried along from what was compacted."""
+    kept, left = ([row for row in rows if "carried_from" not in row[3]] for rows in (before, after))
+    return bool(faults.errors) and kept == left
+
+
+def _other_counts(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    return bool(faults.errors) and [row[:3] for row in before] == [row[:3] for row in after]
+
+
 _CURATED = "file:MEMORY.md"
 _NOT_READ = "where the disk kept it from being read, the conversation is compacted all the same, and read after that"
 _LATE = (
     "what memories supersede leaves MEMORY.md once they were made, which may be in a later sleep than it was curated"
 )
+_ROOM = "where the disk kept notes from being written, a shorter prompt leaves room for one more message of the person"
 _DIFFER = (
-    *CARRIED_OUT,
+    *(rule for rule in CARRIED_OUT if rule.part not in ("view", "sessions")),
     Differ("waiting to be read", _NOT_READ, _read_later),
     Differ("edits", _LATE, _in_steps),
+    Differ("view", _ROOM, _other_room),
+    Differ("sessions", _ROOM, _other_counts),
 )
 
 

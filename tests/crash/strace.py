@@ -36,8 +36,7 @@ _LONGEST_WRITE = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Call:
     """One traced call. `number` is its ordinal among the calls of its name and thread (from 1), as injection counts
-    them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it;
-    `failed` tells that an error was put in its place."""
+    them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it."""
 
     thread: int
     name: str
@@ -47,7 +46,6 @@ class Call:
     result: int | None
     data: bytes = b""
     descriptor: int | None = None
-    failed: bool = False
 
     @property
     def creates(self) -> bool:
@@ -124,6 +122,11 @@ def killed(output: Path) -> set[int]:
     return {int(line.split()[0]) for line in lines if line.endswith("+++ killed by SIGKILL +++")}
 
 
+def injected(output: Path) -> int:
+    """How many calls had an error put in their place, also those whose end stands on a line of its own."""
+    return sum(line.endswith("(INJECTED)") for line in output.read_text(encoding="ascii").splitlines())
+
+
 def paths_of(found: Iterable[Call], under: Sequence[Path]) -> list[Path]:
     """Every path under `under` that the calls name."""
     return sorted({path for call in found for path in call.paths if _within(path, under)})
@@ -156,7 +159,7 @@ def _parsed(line: str) -> Call | None:
     descriptor = descriptors[0][0] if descriptors else None
     return Call(
         int(match["thread"]), name, 0, (*(path for _, path in descriptors), *(directory / text for text in strings)),
-        arguments, returned, data, returned if name == OPEN else descriptor, result.endswith("(INJECTED)"),
+        arguments, returned, data, returned if name == OPEN else descriptor,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -173,15 +174,23 @@ def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: Note
     assert notes.texts("Where is the code?")[:2] == ["The code lies under the vase.", "The code lies under the sofa."]
 
 
-def test_what_was_worth_nothing_or_taken_back_is_not_found(notes: Notes) -> None:
-    junk, taken = notes.note("The parrot said hello.", "The parrot said goodbye.")
+def test_what_was_worth_nothing_is_not_found(notes: Notes) -> None:
+    (junk,) = notes.note("The parrot said hello.")
+    assert notes.texts("What did the parrot say?") == ["The parrot said hello."]
     plan = ChangePlan("p", 1, OWNER, (), (junk.id or 0,), rejected=((junk.id or 0, "a greeting"),))
     notes.consolidations.plan(plan, JUNE)
     notes.consolidations.applied("p", JUNE)
-    memory = notes.remember(taken)
+    assert notes.texts("What did the parrot say?") == [] == notes.search.said(OWNER, JANUARY, JUNE)
+
+
+def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: Notes) -> None:
+    (own,) = notes.note("The parrot said goodbye.", kind="tool")
+    learned = replace(own, key="learned", content="The parrot said hello.", source_type="extraction", cycle=1, id=None)
+    (extracted,) = notes.journal.add([learned], JUNE)
+    for entry in (own, extracted):
+        notes.remember(entry)
+    notes.consolidations.undone([own.key, extracted.key], JUNE)
     assert notes.texts("What did the parrot say?") == ["The parrot said goodbye."]
-    notes.consolidations.undone([taken.key], JUNE)
-    assert notes.texts("What did the parrot say?") == [] and memory.id
 
 
 def test_summaries_of_conversations_are_no_memories(notes: Notes) -> None:

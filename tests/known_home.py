@@ -1,0 +1,178 @@
+"""A home with memories over its real stores, semantic memory itself held in a dictionary: whatever it says can be had
+at once, and it can be down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from assistant.errors import MemoryUnavailable
+from assistant.memory_commands import MemoryCommands, MemoryStores
+from assistant.memory_values import Place
+from assistant.messages import Message
+from assistant.remembered import JournalEntry, Memory, MemoryChange, MemoryVersion, Recalled
+from assistant.store.character_schema import character
+from assistant.store.consolidations import Consolidations
+from assistant.store.database import Database
+from assistant.store.journal import Journal
+from assistant.wire_search import open_history
+from sleep.change_plan import Draft
+from sleep.consolidation import Consolidation
+from sleep.contradiction import Decision
+from sleep.importance import importance
+from sleep.outcome import Outcome
+from sleep.rereading import Reread
+from tests.store_home import NOW, StoreHome
+
+GUEST = "peer:telegram:7"
+LATER = NOW + timedelta(hours=1)
+
+
+@dataclass
+class ListedMemories:
+    """The port `Memories` over a dictionary. `down`: it does not answer; `only_reads`: it does not take changes."""
+
+    held: dict[str, Memory] = field(default_factory=dict)
+    versions: dict[str, list[MemoryVersion]] = field(default_factory=dict)
+    down: bool = False
+    only_reads: bool = False
+    applied: list[MemoryChange] = field(default_factory=list)
+
+    def _answer(self, *, changes: bool = False) -> None:
+        if self.down or (changes and self.only_reads):
+            raise MemoryUnavailable("The memory store is away. The journal keeps everything.")
+
+    async def apply(self, changes: Sequence[MemoryChange]) -> None:
+        self._answer(changes=True)
+        for one in changes:
+            self.applied.append(one)
+            before = self.held.get(one.memory.id)
+            if one.action == "delete":
+                self.held.pop(one.memory.id, None)
+            elif one.action == "update" or before is None:
+                self.held[one.memory.id] = one.memory
+                version = MemoryVersion(NOW, one.action, before.text if before else "", one.memory.text)
+                self.versions.setdefault(one.memory.id, []).append(version)
+
+    async def get(self, memory_id: str) -> Memory | None:
+        self._answer()
+        return self.held.get(memory_id)
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        self._answer()
+        found = [one for one in self.held.values() if scope in (None, one.scope)]
+        return sorted(found, key=lambda one: one.said_at)
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        return [[(one, 0.9) for one in await self.all(scope)][:limit] for _ in texts]
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        self._answer()
+        return self.versions.get(memory_id, [])
+
+    async def erase(self, memory_ids: Sequence[str]) -> None:
+        for one in memory_ids:
+            self.held.pop(one, None)
+
+    async def reembed(self, limit: int = 500) -> int:
+        self._answer()
+        return 0
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass
+class Words:
+    """The port `MemorySearch`: what has a word of the question, over the journal."""
+
+    journal: Journal
+
+    def search(self, question: str, scope: str, *, limit: int = 8, **times: Any) -> list[Recalled]:
+        found = self.journal.search(question, scope, limit=limit)
+        return [Recalled(_alone(one), 1.0, True, one.sources) for one in found]
+
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
+        return []
+
+
+def _alone(entry: JournalEntry) -> Memory:
+    return Memory("", entry.scope, entry.content, entry.timestamp, "fact", entry.importance, (entry.id or 0,))
+
+
+@dataclass
+class KnownHome(StoreHome):
+    """`asleep`: somebody sleeps."""
+
+    memories: ListedMemories = field(default_factory=ListedMemories)
+    asleep: bool = False
+    numbers: int = 0
+
+    def open(self) -> KnownHome:
+        super().open()
+        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.journal, self.consolidations = Journal(self.people), Consolidations(self.people)
+        self.history, self.finder = open_history(self.path, patient=True)
+        self.search = Words(self.journal)
+        stores = MemoryStores(self.memories, self.consolidations, self.journal, self.search, self.history)
+        self.commands = MemoryCommands(
+            stores, lambda: Place("local", "letters", 4096), asleep=lambda: self.asleep, read_again=self._read_again
+        )
+        return self
+
+    def close(self) -> None:
+        self.history.close()
+        self.people.close()
+        super().close()
+
+    async def _read_again(self, now: datetime) -> Reread:
+        return Reread(3, 1, ("room:x: cannot be read",))
+
+    # ------------------------------------------------------------------------------------------------------ acting
+
+    def said(self, text: str, scope: str = "owner") -> int:
+        """A message; its id."""
+        session = "main" if scope == "owner" else scope
+        return self.conversation.ingest(session, scope, [Message("user", text)], NOW)[0].id or 0
+
+    def note(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> JournalEntry:
+        """A journal entry that waits."""
+        self.numbers += 1
+        session = "main" if scope == "owner" else scope
+        fields: dict[str, Any] = {
+            "source_type": "extraction", "tags": ("fact",), "importance": importance("fact", text),
+        } | more  # fmt: skip
+        at = fields.pop("timestamp", NOW - timedelta(days=30) + timedelta(minutes=self.numbers))
+        entry = JournalEntry(f"k{self.numbers}", scope, session, 1, text, at, sources=tuple(sources), **fields)
+        return self.journal.add([entry], NOW)[0]
+
+    def remember(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> Memory:
+        """A memory with its journal entry."""
+        entry = self.note(text, *sources, scope=scope, **more)
+        draft = Draft([])
+        made = draft.memory(draft.take(entry, Decision("new")))
+        plan = draft.plan([entry], 1)
+        self.consolidations.plan(plan, NOW)
+        self.consolidations.applied(plan.key, NOW)
+        self.memories.held[made.id] = made
+        return made
+
+    def rename(self, memory: Memory, memory_id: str) -> Memory:
+        """The memory under another id."""
+        with self.people.write() as db:
+            db.execute("UPDATE consolidated_entry_ids SET memory_id = ? WHERE memory_id = ?", (memory_id, memory.id))
+        del self.memories.held[memory.id]
+        self.memories.held[memory_id] = replace(memory, id=memory_id)
+        return self.memories.held[memory_id]
+
+    async def night(self) -> Outcome:
+        outcome = Outcome()
+        await Consolidation(self.consolidations, self.memories).run(1, outcome, NOW)
+        return outcome
+
+    def everything(self) -> dict[str, Any]:
+        """What the stores have, for comparing."""
+        tables = ("journal", "consolidated_entry_ids", "change_plans")
+        rows = {one: [tuple(row) for row in self.people.rows(f"SELECT * FROM {one}")] for one in tables}
+        return {**rows, "memories": dict(self.memories.held)}

@@ -1,0 +1,154 @@
+"""`assistant sleep`: by whoever serves the home, seen while it goes on, looked at and taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant import wire_stores
+from assistant.remembered import CycleReport
+from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
+from tests.scenario.compacted_home import fresh
+from tests.store_home import NOW
+
+# Nobody sleeps by themselves while a test looks.
+AWAKE: dict[str, Any] = {"ASSISTANT_SLEEP__AT": ""}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    stores = fresh(tmp_path / "home")
+    stores.chat(2)
+    stores.close()
+    return tmp_path / "home"
+
+
+def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = "sleep") -> None:
+    """A sleep as a process left it."""
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    stores = wire_stores.open_stores(settings, NOW)
+    number = stores.journal.begin_cycle(trigger, NOW)
+    phases = {"extract": {"state": "done", "read": 1200, "written": 3, "cost_usd": None, "calls": 2}}
+    end = NOW + timedelta(seconds=70) if ended else None
+    stores.journal.note_cycle(CycleReport(number, trigger, NOW, end, state, phases))  # type: ignore[arg-type]
+    stores.close()
+
+
+# -------------------------------------------------------------------------------------------------------------- looking
+
+
+def test_the_last_sleep_is_told_from_what_is_kept(home: Path) -> None:
+    assert look(home, "sleep", "--last").out == "No sleep yet.\n"
+    assert json.loads(look(home, "sleep", "--last", "--json").out) is None
+    kept(home)
+    done = look(home, "sleep", "--last", ASSISTANT_HOME__TIMEZONE="Europe/Oslo")
+    assert (done.returncode, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "Sleep 1 (night), 2026-11-20 11:00, 1 min 10 s: all went well.",
+        "- Read: 1,200 messages; 3 entries for the journal.",
+        "- Spent: no known price in 2 calls.",
+    ]
+    assert json.loads(look(home, "sleep", "--last", "--json").out)["phases"]["extract"]["read"] == 1200
+
+
+def test_a_sleep_that_nobody_sleeps_any_more_was_cut_off(home: Path) -> None:
+    kept(home, state="running", ended=False, trigger="late")
+    assert "cut off" in look(home, "sleep", "--last").out
+    assert json.loads(look(home, "sleep", "--last", "--json").out)["state"] == "interrupted"
+
+
+# ---------------------------------------------------------------------------------------------- whoever serves the home
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
+    with daemon(home, **AWAKE) if served else nullcontext():
+        assert "main: 4 messages to read." in look(home, "sleep", "--dry-run", **AWAKE).out
+        assert json.loads(look(home, "sleep", "--last", "--json").out) is None
+        done = look(home, "sleep", "--phase", "extract", **AWAKE)
+        assert (done.returncode, done.err) == (0, "")
+        assert "(one phase)" in done.out and "Read: 4 messages" in done.out
+        report = json.loads(look(home, "sleep", "--json", **AWAKE).out)
+        assert (report["id"], report["trigger"], report["state"]) == (2, "manual", "done")
+        assert json.loads(look(home, "sleep", "--last", "--json").out) == report
+        wrong = look(home, "sleep", "--undo", **AWAKE)
+        assert wrong.returncode == 2
+        assert "no sleep to take back" in one_line_error(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--dry-run", "--undo"], "Give one of"), (["--phase", "extract", "--last"], "Give one of"),
+        (["--phase", "dream"], "extract, score, consolidate, curate, compact"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
+    done = look(home, "sleep", *arguments)
+    assert done.returncode == 2
+    assert words in one_line_error(done)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--last"], ["--dry-run"], ["--undo"], ["--phase", "extract"]])
+def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
+    done = look(tmp_path / "home", "sleep", *arguments)
+    assert done.returncode == 1
+    assert "Begin with `assistant chat`" in one_line_error(done)
+    assert not (tmp_path / "home").exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ meanwhile
+
+
+@contextmanager
+def asleep(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """`assistant sleep` as somebody with a terminal runs it, and what that terminal is told on standard error."""
+    master, terminal = pty.openpty()
+    with subprocess.Popen(
+        [*ASSISTANT, "sleep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
+        env=environment(home, **AWAKE),
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        try:
+            yield process, master
+        finally:
+            if process.poll() is None:
+                process.kill()
+            os.close(master)
+
+
+def read_until(words: bytes, terminal: int) -> None:
+    shown = b""
+    while words not in shown:
+        shown += os.read(terminal, 65_536)
+
+
+def test_a_terminal_shows_how_far_it_is_and_the_report_goes_where_the_output_does(home: Path) -> None:
+    with asleep(home) as (process, terminal):
+        read_until(b"Falling asleep", terminal)
+        out, _ = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out.splitlines()[0][:17]) == (0, b"Sleep 1 (by hand)")
+
+
+def test_ctrl_c_leaves_the_sleep_to_the_daemon_and_says_so(home: Path) -> None:
+    """The daemon is stopped in its tracks, so that the sleep is under way for as long as it takes."""
+    with daemon(home, **AWAKE) as running:
+        running.process.send_signal(signal.SIGSTOP)
+        with asleep(home) as (process, terminal):
+            read_until(b"Falling asleep", terminal)
+            process.send_signal(signal.SIGINT)
+            read_until(b"The sleep goes on in the assistant that runs; `assistant sleep --last`", terminal)
+            out, _ = process.communicate(timeout=SECONDS)
+        running.process.send_signal(signal.SIGCONT)
+    assert (process.returncode, out) == (130, b"")

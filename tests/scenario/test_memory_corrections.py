@@ -1,0 +1,229 @@
+"""What is remembered, looked at and put right in a whole house: by slash commands and by the model, with Mem0 in its
+child process; and the journal read from the log once more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import UsageError
+from assistant.messages import ToolCall
+from assistant.remembered import JournalEntry
+from assistant.sessions import MAIN
+from assistant.store.extraction import LogReader
+from sleep.extraction import Extractor
+from sleep.rebuilding import made_again
+from sleep.rereading import Rereading
+from tests.consolidating import JUNE, NOW, Night, decisions, night
+from tests.journal_home import FACTS, JournalHome
+from tests.known_home import GUEST
+from tests.scenario.test_runtime import Lived, lived
+from tests.scripted import ScriptedModel, said
+
+NURSE, DOCTOR = "My sister Anna is a nurse in Rome.", "My sister Anna is a nurse."
+
+
+async def ask(it: Lived, command: str, session: str = MAIN) -> str:
+    return await it.house.commands.run(command, session)
+
+
+def note(it: Lived, text: str, *sources: int, scope: str = "owner") -> JournalEntry:
+    session = MAIN if scope == "owner" else scope
+    entry = JournalEntry(f"k:{scope}:{text}", scope, session, 1, text, JUNE, "tool", 0.7, ("fact",), sources)
+    return it.house.stores.journal.add([entry], NOW)[0]
+
+
+# ------------------------------------------------------------------------------------------------------- a whole house
+
+
+async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Noted.") as it:
+        await it.say("Oh: my sister Anna -- she's a nurse in Rome")
+        await it.answered()
+        note(it, NURSE, 1)
+        await ask(it, "/sleep --phase consolidate")
+        (found,) = (await ask(it, "/memory what does Anna do")).split("\n")
+        reference = found[3:11]
+        assert found == f'- [{reference}] 2026-06-10, fact: "{NURSE}"'
+        assert await ask(it, "/memory search what does Anna do") == found
+        assert f"Journal entries: 1. `/why {reference}` shows" in await ask(it, f"/memory show {reference}")
+        why = await ask(it, f"/why {reference}")
+        assert "> Oh: my sister Anna -- she's a nurse in Rome" in why and "#1 " in why
+
+        corrected = await ask(it, f"/memory edit {reference} {DOCTOR}")
+        assert corrected.startswith(f"Corrected: [{reference}] no longer holds.") and "\n" not in corrected
+        assert it.house.stores.memories.child.pid is None
+        now, former = (await ask(it, "/memory what does Anna do")).split("\n")
+        assert now.endswith(f': "{DOCTOR}"') and f"then [{now[3:11]}]" in former
+        held = {one.id: one for one in await it.house.stores.memories.all("owner")}
+        assert len(held) == 2 and {one.id: one for one in made_again(it.house.stores.consolidations)} == held
+        assert [one.is_current for one in sorted(held.values(), key=lambda one: one.said_at)] == [False, True]
+        assert (await ask(it, "/memory list")).count("\n- ") == 0
+        assert "memories that hold: 1 (1 fact)\n- memories that held before: 1" in await ask(it, "/memory")
+        assert "0 memories were changed" in await ask(it, "/memory rebuild")
+        (tmp_path / "more.txt").write_text("I sail.\n")
+        assert (await ask(it, f"/memory import {tmp_path / 'more.txt'}")).startswith("Imported 1 entries; 0 were")
+
+
+async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, "A nurse.", "No.") as it:
+        note(it, "My sister Anna is a nurse in Rome.")
+        await it.say("What does my sister Anna do in Rome?")
+        await it.answered()
+        assert "[entry 1]" in it.house.stores.conversation.last_volatile(MAIN)
+        assert (await ask(it, "/why")).startswith("[entry 1] fact, said ")
+        await it.say("- [entry 1] 2026-01-01: thanks")
+        await it.answered()
+        with pytest.raises(UsageError, match=r"Nothing was recalled for the last answer\. Use /why \[REF\]"):
+            await ask(it, "/why")
+
+
+async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path: Path) -> None:
+    look = ToolCall("c1", "search_memory", {"query": "what does Anna do"})
+    change = ToolCall("c2", "update_memory", {"reference": "entry 1", "text": DOCTOR})
+    async with lived(tmp_path, look, change, "Put right.", look, replace(change, id="c3"), "Sorry.") as it:
+        note(it, NURSE)
+        await it.say("No, Anna is not in Rome any more")
+        await it.answered()
+        results = [one.content for one in it.model.requests[2].messages if one.role == "tool"]
+        assert results[0].endswith(f'[entry 1] 2026-06-10: "{NURSE}"')
+        assert results[1].startswith("Corrected: [entry 1] no longer holds. Since now: [entry 2]")
+        correction = it.house.stores.journal.read([2], "owner")[0]
+        assert correction.sources == (1,) and correction.key.startswith("tool:")
+
+        guests = replace(said("Anna?", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
+        await it.house.runtime.accept(guests)
+        await it.answered()
+        results = [one.content for one in it.model.requests[5].messages if one.role == "tool"]
+        assert "Nothing noted" in results[0] and "There is no entry 1 here" in results[1]
+        assert len(it.house.stores.journal.after(0)) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("/memory show", "Use /memory"), ("/memory edit", "Use /memory edit REF TEXT"), ("/memory edit e1", "REF TEXT"),
+        ("/memory rebuild now", "Use /memory"), ("/memory import", "Use /memory"), ("/memory edit e9 x", "no e9 here"),
+        ("/memory import /no/such/file", "cannot be read"), ("/why nothing", "names no memory"), ("/why", "Use /why"),
+    ],
+)  # fmt: skip
+async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, why: str) -> None:
+    async with lived(tmp_path) as it:
+        with pytest.raises(UsageError, match=why.replace("[", r"\[")) as refused:
+            await ask(it, command)
+        assert len(str(refused.value)) < 320 and "Nothing was" in str(refused.value)
+
+
+async def test_f33_nobody_but_the_owner_types_them(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Hi.") as it:
+        note(it, NURSE)
+        await it.house.runtime.accept(replace(said("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest"))
+        await it.answered()
+        for command in ("/memory list", "/memory edit e1 x", "/why e1"):
+            with pytest.raises(UsageError, match="owner's"):
+                await ask(it, command, GUEST)
+
+
+async def test_a_text_of_one_word_that_is_an_action_is_searched_for_by_name(tmp_path: Path) -> None:
+    async with lived(tmp_path) as it:
+        note(it, "The guest list is on the fridge.")
+        for command in ("/memory search list", "/memory list of guests"):
+            assert "on the fridge" in await ask(it, command)
+
+
+async def test_a_memory_is_forgotten_by_the_reference_it_is_shown_with(tmp_path: Path) -> None:
+    async with lived(tmp_path) as it:
+        note(it, NURSE)
+        note(it, "I sail every Friday.")
+        await ask(it, "/sleep --phase consolidate")
+        reference = (await ask(it, "/memory what does Anna do"))[3:11]
+        for name in (f"memory {reference[:5]}", f"memory {reference}"):
+            shown = await ask(it, f"/forget {name}")
+            assert "- journal: 1" in shown and "nurse" in shown
+        with pytest.raises(UsageError, match="There is no memory deadbee5"):
+            await ask(it, "/forget deadbee5")
+        code = shown.rpartition("/forget ")[2][:6]
+        assert (await ask(it, f"/forget {code}")).startswith("Forgotten:")
+        assert [one.text for one in await it.house.stores.memories.all()] == ["I sail every Friday."]
+
+
+# ------------------------------------------------------------------------------------------------------------- a night
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Night]:
+    async with night(tmp_path) as home:
+        yield home
+
+
+def put_right(home: Night, number: int, text: str) -> JournalEntry:
+    """A correction of an entry before any memory was made of it."""
+    (former,) = home.journal.read([number], "owner")
+    entry = JournalEntry(
+        f"right:{number}", "owner", MAIN, 1, text, JUNE, "correction", former.importance, ("fact", "correction")
+    )
+    return home.journal.add([entry], NOW, replaced={former.key: entry.key})[0]
+
+
+async def test_a_correction_takes_the_place_of_what_it_corrects_whatever_a_model_says(tmp_path: Path) -> None:
+    answer = decisions(("e1", "NEW", []), ("e2", "SAME", ["m1"]))
+    async with night(tmp_path, answer, answer) as home:
+        home.tell(NURSE)
+        put_right(home, 1, DOCTOR)
+        await home.sleep()
+        assert await home.current() == {DOCTOR}
+        held = await home.held()
+        assert held[NURSE].until == JUNE and held[NURSE].superseded_by == held[DOCTOR].id
+
+
+async def test_a_correction_in_another_batch_still_takes_its_place(home: Night) -> None:
+    home.tell(NURSE, *(f"Shelf {number} holds box {number}." for number in range(100)))
+    put_right(home, 1, DOCTOR)
+    await home.sleep()
+    held = await home.held()
+    assert held[NURSE].superseded_by == held[DOCTOR].id and held[DOCTOR].is_current
+    assert {one.id: one for one in made_again(home.consolidations)} == {one.id: one for one in held.values()}
+
+
+# --------------------------------------------------------------------------------------------------------- read again
+
+
+def test_entries_are_noted_as_replaced_in_their_own_scope_alone(tmp_path: Path) -> None:
+    home = Night(tmp_path).open()
+    home.tell(NURSE, scope=GUEST)
+    entry = JournalEntry("right", "owner", MAIN, 1, DOCTOR, JUNE, "correction")
+    home.journal.add([entry], NOW, replaced={f"{GUEST}:1": "right", "nobody": "right"})
+    assert home.journal.read([1], GUEST)[0].superseded_by is None
+    home.memory_db.close()
+    home.db.close()
+
+
+async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else(tmp_path: Path) -> None:
+    home = JournalHome(tmp_path, model=ScriptedModel()).open()
+    home.model.provider = "offline"
+    for number, fact in enumerate(FACTS * 20):
+        home.say(fact.replace(".", f", door {number}."), "Noted.")
+        if number % 7 == 6:
+            await home.sleep()
+    await home.sleep()
+    learned = [one.content for one in home.journal.after(0)]
+    assert len(learned) > 40
+    unread = LogReader(home.db, home.log)
+    extractor = Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens)
+    again = Rereading(home.conversation, unread, home.journal, extractor)
+    assert (await again.read_again(NOW)).learned == 0
+
+    kept = home.journal.after(0)[:10]
+    correction = replace(kept[0], id=None, key="right", content="I live in Bodø.", source_type="correction")
+    home.journal.add([correction], NOW, replaced={kept[0].key: "right"})
+    lost = [one.id for one in home.journal.after(0)[10:-1]]
+    with home.people.write() as db:
+        db.execute(f"DELETE FROM journal WHERE id IN ({','.join(map(str, lost))})")
+    done = await again.read_again(NOW)
+    assert done.learned == len(lost) and done.read == len(FACTS) * 40 and done.notes == ()
+    assert sorted(one.content for one in home.journal.after(0)) == sorted([*learned, "I live in Bodø."])
+    assert home.journal.read([kept[0].id or 0], "owner")[0].superseded_by is not None
+    home.close()
