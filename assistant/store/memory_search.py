@@ -186,7 +186,7 @@ def _is_rejected(row: Row) -> bool:
     """What a person or a tool wrote stands, though the night that made a memory of it was taken back."""
     if row["settled"] is None or row["memory"]:
         return False
-    return row["note"] != TAKEN_BACK or row["settled_in"] == row["cycle"]
+    return bool(row["note"] != TAKEN_BACK or row["settled_in"] == row["cycle"])
 
 
 def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
