@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.forgotten import Forgotten, Found, Left, Wanted
-from assistant.references import one_of
+from assistant.references import LEAST_DIGITS, one_of
 from assistant.remembered import Memory
 from assistant.sleep_ports import Memories
 
@@ -172,7 +172,7 @@ class Forgetting(Generic[MarkedT]):
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:
     """The id that begins so. Raises `UsageError` where there is none, or several."""
-    found = one_of(beginning, (memory.id for memory in memories))
+    found = one_of(beginning, (memory.id for memory in memories)) if len(beginning) >= LEAST_DIGITS else ""
     if not found:
         raise UsageError(f"There is no memory {beginning}. Nothing was changed; in quotes it is looked for as words.")
     return found

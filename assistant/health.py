@@ -23,6 +23,7 @@ from sleep.nights import Nights, begun_at
 _WRONG = ("error", "warning")
 _CYCLES = 100
 _MOST_PENDING = 10_000
+_LOOKED_FOR = 20
 _ENDED = ("done", "failed", "undone")
 _LITTLE_DISK = 200 * 1024 * 1024
 
@@ -30,6 +31,12 @@ _LITTLE_DISK = 200 * 1024 * 1024
 class Forgettings(Protocol):
     def unfinished(self) -> Sequence[object]:
         """What was begun and not finished. Raises `StoreError` where nobody can tell."""
+        ...
+
+
+class AtHand(Protocol):
+    def at_hand(self, memory_ids: Sequence[str]) -> Mapping[str, object]:
+        """Those that can be read in this process, by their ids."""
         ...
 
 
@@ -44,6 +51,7 @@ class Sources:
     journal: Journal
     consolidations: Consolidations
     forgetting: Forgettings
+    memories: AtHand
 
 
 def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]:
@@ -65,6 +73,7 @@ def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
                 *_sleep_problems(stores),
                 *_night_problems(stores, settings, now),
                 *_forgetting_problems(stores),
+                *_memory_problems(stores, settings),
             ]
         ),
         "sessions": [
@@ -152,6 +161,18 @@ def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Itera
         yield (
             f"The night of {night} was missed, and no sleep has come to its end since. Keep `assistant run` running, "
             "or say `assistant sleep`."
+        )
+
+
+def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+    """A memory.db that was lost, or is another one."""
+    if settings.values.memory.store != "local":
+        return
+    known = stores.consolidations.memory_ids()[-_LOOKED_FOR:]
+    if known and not stores.memories.at_hand(known):
+        yield (
+            "memory.db has none of the memories that were made; the journal has what they are made of. "
+            "`assistant memory rebuild` makes them again."
         )
 
 

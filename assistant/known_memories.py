@@ -34,7 +34,7 @@ class KnownMemories:
         """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
         that names nothing of the scope, or several."""
         meant = reference(text)
-        found = one_of(meant.beginning, self._consolidations.memory_ids(scope)) if meant.beginning else ""
+        found = meant.beginning and one_of(meant.beginning, self._consolidations.memory_ids(scope, meant.beginning))
         entry = self._entry(meant.entry, scope)
         if found and entry is not None:
             raise UsageError(

@@ -17,11 +17,12 @@ from assistant import memory_exchange as exchange
 from assistant.correcting import Correcting
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.known_memories import EVERYTHING, KnownMemories
+from assistant.memory_ports import MemorySearch
 from assistant.memory_values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
 from assistant.ports import History
 from assistant.records import Record
 from assistant.remembered import JournalEntry, MemoryVersion, Recalled
-from assistant.sleep_ports import Consolidations, Journal, Memories, MemorySearch
+from assistant.sleep_ports import Consolidations, Journal, Memories
 from sleep.rebuilding import rebuild
 from sleep.rereading import Reread
 

@@ -20,11 +20,11 @@ from datetime import datetime, tzinfo
 from assistant.context.asking import asked, asks
 from assistant.context.periods import Period, period_of
 from assistant.context.quote import RECORD, quoted
+from assistant.memory_ports import MemorySearch
 from assistant.quotes import quoted as string
 from assistant.recollection import shown_whole
 from assistant.records import View
 from assistant.remembered import Memory, Recalled
-from assistant.sleep_ports import MemorySearch
 from assistant.words import STOP_WORDS
 from assistant.words import asked as words_of
 

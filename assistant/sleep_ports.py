@@ -29,7 +29,6 @@ from assistant.remembered import (
     MemoryVersion,
     Profile,
     Reading,
-    Recalled,
 )
 
 
@@ -269,28 +268,6 @@ class Memories(Protocol):
     async def aclose(self) -> None: ...
 
 
-class MemorySearch(Protocol):
-    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process."""
-
-    def search(
-        self,
-        question: str,
-        scope: str,
-        *,
-        limit: int = 8,
-        after: datetime | None = None,
-        before: datetime | None = None,
-    ) -> list[Recalled]:
-        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
-        what took its place. With times: what was said in [after, before), then what was said earlier and held in
-        between, and what was said later and names a day of that time. Raises `StoreError`."""
-        ...
-
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
-        """What was said in [after, before), the most important first. Raises `StoreError`."""
-        ...
-
-
 class Consolidations(Protocol):
     """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
 
@@ -328,8 +305,8 @@ class Consolidations(Protocol):
         """The entries that a memory was made of, oldest first."""
         ...
 
-    def memory_ids(self, scope: str | None = None) -> list[str]:
-        """Of every memory that entries went into, in all scopes or one, by the oldest of its entries."""
+    def memory_ids(self, scope: str | None = None, beginning: str = "") -> list[str]:
+        """Of memories that entries went into, in all scopes or one, with ids that begin so, by their oldest entries."""
         ...
 
     def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:

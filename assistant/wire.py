@@ -348,7 +348,7 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
     """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
     sources = health.Sources(
         stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal, stores.consolidations,
-        stores.forgetting,
+        stores.forgetting, stores.memories,
     )  # fmt: skip
     report = health.stored(settings, sources, now)
     return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}

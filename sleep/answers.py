@@ -62,8 +62,8 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 _HOW = re.compile(
-    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:with|before|after|over"
-    r"|under)|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
+    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after|over|under)"
+    r"|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
     re.IGNORECASE,
 )
 _ENOUGH_FOR_YES = 0.8

@@ -84,6 +84,7 @@ _SUPPOSED = re.compile(
     r"|would|could|should|wouldn't|couldn't|shouldn't|(?:it |that |this |you )?(?:sounds?|looks?|feels?|smells?"
     r"|tastes?) like|reminds me of|that's what|that's how|fingers crossed|wish me|assuming|as if|had i|were"
     r" i|i'd (?:love|kill|say|guess|better)|thinking (?:of|about)|ideally|theoretically|hypothetically|wenn|falls)\b"
+    r"|^(?:i|we|he|she|they|you|it)'d (?!rather|like|prefer|been|had|better|sooner|just|already)"
     r"|\b(?:would kill|could eat|could murder|for a laugh|if i had|if only|i dreamt|i dreamed|in my dream|had a"
     r" dream)\b",
     re.IGNORECASE,

@@ -51,7 +51,7 @@ _REPLACES = re.compile(
     r"|swapp\w+|cancell?ed|replac\w+|ditch\w+|drop(?:s|ped|ping)|traded|went (?:for|with)|gone (?:for|over to|with)|quit\w*"
     r"|leaving|has left|have left|stopp?\w*|finish\w*|gave up|given up|gave .{1,20} away|sold|moved?|moving|pushed|changed?"
     r"|changing|scratch|scrap|is over|'s over"
-    r"|(?:shan't|won't|not|aren't|isn't|stop) (?:be )?\w+ing|goodbye|turns? out|turned out|wrong|correction|actually|put you"
+    r"|(?:shan't|won't|not|aren't|isn't|stop) (?:be )?\w+ing|goodbye|turns? out|turned out|said .{1,40} but|wrong|correction|actually|put you"
     r" right|new)\b",
     re.IGNORECASE,
 )

@@ -58,9 +58,12 @@ _PAST = re.compile(
     r"|quit|came|gave|last)\b",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"[,;:.!?–—()]\s+|\s(?:and|but|so|because|cos)\s")
+_ON_WEEKDAY = re.compile(rf"\b{_DAY.format('weekday')},? $", re.IGNORECASE)
 _COUNTED = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _MOST = 2
 _MOST_AHEAD = 300
+_MONTHS_AHEAD = 7
 
 
 def dated(content: str, said: date) -> str:
@@ -74,8 +77,9 @@ def dated(content: str, said: date) -> str:
 
 
 def _resolved(content: str, said: date) -> Iterator[str]:
-    past = bool(_PAST.search(content))
     for one in _RELATIVE.finditer(content):
+        # What the day is said of stands in its own clause.
+        past = bool(_PAST.search(_CLAUSE.split(content[: one.start()])[-1]))
         shown = _near(one, said) or _of_week(one, said, past) or _of_month(one, said, past)
         if shown:
             yield shown
@@ -120,7 +124,9 @@ def _of_month(one: re.Match[str], said: date, past: bool) -> str:
     if name:
         return _day_of(said, _MONTHS.index(name[:3].lower()) + 1, int(one["dom"] or one["dom_second"]), past)
     if one["nth"]:
-        return _nth(said, int(one["nth"]), past)
+        named = _ON_WEEKDAY.search(one.string[: one.start()])
+        weekday = _DAYS.index(named["weekday"][:3].lower()) if named else None
+        return _nth(said, int(one["nth"]), weekday, past=past and weekday is None)
     if one["month_alone"]:
         month = _MONTHS.index(one["month_alone"][:3].lower()) + 1
         which = one["which_month"].lower()
@@ -142,12 +148,15 @@ def _day_of(said: date, month: int, day: int, past: bool) -> str:
     return ""
 
 
-def _nth(said: date, day: int, past: bool) -> str:
-    for step in (0, -1) if past else (0, 1, 2):
+def _nth(said: date, day: int, weekday: int | None, *, past: bool) -> str:
+    """The next one, that falls on the weekday where one was named, or of what is told as past the last one."""
+    for step in (0, -1) if past else range(_MONTHS_AHEAD if weekday is not None else 3):
         year, month = divmod(said.year * 12 + said.month - 1 + step, 12)
         try:
             found = date(year, month + 1, day)
         except ValueError:
+            continue
+        if weekday is not None and found.weekday() != weekday:
             continue
         if (found <= said) if past else (found >= said):
             return _shown(found)

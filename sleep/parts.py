@@ -21,8 +21,7 @@ _MANY_WORDS = 5
 # A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
 _FOR_CORRECTING = 0.9
 _FOR_GOING_ON = 0.9
-_FOR_BEING_NOTED = 1.0
-_FOR_COMPANY = 0.5
+_FOR_BEING_NOTED = 0.8
 _BESIDE = 0.2
 _FOR_SCRAPS = 0.3
 _FOR_RAMBLING = 0.8
@@ -67,13 +66,11 @@ class _Clause:
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it told
-    something, which "she" or "it" may go on with; `tells`: some sentence of the message does; `noted`: whoever was told
-    took note."""
+    something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
 
     announced: bool = False
     follows: bool = False
     noted: bool = False
-    tells: bool = False
 
 
 def lasting(sentence: Sentence, beside: Beside) -> str:
@@ -85,7 +82,7 @@ def lasting(sentence: Sentence, beside: Beside) -> str:
     need = ENOUGH - (_FOR_CORRECTING if correcting else 0.0)
     if of.hangs(of.bare(own)) and (correcting or beside.follows):
         need -= _FOR_GOING_ON
-    need -= _FOR_BEING_NOTED * beside.noted + _FOR_COMPANY * beside.tells
+    need -= _FOR_BEING_NOTED * beside.noted
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts)

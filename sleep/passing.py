@@ -28,11 +28,11 @@ PASSING: tuple[tuple[str, float, str], ...] = (
     ("unsure", -2.5,
      r"\b(?:wants? to know|wanted to know|(?:thinks?|reckons?) (?:we|i|you|they) (?:ought|should)|might|maybe|perhaps|probably|possibly|wonder|wondering|wish|hopefully|hope|thinking (?:of|about)"
      r"|think about|considering|tempted|not sure|no idea|don't know|dunno|can't remember|forgot(?! to (?:say|tell|mention))|i guess|i suppose"
-     r"|supposedly|would|could|should|if only|what if|one day)\b"),
+     r"|supposedly|would|could|should|(?:i|we|he|she|they|you)'d (?!rather|like|prefer|been|had|better|sooner)|if only|what if|one day)\b"),
     ("you", -1.4, r"(?<!in case )(?<!before )(?<!\bif )(?<!did i tell )(?<!to tell )(?<!told )\b(?:you(?! (?:know|should know)\b)|your|you're|yours|you've|you'll|u|ur)\b"),
     ("thing", -2.1,
      r"^(?!it's (?:number |\d|the \d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|called|spelt)|they (?:put|gave|moved|took|told|made)"
-     r"|they've (?:put|given|moved|taken|told|made|changed))(?:it|it's|its|that|that's|this|there|there's|these|those|what|they"
+     r"|they've (?:put|given|moved|taken|told|made|changed|stopped|started))(?:it|it's|its|that|that's|this|there|there's|these|those|what|they"
      r"|they're|which|here|here's)\b"),
     ("someone", -0.7, r"^(?:he|she|he's|she's|someone|someone's|somebody|people|everyone|everybody)\b(?! calls)"),
     ("opinion", -1.3, r"\b(?:i think|i reckon|i feel|imo|in my opinion|honestly|tbh|seems?|sounds?|looks? like)\b"),
@@ -93,6 +93,8 @@ PASSING: tuple[tuple[str, float, str], ...] = (
     ("world", -2.4,
      r"\b1[0-8]\d\d\b|^(?!.*\b(?:my|our|i|we|me)\b).*\d ?(?:km|kilometers?|kilometres?|miles?|m|metres?|meters?|feet|kg)"
      r" (?:long|high|tall|wide|deep|away|above|a second|an hour|per)\b"),
+    ("being-there", -1.4,
+     r"^(?:i'm|we're|i am|we are) (?:at|in) (?!\d)(?!.*\b(?:every|each|\w+days|since|until|from|now|year|first|charge)\b)"),
     ("so-much", -0.9, r"\b(?:so|too|such an?|very|quite|rather|how|what an?) (?!far\b|that\b|we\b|i\b|he\b|she\b|they\b)\w+$"),
     ("reported", -2.4,
      r"(?<!doctor )(?<!doctor has )(?<!gp )(?<!vet )(?<!dentist )(?<!nurse )(?<!hospital )(?<!consultant )(?<!physio )(?<!midwife )"

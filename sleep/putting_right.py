@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sleep.corrections import replaces, tells_of_change
 from sleep.statements import Statement, is_form, stem
 
-ENOUGH = 2.0
+ENOUGH = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
 _WEIGHT_OF = (1.3, 0.8, 0.4)
 _ANOTHER_VALUE = 0.7

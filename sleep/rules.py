@@ -45,17 +45,16 @@ class Found:
 def facts(text: str, *, noted: bool = False) -> list[Found]:
     """What a user's message tells, in its order, each sentence once. `noted`: whoever was told took note of it."""
     said = together(sentences(own_voice(text[:_LONGEST_TEXT])))
-    tells = any(_told(sentence, Beside(noted=noted)) for sentence in said)
-    found = {one.content: one for one in _joined(said, noted=noted, tells=tells)}
+    found = {one.content: one for one in _joined(said, noted=noted)}
     return list(found.values())
 
 
-def _joined(said: Sequence[Sentence], *, noted: bool, tells: bool) -> Iterator[Found]:
+def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[Found]:
     """What is said of "her" stands behind the sentence that says who she is."""
     last: Found | None = None
     before, announced = "", False
     for sentence in said:
-        one = _told(sentence, Beside(announced=announced, follows=last is not None, noted=noted, tells=tells))
+        one = _told(sentence, Beside(announced=announced, follows=last is not None, noted=noted))
         if one is not None and last is not None and one.hangs and len(last.content) + len(one.content) < _LONGEST:
             last = _of_one(last, one)
         else:

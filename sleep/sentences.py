@@ -36,7 +36,10 @@ _ASKS = re.compile(
     rf"(?:(?:and|so|but|or|ok(?:ay)?|hey|hi|well|also|then)[ ,]+)*(?:{_WH}(?:'s|'re| {_AUXILIARY})\b"
     rf"|(?:which|what|how|whose) \w+ {_AUXILIARY}\b|how (?:much|many|long|far|old|often)\b|(?:what|how) (?:about|if)\b"
     r"|(?:can|could|do|does|did|should|would|will) (?:an?|people|anyone|most|two|three) "
-    rf"|{_AUXILIARY} (?:i|you|we|they|he|she|it|my|our|the|there|this|that|these|any\w*|some\w*)\b)",
+    rf"|{_AUXILIARY} (?:i|you|we|they|he|she|it|my|our|the|there|this|that|these|any\w*|some\w*)\b"
+    r"|(?:is|are|does|did) (?!allergic|due|called|from|based|now|not|also|always)\w+ .*\b(?:ok(?:ay)?|safe|bad|good|rude"
+    r"|normal|worth|true|better|too (?:many|much|late|early)|the same|like|enough|possible|legal)\b[^,;]{0,30}$)"
+    rf"|.*\b(?:what|how|where|when|why|who) (?:do|does|did|should|can|could|would) (?:i|we|they|he|she|it)\b",
     re.IGNORECASE,
 )
 _ASKS_CJK = re.compile(

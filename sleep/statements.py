@@ -110,7 +110,7 @@ _NOT = re.compile(
     r" (?P<old>[^,;.!?]{1,60})"
 )
 _BUT = re.compile(
-    r"\bnot (?P<old>[^,;.!?]{1,40}?),? (?:but|it's|its|he's|she's|they're)\b"
+    r"\b(?:not|isn't|aren't|wasn't) (?P<old>[^,;.!?]{1,40}?),? (?:[^.!?]{1,50}, )?(?:but|it's|its|he's|she's|they're)\b"
     r"|\bnicht (?P<alt>[^,;.!?]{1,40}?),? sondern\b"
 )
 _FROM_TO = re.compile(

@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from assistant.memory_ports import MemorySearch
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import quoted
 from assistant.remembered import Recalled
-from assistant.sleep_ports import MemorySearch
 from tools.declaration import EVERYONE, tool
 
 _MOST = 12

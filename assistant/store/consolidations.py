@@ -24,6 +24,8 @@ _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
     " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id)"
 )
+# No id has a character behind this one.
+_LAST = "\U0010ffff"
 
 
 class Consolidations:
@@ -70,12 +72,12 @@ class Consolidations:
         )
         return [entry_of(row) for row in rows]
 
-    def memory_ids(self, scope: str | None = None) -> list[str]:
+    def memory_ids(self, scope: str | None = None, beginning: str = "") -> list[str]:
         rows = self._db.rows(
             "SELECT c.memory_id AS id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
-            " WHERE c.memory_id <> '' AND j.scope = coalesce(?, j.scope)"
+            " WHERE c.memory_id > '' AND c.memory_id >= ? AND c.memory_id < ? AND j.scope = coalesce(?, j.scope)"
             " GROUP BY c.memory_id ORDER BY min(j.timestamp), min(j.id)",
-            (scope,),
+            (beginning, f"{beginning}{_LAST}", scope),
         )
         return [row["id"] for row in rows]
 

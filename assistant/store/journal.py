@@ -71,10 +71,9 @@ class Journal:
         for former, by in replaced.items():
             if former in new or by in new:
                 self._db.execute(
-                    "UPDATE journal SET superseded_by ="
-                    " (SELECT o.id FROM journal o WHERE o.key = ? AND o.scope = journal.scope)"
-                    " WHERE key = ? AND EXISTS (SELECT 1 FROM journal o WHERE o.key = ? AND o.scope = journal.scope)",
-                    (by, former, by),
+                    "UPDATE journal SET superseded_by = instead.id FROM journal instead"
+                    " WHERE journal.key = ? AND instead.key = ? AND instead.scope = journal.scope",
+                    (former, by),
                 )
 
     def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.forgotten import Wanted
-from assistant.remembered import CycleReport, JournalEntry
+from assistant.remembered import ChangePlan, CycleReport, JournalEntry, MemoryChange
 from assistant.wire import stored_status
+from sleep.change_plan import first_memory
 from tests.scenario.test_compaction_status import problems
 from tests.scenario.test_runtime import Lived, lived
 from tests.store_home import NOW
@@ -126,3 +127,15 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
         it.house.upkeep()
         assert it.house.status()["ok"]
         assert stored_status(it.house.settings, it.house.stores, it.clock())["ok"]
+
+
+async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        (entry,) = it.house.stores.journal.add([ENTRY], NOW)
+        plan = ChangePlan("p", 1, "owner", (MemoryChange("add", first_memory(entry)),), (entry.id or 0,))
+        it.house.stores.consolidations.plan(plan, NOW)
+        it.house.stores.consolidations.applied("p", NOW)
+        status = it.house.status()
+        assert not status["ok"] and any("assistant memory rebuild" in line for line in status["problems"])
+        it.house.stores.consolidations.undone(["p"], NOW)
+        assert it.house.status()["ok"]
