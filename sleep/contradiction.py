@@ -234,6 +234,9 @@ def _revalues(new: Statement, old: Statement) -> bool:
         return False
     if (new.happened or new.indefinite or old.indefinite or old.happened) and not new.changes:
         return False
+    if new.old and not any(gone.content & old.content or gone.values & old.values for gone in new.old):
+        # It says itself what it is put in place of.
+        return False
     if new.changes:
         shared = len(new.main & old.content)
         return bool(shared) and shared >= _MOST * min(len(new.main), len(old.main))

@@ -24,7 +24,7 @@ SUMMARY = (
     "<memories>\n- The person walks along the shore.\n</memories>\n<facts>\nentities: shore\n</facts>"
 )
 WALK = "I went along the shore and back over the hill today. " * 12
-SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "13500"}
+SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
 
 
 def writer(*script: object, window: int = 32_000) -> ScriptedModel:
@@ -72,7 +72,7 @@ async def test_an_emergency_summarises_before_the_model_is_called(tmp_path: Path
 
 def _share(request: Request) -> float:
     """About the share of the context, at four characters a token."""
-    return sum(len(m.content) for m in request.messages) / 4 * 1.2 / 13_500
+    return sum(len(m.content) for m in request.messages) / 4 * 1.2 / 15_000
 
 
 async def test_f20_the_turn_that_was_compacted_for_goes_on_with_its_own_request(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import UsageError
+from assistant.forget_report import asked
+from assistant.forgotten import Wanted
 from assistant.messages import ToolCall
 from assistant.remembered import JournalEntry
 from assistant.sessions import MAIN
@@ -18,10 +20,12 @@ from sleep.extraction import Extractor
 from sleep.rebuilding import made_again
 from sleep.rereading import Rereading
 from tests.consolidating import JUNE, NOW, Night, decisions, night
-from tests.journal_home import FACTS, JournalHome
+from tests.forgetful_home import ForgetfulHome
+from tests.journal_home import DOWN, FACTS, TOLD, JournalHome, learned, tell
 from tests.known_home import GUEST
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said
+from tests.semantic_memory import memory
 
 NURSE, DOCTOR = "My sister Anna is a nurse in Rome.", "My sister Anna is a nurse."
 
@@ -120,7 +124,9 @@ async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, w
 async def test_f33_nobody_but_the_owner_types_them(tmp_path: Path) -> None:
     async with lived(tmp_path, "Hi.") as it:
         note(it, NURSE)
-        await it.house.runtime.accept(replace(said("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest"))
+        await it.house.runtime.accept(
+            replace(said("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
+        )
         await it.answered()
         for command in ("/memory list", "/memory edit e1 x", "/why e1"):
             with pytest.raises(UsageError, match="owner's"):
@@ -148,6 +154,39 @@ async def test_a_memory_is_forgotten_by_the_reference_it_is_shown_with(tmp_path:
         code = shown.rpartition("/forget ")[2][:6]
         assert (await ask(it, f"/forget {code}")).startswith("Forgotten:")
         assert [one.text for one in await it.house.stores.memories.all()] == ["I sail every Friday."]
+
+
+async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembered_since(tmp_path: Path) -> None:
+    home = ForgetfulHome(tmp_path).open()
+    one, other = (
+        replace(memory(text, "owner"), id=f"aaaa{number}111-0000-5000-8000-000000000000", entries=())
+        for number, text in enumerate((NURSE, "I sail every Friday."))
+    )
+    home.put_memory(one)
+    _, code = await home.forgetting.ask(asked("memory aaaa", "owner"), NOW)
+    home.put_memory(other)
+    with pytest.raises(UsageError, match="2 memories begin with aaaa"):
+        await home.forgetting.ask(asked("memory aaaa", "owner"), NOW)
+    for short in ("", "aaa"):
+        with pytest.raises(UsageError, match="There is no memory"):
+            await home.forgetting.ask(Wanted("owner", memories=(short,)), NOW)
+    assert (await home.forgetting.confirm(code, "owner", NOW)).complete
+    assert await home.memories.all("owner") == [other]
+    home.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("1a2b3c4d", Wanted("owner", memories=("1a2b3c4d",))), ("memory 1A2B", Wanted("owner", memories=("1a2b",))),
+        ("memory 12345678", Wanted("owner", memories=("12345678",))),
+        ("12345678", Wanted("owner", messages=(12345678,))),
+        ("1a2b", Wanted("owner", text="1a2b")), ('"1a2b3c4d"', Wanted("owner", text="1a2b3c4d")),
+        ("e12", Wanted("owner", entries=(12,))), ("memory lane 12", Wanted("owner", text="memory lane 12")),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: Wanted) -> None:
+    assert asked(typed, "owner") == meant
 
 
 # ------------------------------------------------------------------------------------------------------------- a night
@@ -209,8 +248,8 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
         if number % 7 == 6:
             await home.sleep()
     await home.sleep()
-    learned = [one.content for one in home.journal.after(0)]
-    assert len(learned) > 40
+    known = [one.content for one in home.journal.after(0)]
+    assert len(known) > 40
     unread = LogReader(home.db, home.log)
     extractor = Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens)
     again = Rereading(home.conversation, unread, home.journal, extractor)
@@ -224,6 +263,25 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
         db.execute(f"DELETE FROM journal WHERE id IN ({','.join(map(str, lost))})")
     done = await again.read_again(NOW)
     assert done.learned == len(lost) and done.read == len(FACTS) * 40 and done.notes == ()
-    assert sorted(one.content for one in home.journal.after(0)) == sorted([*learned, "I live in Bodø."])
+    assert sorted(one.content for one in home.journal.after(0)) == sorted([*known, "I live in Bodø."])
     assert home.journal.read([kept[0].id or 0], "owner")[0].superseded_by is not None
+    home.close()
+
+
+async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_that_fails_is_told_of(
+    tmp_path: Path,
+) -> None:
+    answers = [learned(*((f"{how} {fact}", 2 * number + 1) for number, fact in enumerate(FACTS)))
+               for how in ("Told:", "User told me:")]  # fmt: skip
+    home = JournalHome(tmp_path, model=ScriptedModel(*answers, DOWN)).open()
+    tell(home)
+    await home.sleep()
+    assert home.remembered() == TOLD
+    again = Rereading(
+        home.conversation, LogReader(home.db, home.log), home.journal,
+        Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
+    )  # fmt: skip
+    assert (await again.read_again(NOW)).learned == 0 and home.remembered() == TOLD
+    done = await again.read_again(NOW)
+    assert (done.read, done.learned) == (0, 0) and done.notes[0].startswith("main: the model failed: no route")
     home.close()

@@ -11,6 +11,8 @@ import pytest
 from assistant import memory_report as report
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.remembered import MemoryVersion
+from sleep.change_plan import Draft
+from sleep.contradiction import Decision
 from sleep.rebuilding import made_again
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
@@ -190,7 +192,7 @@ async def test_words_are_stored_as_they_are_and_shown_as_data(home: KnownHome, t
     held = await home.commands.held("owner")
     zone = NOW.tzinfo
     assert zone is not None
-    assert len(report.held_lines(held, zone, 50)) == 1
+    assert len("\n".join(report.held_lines(held, zone, 50)).splitlines()) == 1
     for lines in (
         report.known_lines(held.known[-1], zone),
         report.chain_lines(await home.commands.why("e1", "owner"), zone),
@@ -323,6 +325,16 @@ async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(h
     assert (former.text, former.until, former.superseded_by) == ("My sister Anna is a nurse in Rome.", LATER, now.id)
     assert now.text == "My sister Anna is a nurse." and now.is_current
     assert {one.id: one for one in made_again(home.consolidations)} == home.memories.held
+
+
+async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: KnownHome) -> None:
+    entry = home.note(OSLO)
+    draft = Draft([])
+    draft.take(entry, Decision("new"))
+    home.consolidations.plan(draft.plan([entry], 1), NOW)
+    done = await home.commands.correct("e1", BERGEN, "owner", "main", LATER)
+    assert done.waiting == "" and home.consolidations.planned() == []
+    assert [(one.text, one.is_current) for one in home.memories.held.values()] == [(OSLO, False), (BERGEN, True)]
 
 
 async def test_a_correction_of_a_correction_that_waits_holds_alone(home: KnownHome) -> None:
