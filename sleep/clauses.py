@@ -38,7 +38,7 @@ _BASE = (
     r"|format|generate|get|give|go|google|guess|have a|help|hold"
     r"|hang on|highlight|ignore|imagine|import|include|increase|insert|install|invent|keep|leave|let|list|look"
     r"|lower|mail|make|merge|message|mind|move|name|note|open"
-    r"|order|organi[sz]e|outline|paste|pause|phone|pick|plan|play|polish|pop|post|prepare|pretend|print|proofread"
+    r"|order|organi[sz]e|outline|paste|pause|phone|pick|plan|play|polish|pop|post|prepare|pretend|print|proofread|quiz"
     r"|propose|pull|put|quote|rank|rate|read|recommend"
     r"|redo|reduce|refactor|remember|remind|remove|rename|repeat|rephrase|replace|reply|report|reread|research"
     r"|reserve|rewrite|ring|round|run|save|say|schedule|search|see if"

@@ -26,7 +26,7 @@ _OF_CLASS: dict[str, float] = {
     "joke": -1.7,
 }  # fmt: skip
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
-_CASED = frozenset({"name", "many-names", "apposed", "placed"})
+_CASED = frozenset({"name", "many-names", "who-it-is", "apposed", "placed"})
 _PATTERNS = [
     (name, re.compile(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
 ]
@@ -36,11 +36,16 @@ _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
 _GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
 _MOOD = re.compile(
     r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit|really|quite"
-    r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+(?! (?:about|at|from|to|in|on|of)\b)"
+    r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+\b(?! (?:about|at|from|to|in|on|of)\b)"
 )
 _LONG = 8
 _LONGER = 0.24
 _LONGEST = 8
+_THING_CHANGED = re.compile(
+    r"(?:my|our|the) (?:[\w-]+ ){0,2}[\w-]+(?:'s| is| are| has| have) (?:been )?(?:gone|moved|changed|cancelled|sold|given|sent|off"
+    r"|over)\b",
+    re.IGNORECASE,
+)
 _WEEKDAY = re.compile(rf"\b{DAY}s?\b", re.IGNORECASE)
 _WEIGHT = {
     **{name: weight for name, weight, _ in (*LASTING, *PASSING)},
@@ -104,7 +109,7 @@ def is_dated(clause: str) -> bool:
 
 def names_something(clause: str) -> bool:
     """Whether it has a word of somebody's life, a day, a number or a name."""
-    if re.search(r"\d|(?<=\w )[A-Z][a-z]", clause) or _WEEKDAY.search(clause):
+    if re.search(r"\d|(?<=\w )[A-Z][a-z]", clause) or _WEEKDAY.search(clause) or _THING_CHANGED.match(clause):
         return True
     return any(classes(word) & (_LINKED - {"food"}) for word in words_of(clause.lower()))
 

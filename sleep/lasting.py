@@ -90,7 +90,7 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"\b(?:prefers?|hates?|(?<!her )(?<!his )(?<!my )(?<!your )(?<!in )(?<!much )love|loves|loathes?|adores?|detests?|can't (?:stand|bear|abide|eat|have|do)|favou?rite|fan|rather"
      r" (?:have|not|take)|allergic|don't (?:eat|drink|like|do|use|drive)|doesn't (?:eat|drink|like|do)|won't"
      r" (?:fly|touch)|go-to|never (?:eat|drink|touch|fly)|never been able to|suits me|works best for me|over \w+,"
-     r" always|every time|obsessed with|scared of|terrified of|afraid of|used to it)\b|\b(?:no|one|two|three) sugars?\b"),
+     r" always|every time|obsessed with|(?:mad|crazy|nuts|passionate) about|keen on|fond of|devoted to|hooked on|scared of|terrified of|afraid of|used to it)\b|\b(?:no|one|two|three) sugars?\b"),
     ("recurs", 0.4,
      r"\b(?:every|each) (?:other |second |third |single |few )?\w+|\b(?:once|twice(?! as)|\d+|three|four|five)(?:"
      r" times)? (?:a|per) (?:day|week|month|year|term)\b|\balternate\b|\b(?:on|of an?) (?:weekends?|weekdays?"
@@ -128,6 +128,8 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"\b(?:taking over|takes over|looks? after|looking after|(?:in charge|part) of|responsible for|will (?:look after|see"
      r" to|be (?:doing|taking|playing|looking|working|living)|take over)|in (?:the )?future|goes to|is to go to|used to"
      r" (?:be|do|work|live|drive|teach|run|play|have|own))\b"),
+    ("who-it-is", 1.5,
+     r"^(?:it's|that's|that is|this is|it is|they're|those are) (?:an? |the |my |our |called )?(?-i:[A-ZÀ-Þ][\w'’-]*[a-z])"),
     ("many-names", 1.1, r"(?-i:(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]*[a-z].*(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]*[a-z])"),
     ("kept", 0.5,
      r"\b(?:is|are|'s|'re) (?:\w+ly |all |now |still |only |not )?(?:insured|let|rented|registered|fixed|closed"

@@ -76,7 +76,11 @@ _CLASSES = {
         bar-mitzvah graduation appointment viewing completion move trip holiday flight ferry booking hotel
         reservation honeymoon retirement will deeds warranty renewal custody divorce citizenship postbox locker
         birth nationality religion language size height weight maiden nickname pronouns name shoe ring waist inseam
-        completion
+        completion english welsh irish gaelic french german spanish portuguese italian dutch polish czech slovak
+        hungarian romanian bulgarian greek turkish arabic hebrew farsi persian hindi urdu bengali tamil punjabi
+        gujarati mandarin cantonese japanese korean vietnamese thai tagalog swahili yoruba igbo amharic somali
+        norwegian swedish danish finnish icelandic estonian latvian lithuanian russian ukrainian serbian croatian
+        albanian catalan basque
     """,
     "recurring": """
         every each always never usually whenever normally generally mostly weekly fortnightly monthly yearly

@@ -6,12 +6,15 @@ it has to say that something changed, and to share what it is about. Who only me
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
+from assistant.words import fold
 from sleep.corrections import replaces, tells_of_change
 from sleep.statements import Statement, is_form, stem
 
+_OWNED = re.compile(r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|\w+(?:ed|ing)\b)(\w+)")
 ENOUGH = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
 _WEIGHT_OF = (1.3, 0.8, 0.4)
@@ -39,7 +42,7 @@ def put_right(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ov
     over = [one for one, old in known if _is_over(new, old)]
     if over or only_over or new.adds:
         return over
-    shared = {one: _shared(new.content, old) for one, old in known}
+    shared = {one: _shared(new.content, old) - _of_other_things(new, old) for one, old in known}
     often = Counter(word for words in shared.values() for word in words)
     found, most = "", (ENOUGH, -_LONGEST)
     for one, old in known:
@@ -53,6 +56,12 @@ def put_right(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ov
 
 def _shared(words: frozenset[str], old: Statement) -> set[str]:
     return {word for word in old.content - _OF_ANYTHING if any(is_form(word, other) for other in words)}
+
+
+def _of_other_things(new: Statement, old: Statement) -> set[str]:
+    """Those of whom another thing is said in each: Ada's party, Ada's swimming."""
+    mine, theirs = dict(_OWNED.findall(fold(new.text))), dict(_OWNED.findall(fold(old.text)))
+    return {stem(who) for who in mine.keys() & theirs.keys() if not is_form(stem(mine[who]), stem(theirs[who]))}
 
 
 def _is_over(new: Statement, old: Statement) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sleep import clauses as of
 from sleep.corrections import announces, tells_of_change
-from sleep.evidence import is_dated, kind_of
+from sleep.evidence import is_dated, kind_of, names_something
 from sleep.fragments import together
 from sleep.importance import importance as importance
 from sleep.parts import Beside, is_short, lasting
@@ -52,7 +52,7 @@ def facts(text: str, *, noted: bool = False) -> list[Found]:
 def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[Found]:
     """What is said of "her" stands behind the sentence that says who she is."""
     last: Found | None = None
-    before, announced = "", False
+    before, asked, announced = "", "", False
     for sentence in said:
         one = _told(sentence, Beside(announced=announced, follows=last is not None, noted=noted))
         if one is not None and last is not None and one.hangs and len(last.content) + len(one.content) < _LONGEST:
@@ -60,15 +60,19 @@ def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[Found]:
         else:
             if last is not None:
                 yield last
-            last = (
-                replace(one, content=f"{before}{one.content}"[:_LONGEST], hangs=not before)
-                if one and one.hangs
-                else one
-            )
-        states = not (sentence.is_question or of.orders(sentence.own) or of.is_small(sentence.own))
-        before, announced = f"{sentence.words} " if states else "", announces(sentence.own)
+            last = _behind(before, asked, one) if one is not None and one.hangs else one
+        small = of.is_small(sentence.own)
+        states = not (sentence.is_question or of.orders(sentence.own) or small)
+        before, asked = f"{sentence.words} " * states, f"{sentence.words} " * (not states and not small)
+        announced = announces(sentence.own)
     if last is not None:
         yield last
+
+
+def _behind(before: str, asked: str, one: Found) -> Found:
+    """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
+    context = before or ("" if names_something(one.content) else asked)
+    return replace(one, content=f"{context}{one.content}"[:_LONGEST], hangs=not context)
 
 
 def _of_one(first: Found, second: Found) -> Found:

@@ -99,6 +99,11 @@ _PREFERS = re.compile(
 )
 _CLAUSE = re.compile(r"[,.;:!?。，] ?")
 _LONGEST_SUBJECT = 40
+_NO_NAME = re.compile(
+    r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from|with|over"
+    r"|under|well|ill|sick|fine|better|worse|tired|old|dead|room|house|\w+ing|\w+ed|all|always|never|still|just|really|a|an|the"
+    r"|my|our|his|her)\b(?! (?:mr|mrs|ms|dr|guy|man|woman)\b)|.*\b(?:is|isn't|are|was|wasn't|has|hasn't|will|won't)\b"
+)
 _FRONT = re.compile(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
 _OF_TIME = re.compile(
     r"^(?:on |at |the )*(?:\d|mon|tue|wed|thu|fri|sat|sun|next|the \d|another|half|noon|jan|feb|mar|apr|may|jun|jul"
@@ -118,7 +123,16 @@ class Slot:
 def slots(text: str) -> list[Slot]:
     """What a statement fills, main clause by main clause."""
     folded = " ".join(fold(text[:1_000]).replace("’", "'").split())
-    return list(dict.fromkeys(_slots(folded)))
+    return [one for one in dict.fromkeys(_slots(folded)) if not _is_no_name(one, text)]
+
+
+def _is_no_name(slot: Slot, text: str) -> bool:
+    """Whether it says of somebody how they are, not who they are: "Dad's on the mend" names no father."""
+    if slot.matter.removeprefix("of ") not in SINGLE:
+        return False
+    first = slot.value.split(" ")[0]
+    named = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE)
+    return _NO_NAME.match(slot.value) is not None or (named is not None and named[0].islower() and not text.islower())
 
 
 def _slots(folded: str) -> Iterator[Slot]:

@@ -85,8 +85,8 @@ CHANGED = (
     "|full.time|freelance|back to)|got engaged|got married|getting married|learnt|learned|grew up|raised in"
     "|swapped|dropped (?!my|the|a|it|his|her|out of the)|ditched|expired|lapsed|banked|converted|emigrated|(?:bought|ordered) (?:a|an|the|our|my)|(?:picked|chose) (?!up|on|me|her|him|it)|had (?:a|his|her|my)"
     " \\w+ (?:out|removed|replaced|fitted)|built (?:a|the|our)|set up|put (?:me|us|him|her|them) on|took over"
-    "|taken over|took out|took (?:a|the|on a) (?:new )?(?:post|job|place|position|role)|gone over to|went over to|handed (?:back|over)"
-    "|proposed|lost (?:our|my|his|her) (?:dog|cat|job|mum|mother|dad|father|sight|hearing|licence|license)|opened|closed down|got (?:the job|the keys|into|accepted|in to|a (?:new|job|place|dog|cat"
+    "|taken over|took out|took (?:a|the|on a) (?:new )?(?:post|job|place|position|role)|gone over to|went over to|handed (?:back|over)|gone back(?! to)"
+    "|expecting(?=$|[!.,]| (?:a baby|twins|in|our|their|her|my)\\b)|proposed|lost (?:our|my|his|her) (?:dog|cat|job|mum|mother|dad|father|sight|hearing|licence|license)|opened|closed down|got (?:the job|the keys|into|accepted|in to|a (?:new|job|place|dog|cat"
     "|puppy|kitten|promotion|rise|raise))|fixed until|accepted (?:the|an?|my) (?:job|post|offer|place|role"
     "|position)|been made (?:a |an |the )?\\w+"
 )

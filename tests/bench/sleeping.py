@@ -68,7 +68,8 @@ async def _child(path: Path) -> None:
         began = time.perf_counter()
         await house.sleeping.cycle.run_sleep_tick(_ENDS, phase=phase)
         phases[phase] = time.perf_counter() - began
-    entries, memories = len(house.stores.journal.entries(limit=100_000)), len(await house.stores.memories.all())
+    entries = len(house.stores.journal.entries(OWNER_SCOPE, limit=100_000))
+    memories = len(await house.stores.memories.all(OWNER_SCOPE))
     await house.stores.memories.aclose()
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(one.ru_utime + one.ru_stime for one in used)
