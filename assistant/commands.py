@@ -18,8 +18,8 @@ from assistant.compaction_commands import CompactionCommands
 from assistant.errors import UsageError
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
-from assistant.memory_talk import USAGE as MEMORY_USAGE
-from assistant.memory_talk import WHY_USAGE, MemoryTalk
+from assistant.memory.talk import USAGE as MEMORY_USAGE
+from assistant.memory.talk import WHY_USAGE, MemoryTalk
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo

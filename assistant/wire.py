@@ -28,15 +28,15 @@ from assistant.delegation import Delegating
 from assistant.delivery import Delivery
 from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.forgetting import Forgetting
-from assistant.memory_commands import MemoryCommands
-from assistant.memory_talk import MemoryTalk
+from assistant.memory.commands import MemoryCommands
+from assistant.memory.remembering import Remembering
+from assistant.memory.talk import MemoryTalk
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
 from assistant.recollection import Recollection, room_for
 from assistant.records import InboxItem, View
 from assistant.remembered import CycleReport
-from assistant.remembering import Remembering
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
 from assistant.sleep_commands import SleepCommands

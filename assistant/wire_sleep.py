@@ -14,6 +14,7 @@ from assistant.compacting import Compacting
 from assistant.context.pressure import Counter
 from assistant.errors import SettingsError
 from assistant.measures import Measures, Prompts
+from assistant.memory.standing import StandingMemory
 from assistant.messages import Usage
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
@@ -22,7 +23,6 @@ from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
 from assistant.sleeper import Bedtime, Naps, Sleeper, Wanted
-from assistant.standing_memory import StandingMemory
 from assistant.wire_stores import Stores, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor

@@ -15,8 +15,8 @@ import structlog
 
 from assistant.context.truncate import Policy, for_view
 from assistant.errors import HomeError, NewerSchema, StoreError
-from assistant.memory_commands import MemoryStores
-from assistant.memory_values import Place
+from assistant.memory.commands import MemoryStores
+from assistant.memory.values import Place
 from assistant.messages import Message
 from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace

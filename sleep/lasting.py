@@ -5,7 +5,18 @@ What always holds: patterns read a clause in lower case, but for those that `sle
 
 from __future__ import annotations
 
-from sleep.verbs import CHANGED, DAY, DONE_BY_ONESELF, DONE_BY_OTHERS, MONTH, NO_HABIT, NUMERAL, OFTEN, ORDINAL, SAID_OR_SEEMED
+from sleep.verbs import (
+    CHANGED,
+    DAY,
+    DONE_BY_ONESELF,
+    DONE_BY_OTHERS,
+    MONTH,
+    NO_HABIT,
+    NUMERAL,
+    OFTEN,
+    ORDINAL,
+    SAID_OR_SEEMED,
+)
 
 LASTING: tuple[tuple[str, float, str], ...] = (
     ("own", 0.6, r"\b(?:my|our|mine|ours)\b"),

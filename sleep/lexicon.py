@@ -100,7 +100,7 @@ _CLASSES = {
     "mood": """
         tired knackered exhausted sleepy hungry starving thirsty bored grumpy cranky happy sad glad annoyed cross
         stressed excited nervous shattered drained hungover cold hot sweaty ill poorly rough asleep awake busy lost
-        stuck confused curious sorry ready back fine ok okay afraid worried wet soaked upset pleased proud jealous
+        stuck confused curious sorry ready fine ok okay afraid worried wet soaked upset pleased proud jealous
         lonely fed-up gutted chuffed starved freezing boiling mad mood mess sick dizzy dead wrecked
     """,
     "weather": """

@@ -42,7 +42,7 @@ _OF_SOMEBODY_NAMED = re.compile(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = re.compile(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
 _SUBJECT = re.compile(
     r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
-    r"|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
+    r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
     r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"
     r"|took|off|been|allergic|born|due|can't|cannot|can only|don't|never|won't|must))\b",
     re.IGNORECASE,

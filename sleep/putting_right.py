@@ -14,7 +14,7 @@ from assistant.words import fold
 from sleep.corrections import replaces, tells_of_change
 from sleep.statements import Statement, is_form, stem
 
-_OWNED = re.compile(r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|\w+(?:ed|ing)\b)(\w+)")
+_OWNED = re.compile(r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav|gett)ing\b|\w+ed\b)(\w+)")
 ENOUGH = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
 _WEIGHT_OF = (1.3, 0.8, 0.4)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from assistant.errors import MemoryUnavailable
-from assistant.memory_commands import MemoryCommands, MemoryStores
-from assistant.memory_values import Place
+from assistant.memory.commands import MemoryCommands, MemoryStores
+from assistant.memory.values import Place
 from assistant.messages import Message
 from assistant.remembered import JournalEntry, Memory, MemoryChange, MemoryVersion, Recalled
 from assistant.store.character_schema import character

@@ -14,8 +14,8 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from assistant.errors import ToolError, UsageError
-from assistant.memory_report import corrected_lines
-from assistant.memory_values import Corrected
+from assistant.memory.report import corrected_lines
+from assistant.memory.values import Corrected
 from assistant.ports import History, Tool, ToolContext
 from tools.add_journal_entry import Content, newest_request
 from tools.declaration import EVERYONE, tool

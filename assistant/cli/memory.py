@@ -11,7 +11,7 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.stored import opened, scope_of_session
-from assistant.memory_commands import MemoryCommands
+from assistant.memory.commands import MemoryCommands
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.settings import Settings
 from assistant.wire_stores import memory_place, memory_stores

@@ -15,7 +15,7 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.text import typed
 from assistant.daemon import utc_now
 from assistant.errors import UsageError
-from assistant.memory_commands import MemoryCommands
+from assistant.memory.commands import MemoryCommands
 from assistant.sessions import MAIN
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print a JSON object of what was done.")

@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from assistant import memory_report as report
 from assistant import settings as settings_module
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.memory_commands import MemoryCommands
-from assistant.memory_exchange import memory_out
-from assistant.memory_values import Chain, Counts, Held, Known
+from assistant.memory import report
+from assistant.memory.commands import MemoryCommands
+from assistant.memory.exchange import memory_out
+from assistant.memory.values import Chain, Counts, Held, Known
 from assistant.remembered import Recalled
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")

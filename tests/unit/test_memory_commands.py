@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant import memory_report as report
 from assistant.errors import MemoryUnavailable, UsageError
+from assistant.memory import report
 from assistant.remembered import MemoryVersion
 from sleep.change_plan import Draft
 from sleep.contradiction import Decision

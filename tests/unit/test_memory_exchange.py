@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from assistant.errors import UsageError
-from assistant.memory_exchange import read_in
-from assistant.memory_values import Imported
+from assistant.memory.exchange import read_in
+from assistant.memory.values import Imported
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
 

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.quote import RECORD
+from assistant.memory.remembering import MARK, Remembering
 from assistant.messages import Message
 from assistant.records import View
-from assistant.remembering import MARK, Remembering
 from assistant.tokens import estimate
 from tests.unit.test_memory_search import APRIL, GUEST, JANUARY, JUNE, OWNER, Notes
 

@@ -16,8 +16,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.errors import MemoryUnavailable, UsageError
-from assistant.known_memories import KnownMemories
-from assistant.memory_values import Corrected, Known
+from assistant.memory.known import KnownMemories
+from assistant.memory.values import Corrected, Known
 from assistant.remembered import JournalEntry, Memory
 from assistant.sleep_ports import Consolidations, Journal, Memories
 from sleep.change_plan import Draft, first_memory

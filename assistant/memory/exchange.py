@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from assistant.errors import UsageError
-from assistant.memory_values import Held, Known
+from assistant.memory.values import Held, Known
 from assistant.remembered import JournalEntry
 
 VERSION = 1

@@ -8,9 +8,9 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from assistant import memory_report as report
 from assistant.errors import UsageError
-from assistant.memory_commands import MemoryCommands
+from assistant.memory import report
+from assistant.memory.commands import MemoryCommands
 from assistant.ports import Conversation
 from assistant.sessions import scope_of
 

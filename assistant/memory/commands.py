@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from assistant import memory_exchange as exchange
-from assistant.correcting import Correcting
 from assistant.errors import MemoryUnavailable, UsageError
-from assistant.known_memories import EVERYTHING, KnownMemories
+from assistant.memory import exchange
+from assistant.memory.correcting import Correcting
+from assistant.memory.known import EVERYTHING, KnownMemories
+from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
 from assistant.memory_ports import MemorySearch
-from assistant.memory_values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
 from assistant.ports import History
 from assistant.records import Record
 from assistant.remembered import JournalEntry, MemoryVersion, Recalled

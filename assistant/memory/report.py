@@ -12,12 +12,12 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD
-from assistant.memory_exchange import memory_out
-from assistant.memory_values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said
+from assistant.memory.exchange import memory_out
+from assistant.memory.remembering import MARK
+from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said
 from assistant.quotes import block, local_time, quoted
 from assistant.records import Record
 from assistant.remembered import Memory, Recalled
-from assistant.remembering import MARK
 
 _LONGEST = 300
 _RECALLED = re.compile(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)

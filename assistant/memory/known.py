@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from assistant.errors import MemoryUnavailable, UsageError
-from assistant.memory_values import Held, Known
+from assistant.memory.values import Held, Known
 from assistant.references import one_of, reference
 from assistant.remembered import JournalEntry, Memory
 from assistant.sleep_ports import Consolidations, Journal, Memories
