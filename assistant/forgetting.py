@@ -16,9 +16,9 @@ from typing import Generic, Protocol, TypeVar
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.forgotten import Forgotten, Found, Left, Wanted
+from assistant.memory_ports import Memories
 from assistant.references import LEAST_DIGITS, one_of
 from assistant.remembered import Memory
-from assistant.sleep_ports import Memories
 
 _HOLDS = timedelta(minutes=15)
 _MOST_ASKED = 20

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 from assistant import __version__
 from assistant.errors import StoreError
+from assistant.memory_ports import Consolidations
 from assistant.ports import Conversation, Ledger, Outbox
 from assistant.remembered import CycleReport
 from assistant.settings import Settings
-from assistant.sleep_ports import Breakers, Consolidations, Journal
+from assistant.sleep_ports import Breakers, Journal
 from sleep.nights import Nights, begun_at
 
 _WRONG = ("error", "warning")

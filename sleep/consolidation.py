@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from assistant.errors import MemoryUnavailable, UsageError
+from assistant.memory_ports import Consolidations, Memories
 from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
-from assistant.sleep_ports import Consolidations, Memories
 from sleep.change_plan import Draft
 from sleep.contradiction import Candidate, Decision, Reading, decide, read
 from sleep.judging import Judge, Question

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.errors import AssistantError
+from assistant.memory_ports import MemoryFiles, Profiles
 from assistant.remembered import JournalEntry, Reading
 from assistant.sessions import OWNER_SCOPE
-from assistant.sleep_ports import Journal, MemoryFiles, Profiles
+from assistant.sleep_ports import Journal
 from sleep.curation import day_notes, is_outdated, proposal
 from sleep.outcome import Outcome
 from sleep.profiles import profile_changes

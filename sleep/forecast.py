@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from assistant.memory_ports import Consolidations
 from assistant.messages import Usage
 from assistant.ports import Conversation, Model
 from assistant.records import SessionInfo
-from assistant.sleep_ports import Consolidations, Journal, LogReader
+from assistant.sleep_ports import Journal, LogReader
 from sleep.asking import OFFLINE, Cost
 from sleep.cycle import BATCH_RECORDS, PHASE
 from sleep.extraction import Extractor, readable, tokens_of

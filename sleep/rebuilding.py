@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 
+from assistant.memory_ports import Consolidations, Memories
 from assistant.remembered import JournalEntry, Memory, MemoryChange
-from assistant.sleep_ports import Consolidations, Memories
 from sleep.change_plan import first_memory, memory_id, merged
 from sleep.consolidation import Consolidation
 from sleep.contradiction import restated

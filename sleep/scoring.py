@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
+from assistant.memory_ports import Consolidations
 from assistant.remembered import JournalEntry, Reading
-from assistant.sleep_ports import Consolidations, Journal
+from assistant.sleep_ports import Journal
 from sleep.importance import UNCERTAIN, importance
 from sleep.outcome import Outcome
 from sleep.tagged import Asker

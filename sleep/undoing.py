@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from assistant.errors import AssistantError, UsageError
+from assistant.memory_ports import Consolidations, Memories, MemoryFiles
 from assistant.ports import Conversation
 from assistant.remembered import CycleReport, Edit
-from assistant.sleep_ports import Consolidations, Journal, Memories, MemoryFiles
+from assistant.sleep_ports import Journal
 from sleep.consolidation import Consolidation
 
 _LOOKED_BACK = 500

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from assistant.memory_ports import Memories
 from assistant.messages import Usage
 from assistant.recall.worker import MemoryStoreSettings
 from assistant.remembered import JournalEntry, Memory
-from assistant.sleep_ports import Memories
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database

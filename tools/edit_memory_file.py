@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from assistant.context.edit_diff import diff
 from assistant.errors import ToolError
+from assistant.memory_ports import MemoryFiles
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import block
 from assistant.sessions import OWNER_SCOPE
-from assistant.sleep_ports import MemoryFiles
 from tools.declaration import OWNER, tool
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.memory_ports import MemorySearch
+from assistant.memory_ports import MemoryFiles, MemorySearch, Profiles
 from assistant.ports import History, Todos, Tool
-from assistant.sleep_ports import Journal, MemoryFiles, Profiles, Requests
+from assistant.sleep_ports import Journal, Requests
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool

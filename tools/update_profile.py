@@ -15,11 +15,11 @@ from pydantic import AfterValidator
 
 from assistant.context.edit_diff import diff
 from assistant.errors import ToolError
+from assistant.memory_ports import MemoryFiles, Profiles
 from assistant.ports import Tool, ToolContext
 from assistant.profiles import called, learned
 from assistant.quotes import block, quoted
 from assistant.remembered import Profile
-from assistant.sleep_ports import MemoryFiles, Profiles
 from tools.declaration import EVERYONE, tool
 
 _MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000

@@ -18,11 +18,11 @@ from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
 from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
-from assistant.memory_ports import MemorySearch
+from assistant.memory_ports import Consolidations, Memories, MemorySearch
 from assistant.ports import History
 from assistant.records import Record
 from assistant.remembered import JournalEntry, MemoryVersion, Recalled
-from assistant.sleep_ports import Consolidations, Journal, Memories
+from assistant.sleep_ports import Journal
 from sleep.rebuilding import rebuild
 from sleep.rereading import Reread
 

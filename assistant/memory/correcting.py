@@ -18,8 +18,9 @@ from datetime import datetime
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory.known import KnownMemories
 from assistant.memory.values import Corrected, Known
+from assistant.memory_ports import Consolidations, Memories
 from assistant.remembered import JournalEntry, Memory
-from assistant.sleep_ports import Consolidations, Journal, Memories
+from assistant.sleep_ports import Journal
 from sleep.change_plan import Draft, first_memory
 from sleep.consolidation import Consolidation
 from sleep.contradiction import Decision

@@ -14,9 +14,10 @@ from dataclasses import replace
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory.values import Held, Known
+from assistant.memory_ports import Consolidations, Memories
 from assistant.references import one_of, reference
 from assistant.remembered import JournalEntry, Memory
-from assistant.sleep_ports import Consolidations, Journal, Memories
+from assistant.sleep_ports import Journal
 from sleep.change_plan import first_memory
 from sleep.rebuilding import made_again
 

@@ -17,9 +17,10 @@ import structlog
 
 from assistant.context.memory_block import days_of, memory_block
 from assistant.errors import AssistantError
+from assistant.memory_ports import MemoryFiles
 from assistant.ports import Conversation
 from assistant.sessions import role_of
-from assistant.sleep_ports import Journal, MemoryFiles
+from assistant.sleep_ports import Journal
 
 log = structlog.get_logger()
 
