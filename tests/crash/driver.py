@@ -97,7 +97,7 @@ class Driver:
                 tuple(strace.calls(trace, [home], apart)),
                 tuple(strace.calls(trace, apart)),
             )
-            elsewhere = strace.calls(trace, [Path("/")], [*both, Path(os.devnull)])
+            elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), Path(os.devnull)])
             outside = tuple(call for call in elsewhere if call.changes)
             return Unbroken(home, calls, self._look(warm, home), apart, outside)
 
