@@ -25,7 +25,8 @@ _OFFERS = re.compile(
     r"|specific|you)"
     r"|is there anything|how can i|what can i|where (?:would you like|shall|should)|what would you like|which"
     r" (?:one|version|option|part|of (?:these|those|them))|how (?:are you|was|were|did|is it|does that|about)"
-    r"|what about|what's (?:up|new|wrong|happening|going on|first|next|the (?:matter|plan))|what (?:do you think|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
+    r"|what about|what's (?:up|new|wrong|happening|going on|first|next|the (?:matter|plan))|what (?:do you think"
+    r"|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
     r" (?:tried|checked|thought|considered)|could you (?:paste|share|send|show|check)|can you (?:paste|share|send"
     r"|show|check|tell me more)|does (?:that|it|this)"
     r"|is (?:that|it|this) (?:ok|okay|better|right|what|enough|fine|clear|correct|the)|ready|sound good|right|are"
@@ -44,7 +45,8 @@ _ASKS_OF_PERSON = re.compile(
 _EMPTY = re.compile(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|please|thanks|thank you|go (?:on|ahead|for it)|do it|not"
     r" (?:now|yet|really|today|needed)|maybe|later|both|either|neither|whatever|any|dunno|idk|no idea|not sure"
-    r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)|not a clue"
+    r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)"
+    r"|not a clue"
     r"|heavens|god|same|nah|i was joking|joking|never|exactly|indeed|naturally|obviously|of course|very|nothing yet"
     r"|nothing|that's (?:it|all|fine)|all good|fine|great|perfect|the (?:first|second|last|former|latter)(?: one)?"
     r"|option \w+|you (?:choose|decide|pick)|up to you|don't mind|doesn't matter|hm+|why|what|lol|haha)\b[\s,.!]*)+$",
@@ -62,7 +64,8 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 _HOW = re.compile(
-    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after|over|under)"
+    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after"
+    r"|over|under)"
     r"|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
     re.IGNORECASE,
 )

@@ -21,7 +21,8 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 _CUT = re.compile(
-    r"(?<=\w\w\w[.!…])\s+(?=\S)|\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
+    r"(?<=\w\w\w[.!…])\s+(?=\S)|\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))"
+    r"|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
     r"|because|cos|since|as|although|though|while|yet|then|or)\s+)?"
     r"|\s+(?:but|because|cos|since|although|so)\s+(?=(?:i|i'm|i've|we|we're|my|our|he|she|they|it|it's|the|there"
     r"|\w+'s)\b)"
@@ -69,7 +70,8 @@ _STANDING = re.compile(
     r"|^(?:please )?(?:use|write|speak|answer|reply|talk|give)\b.{0,50}\b(?:with me|to me|please|british|metric"
     r"|celsius|24.hour|plain|short)\b"
     r"|^(?:please )?no (?:\w+ )?(?:calls|emojis?|emails|meetings?|bullet points|exclamation|small talk|jargon)\b"
-    r"|\b(?:when|if) you (?:send|give|write|book|make|order|suggest|plan|show|tell|call) (?:me|us|for me|for us|things|it)\b",
+    r"|\b(?:when|if) you (?:send|give|write|book|make|order|suggest|plan|show|tell|call) (?:me|us|for me|for us"
+    r"|things|it)\b",
     re.IGNORECASE,
 )
 _REMEMBER = re.compile(
@@ -80,7 +82,8 @@ _REMEMBER = re.compile(
 )
 _SUPPOSED = re.compile(
     r"^(?:if(?! \w+ (?:ever )?(?:asks?|needs?|wants?)\b)|unless|maybe|perhaps|suppose|supposing|imagine|pretend|what if"
-    r"|say i|say we|let's say|i wonder|wonder|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose|i think i|i might"
+    r"|say i|say we|let's say|i wonder|wonder|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose"
+    r"|i think i|i might"
     r"|would|could|should|wouldn't|couldn't|shouldn't|(?:it |that |this |you )?(?:sounds?|looks?|feels?|smells?"
     r"|tastes?) like|reminds me of|that's what|that's how|fingers crossed|wish me|assuming|as if|had i|were"
     r" i|i'd (?:love|kill|say|guess|better)|thinking (?:of|about)|ideally|theoretically|hypothetically|wenn|falls)\b"
@@ -92,7 +95,8 @@ _SUPPOSED = re.compile(
 _UNKNOWN = re.compile(
     r"\b(?:no idea|not sure|unsure|don't (?:know|remember|recall|understand|get|think|see|mind|care|care|worry)"
     r"|dunno|do not know|can't (?:remember|recall|tell|decide|think|find|see|work out|figure|sleep|wait|believe|get)"
-    r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot(?! to (?:say|tell|mention))|forgotten|i have to (?:admit|say|go|run)"
+    r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot(?! to (?:say|tell|mention))|forgotten"
+    r"|i have to (?:admit|say|go|run)"
     r"|never heard|no clue|not that i know|what i was|won't (?:load|open|start|work|turn|let|stop)"
     r"|doesn't (?:work|load|make sense|help|matter)|undecided|can't be bothered|according to|not what i (?:asked"
     r"|meant|said|wanted|was))\b",
@@ -110,7 +114,8 @@ _SMALL = re.compile(
 )
 _PRONOUN = re.compile(
     r"^(?:and |but |so |also |because |actually |sorry |now )*(?:it|it's|its|that|that's|this|they|they're|they've"
-    r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|mine|ours|one|the other|which|who)\b(?!'s \w+ who)",
+    r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|mine|ours|one|the other|which"
+    r"|who)\b(?!'s \w+ who)",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(
@@ -119,7 +124,8 @@ _ALWAYS = re.compile(
     re.IGNORECASE,
 )
 _STANDS_BY_ITSELF = re.compile(
-    r"\b(?:in|with|for) (?:anything|everything|whatever) you (?:\w+ )?(?:write|send|make|book|cook|do|give|suggest|order"
+    r"\b(?:in|with|for) (?:anything|everything|whatever) you (?:\w+ )?(?:write|send|make|book|cook|do|give|suggest"
+    r"|order"
     r"|plan)|^(?:please )?(?:don't|do not|nothing|no)\b.{2,60}\b(?:unless|(?:before|after|past) (?:\d|six\b|seven\b"
     r"|eight\b|nine\b|ten\b|eleven\b|noon\b|midnight\b)|on (?:weekends|weekdays|\w+days)\b|at weekends)",
     re.IGNORECASE,

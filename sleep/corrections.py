@@ -11,7 +11,8 @@ from sleep.voice import own_voice
 _LOOKED_AT = 2_000
 
 _TAKES_BACK = re.compile(
-    r"\b(?:scrap that|scratch (?:that|what|the)|strike that|(?:had|got) .{2,30} wrong|put you right|correction|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
+    r"\b(?:scrap that|scratch (?:that|what|the)|strike that|(?:had|got) .{2,30} wrong|put you right|correction"
+    r"|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
     r" misspoke|i meant|i mis(?:read|remembered)|forget what i (?:said|told)"
     r"|(?:scrap|ignore|forget) (?:that|what i (?:said|told))|i said .{2,40} but|i (?:told|said) you .{2,60} but"
     r"|that was wrong|that's wrong|not (?:true|right) any ?more|changed (?:my|our|his|her|their) minds?|turns? out"
@@ -36,8 +37,10 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(
-    r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually|well|right|change)[\s,.!:–-]*)*(?:scrap that|scratch that|strike"
-    r" that|correction|(?:change|changes) of plans?(?: (?:about|for|on|with) \w+(?: \w+){0,4})?|i was wrong(?: about \w+(?: \w+){0,4})?"
+    r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually|well|right|change)[\s,.!:–-]*)*(?:scrap that"
+    r"|scratch that|strike"
+    r" that|correction|(?:change|changes) of plans?(?: (?:about|for|on|with) \w+(?: \w+){0,4})?"
+    r"|i was wrong(?: about \w+(?: \w+){0,4})?"
     r"|forget what i said(?: about \w+(?: \w+){0,4})?|i (?:got|told you) (?:that|it|you) wrong|that was wrong"
     r"|that's wrong|not any ?more|i changed my mind|update)\W*$",
     re.IGNORECASE,
@@ -46,22 +49,32 @@ _ANNOUNCES = re.compile(
 
 # Something takes the place of something, or ends.
 _REPLACES = re.compile(
-    r"\b(?:instead|any ?more|any longer|no longer|not .{1,40}(?:,| but) |rather than|taking over|takes? over|took .{0,15}over"
-    r"|(?:handed|gone|sent|given|went|taken|put) back|off the (?!phone|bus|top)|(?:taken|took|come|came|gone|went) off|switch\w*"
-    r"|swapp\w+|cancell?ed|replac\w+|ditch\w+|drop(?:s|ped|ping)|traded|went (?:for|with)|gone (?:for|over to|with)|quit\w*"
-    r"|leaving|has left|have left|stopp?\w*|finish\w*|gave up|given up|gave .{1,20} away|sold|moved?|moving|pushed|changed?"
+    r"\b(?:instead|any ?more|any longer|no longer|not .{1,40}(?:,| but) |rather than|taking over|takes? over"
+    r"|took .{0,15}over"
+    r"|(?:handed|gone|sent|given|went|taken|put) back|off the (?!phone|bus|top)|(?:taken|took|come|came|gone"
+    r"|went) off|switch\w*"
+    r"|swapp\w+|cancell?ed|replac\w+|ditch\w+|drop(?:s|ped|ping)|traded|went (?:for|with)|gone (?:for|over to|with)"
+    r"|quit\w*"
+    r"|leaving|has left|have left|stopp?\w*|finish\w*|gave up|given up|gave .{1,20} away|sold|moved?|moving|pushed"
+    r"|changed?"
     r"|changing|scratch|scrap|is over|'s over"
-    r"|(?:shan't|won't|not|aren't|isn't|stop) (?:be )?\w+ing|goodbye|turns? out|turned out|said .{1,40} but|wrong|correction|actually|put you"
+    r"|(?:shan't|won't|not|aren't|isn't|stop) (?:be )?\w+ing|goodbye|turns? out|turned out|said .{1,40} but|wrong"
+    r"|correction|actually|put you"
     r" right|new)\b",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:i (?:had|got) .{2,40} wrong|put you right|put that right|for the record|(?:handed|gone|sent) back|taking over"
+    r"\b(?:i (?:had|got) .{2,40} wrong|put you right|put that right|for the record|(?:handed|gone|sent) back"
+    r"|taking over"
     r"|takes over|took (?:\w+ ){0,2}over|in future|in the future|from (?:tonight|today|tomorrow|now|april|next \w+|the"
-    r" \d+\w*)\b|traded|swapped|switched|ditched|cancelled|canceled|gone (?:for|over to|with|up|down|back)|went (?:for|with"
+    r" \d+\w*)\b|traded|swapped|switched|ditched|cancelled|canceled|gone (?:for|over to|with|up|down|back)"
+    r"|went (?:for|with"
     r"|over to|back to)|quitting|leaving us|off the (?:table|list|menu)|taken (?:me|us|him|her|them) off|stopped the"
-    r"|(?:shan't|won't|aren't|isn't|not) (?:be )?(?:doing|going|taking|having|coming|playing|working|seeing|using|wearing"
-    r"|moving|getting)|fell through|fallen through|moved (?:me|us|him|her|them|my|our|his|the)|changed (?:it|them|my|our"
+    r"|(?:shan't|won't|aren't|isn't|not) (?:be )?(?:doing|going|taking|having|coming|playing|working|seeing|using"
+    r"|wearing"
+    r"|moving|getting)|fell through|fallen through|moved (?:(?:me|us|him|her|them|my|our|his|the)\b"
+    r"|(?:[\w']+ ){1,4}(?:to|from|into)\b)|changed (?:it|them"
+    r"|my|our"
     r"|his|her|the)|have changed|(?:'s|is|are|'re|at|on|am|'m) (?:\S+ ){1,5}now\b|now (?:that|btw|by)|are changing|is"
     r" changing|scratch|goodbye|they've (?:put|moved|taken|changed|stopped)|(?:they|she|he|we) (?:put|moved|changed"
     r"|stopped|switched) (?:it|me|us|him|her|the|my|our|over)|date moved|said .{1,40} but|had .{1,30} wrong)",
@@ -69,15 +82,32 @@ _CHANGES = re.compile(
 )
 
 
+# Whoever says so in so many words wants it kept.
+_PLAINLY = re.compile(
+    r"\b(?:scrap (?:that|what|the)|scratch (?:that|what|the)|strike that|correction|change of plans?|i was wrong"
+    r"|(?:had|got) .{2,30} wrong|put you right|forget what i (?:said|told)|i (?:said|told you) .{2,40} but)\b"
+    r"|^(?:no,? )?not (?!yet|now|really|sure|bad|today|tonight|that|this|me|so|too|much|again|quite|only|just|even"
+    r"|always"
+    r"|all|at all|in the|to)(?:the |in |on |at |with )?[\w'-]+(?: [\w'-]+)?(?:, |[.!]?$)",
+    re.IGNORECASE,
+)
+
+
+def corrects_plainly(own: str) -> bool:
+    """Whether it says itself that it puts something right."""
+    return bool(_PLAINLY.search(spelled_out(own)))
+
+
 def corrects(own: str) -> bool:
     """Whether a sentence says that something is not, or is no longer, what was said."""
-    return bool(_TAKES_BACK.search(spelled_out(own)))
+    plain = spelled_out(own)
+    return bool(_TAKES_BACK.search(plain) or _PLAINLY.search(plain))
 
 
 def tells_of_change(said: str) -> bool:
     """Whether something has changed, or is to, by what is said: more than those that take back what was said."""
     plain = spelled_out(said)
-    return bool(_TAKES_BACK.search(plain) or _CHANGES.search(plain))
+    return any(form.search(plain) for form in (_TAKES_BACK, _PLAINLY, _CHANGES))
 
 
 def replaces(said: str) -> bool:

@@ -35,14 +35,17 @@ _LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "dec
 _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
 _GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
 _MOOD = re.compile(
-    r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit|really|quite"
-    r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+\b(?! (?:about|at|from|to|in|on|of)\b)"
+    r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit"
+    r"|really|quite"
+    r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+\b(?! (?:about|at|from|to|in|on"
+    r"|of)\b)"
 )
 _LONG = 8
 _LONGER = 0.24
 _LONGEST = 8
 _THING_CHANGED = re.compile(
-    r"(?:my|our|the) (?:[\w-]+ ){0,2}[\w-]+(?:'s| is| are| has| have) (?:been )?(?:gone|moved|changed|cancelled|sold|given|sent|off"
+    r"(?:my|our|the) (?:[\w-]+ ){0,2}[\w-]+(?:'s| is| are| has| have) (?:been )?(?:gone|moved|changed|cancelled"
+    r"|sold|given|sent|off"
     r"|over)\b",
     re.IGNORECASE,
 )

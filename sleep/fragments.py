@@ -19,7 +19,8 @@ _LONGEST = 380
 _FINITE = re.compile(
     r"\b(?:am|is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|cannot"
     r"|\w+n't|got|gets?|went|goes?|came|comes?|took|takes?|gave|gives?|made|makes?|said|says?|told|tells?|saw|sees?"
-    r"|knew|knows?|thought|thinks?|found|felt|feels?|left|kept|keeps?|heard|began|ran|runs?|sat|stood|lost|won|met|bought"
+    r"|knew|knows?|thought|thinks?|found|felt|feels?|left|kept|keeps?|heard|began|ran|runs?|sat|stood|lost|won|met"
+    r"|bought"
     r"|brought|taught|sold|sent|spent|built|paid|fell|flew|drove|wrote|ate|drank|slept|bit|hit|cut|put|let|set|hurt"
     r"|quit|read|led|became|forgot|meant|lives?|works?|wants?|needs?|likes?|loves?|hates?|looks?|seems?|sounds?|means?"
     r"|hopes?|wish|wishes|starts?|ends?|stays?|plays?|pays?|eats?|drinks?|uses?|guess|suppose|\w{3,}ed)\b"
@@ -29,12 +30,14 @@ _FINITE = re.compile(
 )
 _PERSON = re.compile(r"^(?:and |but |so )?(?:i|we|you|he|she|they|it|this|that|these|those|there)\b", re.IGNORECASE)
 _GOES_ON = re.compile(
-    r"^(?:and |but |so )?(?:been|since|every|always|never|only|now|it|it's|that's|that is|he's|she's|he|she|they|they're"
+    r"^(?:and |but |so )?(?:been|since|every|always|never|only|now|it|it's|that's|that is|he's|she's|he|she|they"
+    r"|they're"
     r"|which|who|with|from|for|until|till|in|at|on)\b",
     re.IGNORECASE,
 )
 _OUTCRY = re.compile(
-    r"^(?:what an?|how|oh|ah|ha|heavens|goodness|gosh|god|bless|poor|silly|lucky|so much|too|no|yes|nope|nah|yeah|ugh|wow"
+    r"^(?:what an?|how|oh|ah|ha|heavens|goodness|gosh|god|bless|poor|silly|lucky|so much|too|no|yes|nope|nah|yeah"
+    r"|ugh|wow"
     r"|lol|same|again|perfect|thanks?|please|sorry|never mind|anyway|fine|ok|okay|right|great|lovely)\b",
     re.IGNORECASE,
 )

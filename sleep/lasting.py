@@ -15,7 +15,6 @@ from sleep.verbs import (
     NUMERAL,
     OFTEN,
     ORDINAL,
-    SAID_OR_SEEMED,
 )
 
 LASTING: tuple[tuple[str, float, str], ...] = (
@@ -43,6 +42,9 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"\b(?:i|we|he|she|they)(?:'ve|'s| have| has) (?:always |never |only |both )?(?:lived|worked|taught|played"
      r"|owned|known|served|supported|been (?:with|at|on|a|an|to|together|married|vegan|vegetarian|single))\b"),
     ("habit-third", 1.6, rf"^(?!(?:it|that|this|what|there|who|which)\b)(?:\S+ ){{1,7}}?{OFTEN}(?:{DONE_BY_OTHERS})\b"),
+    ("habit-of-several", 1.6,
+     rf"^(?:my|our|her|his|the) (?:[\w'-]+ ){{1,5}}?{OFTEN}(?:{DONE_BY_ONESELF}) (?:in|at|on|for|near|with|every"
+     rf"|from)\b"),
     ("holds", 1.2,
      r"\b(?:i|we)(?:'ve| have)(?: got)? (?!to\b|no idea|a (?:question|problem|feeling|hunch|quick|meeting"
      r"|headache|cold)|been|just|\w+ed\b|lost|found|seen|had|done|made|eaten|run|forgotten)|\b(?:has|have) (?:a"
@@ -53,8 +55,10 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"|divorced|widowed|engaged to|separated|retired|called|named|allergic|based|(?:left|right).handed"
      r"|self-employed|unemployed|due)\b"),
     ("likes", 0.9,
-     r"\b(?!(?:is|are|was|were|be|looks?|feels?|sounds?|seems?|tastes?|smells?|something|anything|just|more|much|it|for|of|nothing|and|or|not"
-     r"|that|what|\w+ing|'s) like)(?:i|we|he|she|they|\w+) (?:really |only |do |don't |doesn't |all |both |also |just |much"
+     r"\b(?!(?:is|are|was|were|be|looks?|feels?|sounds?|seems?|tastes?|smells?|something|anything|just|more|much|it"
+     r"|for|of|nothing|and|or|not"
+     r"|that|what|\w+ing|'s) like)(?:i|we|he|she|they|\w+) (?:really |only |do |don't |doesn't |all |both |also "
+     r"|just |much"
      r" )*(?:likes?|loves?|enjoys?)\b(?! to (?:know|see|hear|think)|(?<=like) (?:that|this|it|i|we|he|she)\b)"),
     ("going-then", 2.5,
      rf"\b(?:am|is|are|'m|'s|'re) (?:\w+ ){{0,2}}?\w+ing\b.*\b(?:next (?:week|month|year|spring|summer|autumn"
@@ -78,7 +82,8 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"\b(?:is|'s|are|was|were|be) (?:called|named|known as)\b|\b(?:christened|nicknamed)\b|\bto everyone\b"
      r"|\b(?:call|calls|called) (?:me|us|him|her)\b|\bgo(?:es)? by\b|\b(?:name|nickname|surname)(?:'s| is| was)\b"
      r"|\bnamed (?:the|our|my|her|him)\b"),
-    ("identity", 1.5, r"\b(?:i'm|i am|we're|we are) (?:a|an|the \w+ (?:of|at|for|in)|from|into|off|\d+|(?:left|right).handed)\b"),
+    ("identity", 1.5, r"\b(?:i'm|i am|we're|we are) (?:a|an|the \w+ (?:of|at|for|in)|from|into|off|\d+|(?:left"
+     r"|right).handed)\b"),
     ("changed", 1.9, rf"\b(?:{CHANGED})\b"),
     ("going", 1.4,
      r"\b(?:am|is|are|'m|'s|'re) (?:\w+ ){0,2}?(?:flying|moving|starting|leaving|retiring|getting married|having"
@@ -98,22 +103,27 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r" (?:go with|have|take) (?:the|a) (?!\w+ (?:one|version|option)\b|first|second|third|last|other|latter"
      r"|former|option)|\bit's (?:decided|settled|final|official)\b|\bfinal (?:answer|decision)\b"),
     ("prefers", 1.6,
-     r"\b(?:prefers?|hates?|(?<!her )(?<!his )(?<!my )(?<!your )(?<!in )(?<!much )love|loves|loathes?|adores?|detests?|can't (?:stand|bear|abide|eat|have|do)|favou?rite|fan|rather"
+     r"\b(?:prefers?|hates?|(?<!her )(?<!his )(?<!my )(?<!your )(?<!in )(?<!much )love|loves|loathes?|adores?"
+     r"|detests?|can't (?:stand|bear|abide|eat|have|do)|favou?rite|fan|rather"
      r" (?:have|not|take)|allergic|don't (?:eat|drink|like|do|use|drive)|doesn't (?:eat|drink|like|do)|won't"
      r" (?:fly|touch)|go-to|never (?:eat|drink|touch|fly)|never been able to|suits me|works best for me|over \w+,"
-     r" always|every time|obsessed with|(?:mad|crazy|nuts|passionate) about|keen on|fond of|devoted to|hooked on|scared of|terrified of|afraid of|used to it)\b|\b(?:no|one|two|three) sugars?\b"),
+     r" always|every time|obsessed with|(?:mad|crazy|nuts|passionate) about|keen on|fond of|devoted to|hooked on"
+     r"|scared of|terrified of|afraid of|used to it)\b|\b(?:no|one|two|three) sugars?\b"),
     ("recurs", 0.4,
      r"\b(?:every|each) (?:other |second |third |single |few )?\w+|\b(?:once|twice(?! as)|\d+|three|four|five)(?:"
      r" times)? (?:a|per) (?:day|week|month|year|term)\b|\balternate\b|\b(?:on|of an?) (?:weekends?|weekdays?"
      r"|evenings?)\b|\b(?:in|during) the (?:week|holidays|summer|winter)\b|\ball year\b"),
     ("date", 1.8,
-     rf"\b(?:{ORDINAL}|\d{{1,2}}) (?:of )?{MONTH}\b|\b{MONTH} (?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL})\b|\b(?:in|by"
+     rf"\b(?:{ORDINAL}|\d{{1,2}}) (?:of )?{MONTH}\b|\b{MONTH} (?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL})\b"
+     rf"|\b(?:in|by"
      rf"|since|until|till|every|each|next|last|this|from|around|end of|mid|early|late) {MONTH}\b|\bthe"
      rf" {ORDINAL}\b|\b(?:in|since|until|till|by|from) (?:19|20)\d\d\b|\b\d{{1,2}}[./]\d{{1,2}}[./]|\b(?:next"
      rf"|last) (?:spring|summer|autumn|fall|winter|year)\b|\b20\d\d-\d\d-\d\d\b|^{MONTH}\b"),
     ("day", 0.8, rf"\b(?:on |this |next |by |until |till |to |is |for ){DAY}\b|^{DAY}\b"),
+    ("days", 1.4, rf"\b{DAY}s?(?:/| ?[&+] ?|,? (?:and |to )?){DAY}s?\b"),
     ("clock", 0.1,
-     r"\b(?:half|quarter|five|ten|twenty) (?:past|to) (?:\w+)\b|\b(?:at|by|till|until) half \w+\b|\b(?:at|by|from|before|after|until|till|to) (?:half |quarter (?:past|to) )?(?:\d{1,2}(?:[:.]\d\d)?(?:"
+     r"\b(?:half|quarter|five|ten|twenty) (?:past|to) (?:\w+)\b|\b(?:at|by|till|until) half \w+\b|\b(?:at|by|from"
+     r"|before|after|until|till|to) (?:half |quarter (?:past|to) )?(?:\d{1,2}(?:[:.]\d\d)?(?:"
      r" ?[ap]m)?|six|seven|eight|nine|ten|eleven|twelve|noon|midday|midnight)\b(?!%| ?(?:per ?cent|min|sec"
      r"|degrees))|\b\d{1,2}:\d\d\b"),
     ("lasting", 0.8,
@@ -126,21 +136,19 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"|year|go|session|lesson|day|night))\b|\b\d{1,3},\d{3}\b|\bsize \d|\b\d+ an? (?:hour|month|week)"),
     ("number", 0.8, r"\d"),
     ("count", 0.2, rf"(?<!by )(?<!at )(?<!till )(?<!until )\b{NUMERAL}\b(?! past)"),
-    ("does", 0.1,
-     rf"(?:^|[,;:(] |\band |\bbut |\bbecause |\bsince )(?:he|she|(?:my|our|his|her|their|the) (?:[\w'-]+ ){{0,2}}[\w'-]+"
-     rf"|[a-zà-ÿ'-]+) (?:only |always |never |usually |also |still |mostly |often |now )?(?!{SAID_OR_SEEMED}\b)[a-z]{{2,}}"
-     r"(?<!s)s (?:an?|the|my|our|me|us|him|her|them|his|their|every|in|on|at|for|with|to|from|around|out|up|off|over"
-     r"|near|under|as|about|nothing|only|no|one|two|three|\d)\b"),
     ("allowed", 1.6,
-     r"\b(?:not allowed|only allowed|isn't allowed|aren't allowed|can't have|can't do|don't do|doesn't do|off limits|not"
+     r"\b(?:not allowed|only allowed|isn't allowed|aren't allowed|can't have|can't do|don't do|doesn't do"
+     r"|off limits|not"
      r" even a trace|makes? (?:me|him|her|us) (?:ill|sick|faint|sneeze|itch|cough|wheeze|throw up|come out)"
      r"|(?:bring|brings) (?:me|him|her) out|does (?:me|him|her) in)\b"),
     ("in-charge", 1.6,
-     r"\b(?:taking over|takes over|looks? after|looking after|(?:in charge|part) of|responsible for|will (?:look after|see"
+     r"\b(?:taking over|takes over|looks? after|looking after|(?:in charge|part) of|responsible for"
+     r"|will (?:look after|see"
      r" to|be (?:doing|taking|playing|looking|working|living)|take over)|in (?:the )?future|goes to|is to go to|used to"
      r" (?:be|do|work|live|drive|teach|run|play|have|own))\b"),
     ("who-it-is", 1.5,
-     r"^(?:it's|that's|that is|this is|it is|they're|those are) (?:an? |the |my |our |called )?(?-i:[A-ZÀ-Þ][\w'’-]*[a-z])"),
+     r"^(?:it's|that's|that is|this is|it is|they're|those are) (?:an? |the |my |our "
+     r"|called )?(?-i:[A-ZÀ-Þ][\w'’-]*[a-z])"),
     ("many-names", 1.1, r"(?-i:(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]*[a-z].*(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]*[a-z])"),
     ("kept", 0.5,
      r"\b(?:is|are|'s|'re) (?:\w+ly |all |now |still |only |not )?(?:insured|let|rented|registered|fixed|closed"
@@ -169,8 +177,10 @@ LASTING: tuple[tuple[str, float, str], ...] = (
      r"^(?:(?:and|also|oh|ok|so|btw|by the way|fyi|ps|please|just) )*(?:fyi|for the record|just so you know|you"
      r" should know|by the way|btw|remember|note|keep in mind|bear in mind|for (?:future )?reference|heads up|you"
      r" should know|turns out|turned out|worth knowing|correction|reminder|for the file|one more (?:thing )?for)\b"
-     r"|\b(?:if|in case) (?:you|anyone|anybody) (?:ever )?(?:needs?|asks?|wants?|have to)\b|\b(?:before you ask|i should"
-     r" (?:say|mention|add)|i (?:must|ought to) (?:say|mention|tell)|(?:i )?forgot to (?:say|tell|mention)|so (?:that )?you"
+     r"|\b(?:if|in case) (?:you|anyone|anybody) (?:ever )?(?:needs?|asks?|wants?|have to)\b|\b(?:before you ask"
+     r"|i should"
+     r" (?:say|mention|add)|i (?:must|ought to) (?:say|mention|tell)|(?:i )?forgot to (?:say|tell|mention)"
+     r"|so (?:that )?you"
      r" know|in case you|you should know|as you know|i haven't told you|did i (?:say|tell|mention))\b"),
     ("for-good", 2.6,
      r"^(?:(?:and|also|oh|so|please|ok|but|then|just) )*(?:(?:always|never)(?! (?:the|an?|so|been|like|mind|again"

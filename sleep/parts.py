@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sleep import clauses as of
-from sleep.corrections import corrects
+from sleep.corrections import corrects, corrects_plainly
 from sleep.evidence import ENOUGH, is_of_somebody, names_something, weight
 from sleep.sentences import Sentence
 
@@ -20,6 +20,7 @@ _FEW_WORDS = 2
 _MANY_WORDS = 5
 # A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
 _FOR_CORRECTING = 0.9
+_FOR_SAYING_SO = 1.6
 _FOR_GOING_ON = 0.9
 _FOR_BEING_NOTED = 0.8
 _BESIDE = 0.2
@@ -65,8 +66,8 @@ class _Clause:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it told
-    something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
+    """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it
+    told something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
 
     announced: bool = False
     follows: bool = False
@@ -79,22 +80,22 @@ def lasting(sentence: Sentence, beside: Beside) -> str:
     if is_short(own) or of.is_small(own) or of.is_joke(own):
         return ""
     correcting = (beside.announced or corrects(own)) and names_something(own)
-    need = ENOUGH - (_FOR_CORRECTING if correcting else 0.0)
+    need = ENOUGH - _FOR_CORRECTING * correcting - _FOR_SAYING_SO * (correcting and corrects_plainly(own))
     if of.hangs(of.bare(own)) and (correcting or beside.follows):
         need -= _FOR_GOING_ON
     need -= _FOR_BEING_NOTED * beside.noted
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
-        return _beside(sentence, own, parts)
+        return _beside(sentence, own, parts, need)
     rambles = len(own.split()) > _RAMBLING
     if not parts or _most(own, parts) < need + (_FOR_RAMBLING if rambles else _FOR_SCRAPS if _is_scrap(own) else 0.0):
         return ""
     return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
 
 
-def _beside(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
+def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
     """What is told in the same breath as something is asked, ordered or supposed."""
-    lasting = [part for part in parts if part.states and part.weight >= ENOUGH + _BESIDE]
+    lasting = [part for part in parts if part.states and part.weight >= need + _BESIDE]
     if not lasting:
         return _of_whom_it_is_asked(sentence, own, parts)
     first, end = parts.index(lasting[0]), parts.index(lasting[-1])
@@ -102,6 +103,8 @@ def _beside(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
         first -= 1
     if first and (parts[first].hangs or not parts[first].whole):
         first -= 1
+    while end + 1 < len(parts) and parts[end + 1].states and parts[end + 1].weight >= _EDGE:
+        end += 1
     return _cut(sentence, own, parts[first : end + 1])
 
 

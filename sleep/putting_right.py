@@ -1,7 +1,7 @@
 """Which of the earlier statements one that changes something puts right, where no single form of words tells. Pure.
 
 What always holds: a statement puts right what it says is over, or else at most one other, the one it shares most with;
-it has to say that something changed, and to share what it is about. Who only mentions the same person says nothing against what is known of them.
+it has to say that something changed, and to share what it is about. To be about the same person is not enough.
 """
 
 from __future__ import annotations
@@ -12,24 +12,37 @@ from collections.abc import Sequence
 
 from assistant.words import fold
 from sleep.corrections import replaces, tells_of_change
-from sleep.statements import Statement, is_form, stem
+from sleep.statements import Statement, is_form, statement, stem
 
-_OWNED = re.compile(r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav|gett)ing\b|\w+ed\b)(\w+)")
+_OWNED = re.compile(
+    r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav"
+    r"|gett)ing\b|\w+ed\b)(\w+)"
+)
+# What is named after these is over with.
+_DONE_WITH = re.compile(
+    r"\b(?:(?:stopped|finished|done) (?:with|seeing|using|taking|the|my|our)|quit|cancell?ed|ditched"
+    r"|gave up|given up"
+    r"|sold|off the|no more|goodbye(?: to)?) (?:the |my |our |his "
+    r"|her )?(?P<what>[\w'’.-]+(?: [\w'’-]+){0,2}?)(?=[,.;!]| and\b| in\b"
+    r"| on\b| last\b| for\b|$)"
+)
 ENOUGH = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
 _WEIGHT_OF = (1.3, 0.8, 0.4)
 _ANOTHER_VALUE = 0.7
 _IN_PLACE_OF = 0.8
 _LONGEST = 10_000
+# Who says so much speaks of too many things.
+_RAMBLING = 20
 _KINDS = ("number", "time", "day", "month")
 # Words that are said of anything: to share them is to share nothing.
 _OF_ANYTHING_WORDS = """
 want need come take make bring put see keep find seem look feel turn start begin end stay leave hold pound dollar euro
-quid hour minute second half morning evening afternoon night weekend weekday place bit lot way kind sort side own whole
-same other next last first good bad new old big small long short great little nice people everybody today tonight
-tomorrow yesterday soon later early late please thank reply ask call tell talk speak hear say cost pay price number
-man woman boy girl guy lady kid child never again always ever time year month week day date plan
-home house room door street town city back away round down over under every instead
+quid hour minute second half morning evening afternoon night weekend weekday place bit lot way kind sort side own
+whole same other next last first good bad new old big small long short great little nice people everybody today
+tonight better best worse more less slot tomorrow yesterday soon later early late please thank reply ask tell talk
+speak hear say cost pay price number man woman boy girl guy lady kid child never again always ever time year month
+week day date plan home house room door street town city back away round down over under every instead
 """
 _OF_ANYTHING = frozenset(map(stem, _OF_ANYTHING_WORDS.split()))
 
@@ -40,7 +53,7 @@ def put_right(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ov
     if not tells_of_change(new.text):
         return []
     over = [one for one, old in known if _is_over(new, old)]
-    if over or only_over or new.adds:
+    if over or only_over or new.adds or len(new.content) > _RAMBLING:
         return over
     shared = {one: _shared(new.content, old) - _of_other_things(new, old) for one, old in known}
     often = Counter(word for words in shared.values() for word in words)
@@ -66,11 +79,11 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
 
 def _is_over(new: Statement, old: Statement) -> bool:
     """Whether it says what the new one says is no longer so, of the same."""
-    for gone in new.old:
+    for gone in (*new.old, *map(statement, _DONE_WITH.findall(fold(new.text)))):
         if (gone.content & old.content or gone.values & old.values) and (
             gone.content <= old.content and gone.values <= old.values
         ):
-            return bool(_shared(new.content | gone.content, old))
+            return bool(_shared(new.content | gone.content, old) or new.values & (old.values - gone.values))
     return False
 
 

@@ -64,7 +64,7 @@ def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[Found]:
         small = of.is_small(sentence.own)
         states = not (sentence.is_question or of.orders(sentence.own) or small)
         before, asked = f"{sentence.words} " * states, f"{sentence.words} " * (not states and not small)
-        announced = announces(sentence.own)
+        announced = announces(sentence.own) or (one is not None and one.corrects)
     if last is not None:
         yield last
 

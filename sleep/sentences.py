@@ -21,7 +21,9 @@ _WITHIN = re.compile(
 _BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
 # A point that ends no sentence: abbreviations, initials, numbers before a number or in front of a month.
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:dr|mrs?|ms|st|prof|vs|approx|ca|bzw|z\.\s?b|e\.g|i\.e|sr|jr)|\b[B-HJ-Z])\.$", re.IGNORECASE
+    r"(?:\b(?:dra?|mrs?|ms|st|sra?|hr|fr|mme|mlle|prof|vs|approx|ca|bzw|z\.\s?b|e\.g|i\.e|jr)"
+    r"|\b[B-HJ-Z])\.$",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
 _GOES_ON = re.compile(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
@@ -37,7 +39,8 @@ _ASKS = re.compile(
     rf"|(?:which|what|how|whose) \w+ {_AUXILIARY}\b|how (?:much|many|long|far|old|often)\b|(?:what|how) (?:about|if)\b"
     r"|(?:can|could|do|does|did|should|would|will) (?:an?|people|anyone|most|two|three) "
     rf"|{_AUXILIARY} (?:i|you|we|they|he|she|it|my|our|the|there|this|that|these|any\w*|some\w*)\b"
-    r"|(?:is|are|does|did) (?!allergic|due|called|from|based|now|not|also|always)\w+ .*\b(?:ok(?:ay)?|safe|bad|good|rude"
+    r"|(?:is|are|does|did) (?!allergic|due|called|from|based|now|not|also|always)\w+ .*\b(?:ok(?:ay)?|safe|bad|good"
+    r"|rude"
     r"|normal|worth|true|better|too (?:many|much|late|early)|the same|like|enough|possible|legal)\b[^,;]{0,30}$)"
     rf"|.*\b(?:what|how|where|when|why|who) (?:do|does|did|should|can|could|would) (?:i|we|they|he|she|it)\b",
     re.IGNORECASE,

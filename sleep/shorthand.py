@@ -24,14 +24,14 @@ _SPELLED = {
     "gonna": "going to", "wanna": "want to", "gotta": "got to", "kinda": "kind of", "rn": "right now",
     "bf": "boyfriend", "gf": "girlfriend", "sis": "sister", "bro": "brother", "hubs": "husband", "em": "them",
     "'em": "them", "msg": "message", "msgs": "messages", "appt": "appointment", "appts": "appointments",
-    "apt": "flat", "bc": "because", "bf's": "boyfriend's", "gf's": "girlfriend's", "sis's": "sister's",
-    "n't": "not", "&": "and", "+": "and", "addy": "address", "pw": "password", "wfh": "work from home",
+    "apt": "flat", "bc": "because",
+    "n't": "not", "&": "and", "addy": "address", "pw": "password", "wfh": "work from home",
     "fave": "favourite", "fav": "favourite", "meds": "medication", "info": "information",
 }  # fmt: skip
 _FOR_SHORT = re.compile(
     r"(?<![\w'’/&+.-])(?:"
     + "|".join(re.escape(one) for one in sorted(_SPELLED, key=lambda word: (-len(word), word)))
-    + r")(?![\w’/&-]|'\w|\.\w)",
+    + r")(?![\w’/&+-]|'(?!s\b)\w|\.\w)",
     re.IGNORECASE,
 )
 # "its" is "it's" where no noun can follow; before a noun it stays what it is.

@@ -100,8 +100,10 @@ _PREFERS = re.compile(
 _CLAUSE = re.compile(r"[,.;:!?。，] ?")
 _LONGEST_SUBJECT = 40
 _NO_NAME = re.compile(
-    r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from|with|over"
-    r"|under|well|ill|sick|fine|better|worse|tired|old|dead|room|house|\w+ing|\w+ed|all|always|never|still|just|really|a|an|the"
+    r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from"
+    r"|with|over"
+    r"|under|well|ill|sick|fine|better|worse|tired|old|dead|room|house|\w+ing|\w+ed|all|always|never|still|just"
+    r"|really|a|an|the"
     r"|my|our|his|her)\b(?! (?:mr|mrs|ms|dr|guy|man|woman)\b)|.*\b(?:is|isn't|are|was|wasn't|has|hasn't|will|won't)\b"
 )
 _FRONT = re.compile(r"^(?:the|a|an|now|in|at|on|to|about|around) ")

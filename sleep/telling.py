@@ -26,7 +26,8 @@ _ANSWERED_WITHIN = timedelta(hours=12)
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
 _TOOK_NOTE = re.compile(
-    r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)|block"
+    r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)"
+    r"|block"
     r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"
     r"|i'm (?:so |very )?sorry,)\b",
     re.IGNORECASE,

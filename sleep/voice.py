@@ -37,7 +37,8 @@ _SHOWN = (
     r"|passage|script|caption)"
 )
 _SPOKE = (
-    r"(?:here(?:'s|’s| is| are) (?:the|what|his|her|their|my)|(?<!to )(?<!should )(?<!must )says?|said|wrote|writes|texted|texts|replied|reads"
+    r"(?:here(?:'s|’s| is| are) (?:the|what|his|her|their|my)|(?<!to )(?<!should )(?<!must )says?|said|wrote|writes"
+    r"|texted|texts|replied|reads"
     r"|goes|sent (?:me|us)|got (?:this|back)|(?<!to )(?<!should )tells?|answered|posted"
     r"|schreibt|sagt|écrit|dit|escribe|dice|skriver|sier)"
 )
@@ -89,7 +90,8 @@ _PART = (
     r"|hero|shopkeeper|dungeon master|dm|captain|alien|robot|ghost|vampire|elf|examiner|recruiter|tourist|narrator)\b"
 )
 _PLAY = re.compile(
-    r"\b(?:play(?:ing)? the (?:part|role) of|let'?s (?:pretend|role-?play|play(?:,| a (?:game|scene)| pretend)|do a (?:scene|role-?play))"
+    r"\b(?:play(?:ing)? the (?:part|role) of|let'?s (?:pretend|role-?play|play(?:,| a (?:game|scene)| pretend)"
+    r"|do a (?:scene|role-?play))"
     rf"|role-?play(?:ing)?\b|text adventure|(?:you(?:'re| are| be| play)|i'?ll (?:be|play)|as) (?:the|an?|my) {_PART}"
     r"|pretend (?:i'?m|i am|you'?re|your|you are|we'?re|to be|that)|act (?:as|like) (?:an?|the|my)\b|in character\b"
     r"|dungeons (?:and|&) dragons|once upon a time)",

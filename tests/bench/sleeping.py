@@ -51,13 +51,18 @@ def day() -> list[Message]:
     """The newest is an hour old when the sleep begins."""
     said: list[Message] = []
     months = [read_month(path) for path in sorted(MONTH.parent.glob("*.toml"))]
+    told = [one for month in months for one in month.said if one.role != "tool"]
     for number in range(NEW):
-        told = [one for month in months for one in month.said if one.role != "tool"]
-        round_, place = divmod(number, len(told))
-        text = _NAME.sub(lambda found: f"{found[0]}{'aeiouy'[round_ % 6] * (round_ > 0)}", told[place].text)
-        text = _NUMBER.sub(lambda found: str(int(found[0]) + round_), text)
+        times, place = divmod(number, len(told))
+        text = _anew(told[place].text, times)
         said.append(Message(told[place].role, text, ts=_ENDS - (NEW + 60 - number) * _APART))
     return said
+
+
+def _anew(text: str, times: int) -> str:
+    """About others than before, of other numbers: the same for the same number of times."""
+    named = _NAME.sub(lambda found: found[0] + times * "o", text)
+    return _NUMBER.sub(lambda found: str(int(found[0]) + times), named)
 
 
 async def _child(path: Path) -> None:

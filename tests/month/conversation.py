@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 Role = Literal["user", "assistant", "tool"]
 
 MONTH = Path(__file__).with_name("month.toml")
+SECOND = Path(__file__).with_name("second.toml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.month.conversation import Fact, Keys, Month, Said, has_phrase, read_month
+from tests.month.conversation import MONTH, SECOND, Fact, Keys, Month, Said, has_phrase, read_month
 from tests.month.judge import Learned, judge
 
 # How people most often begin to tell of themselves: too easy for a yardstick to be made of.
@@ -60,6 +60,11 @@ def month() -> Month:
     return read_month()
 
 
+@pytest.fixture(scope="module", params=[MONTH, SECOND], ids=["month", "second"])
+def either(request: pytest.FixtureRequest) -> Month:
+    return read_month(request.param)
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Month:
     path = tmp_path / "small.toml"
@@ -92,23 +97,27 @@ def test_month_has_thirty_days_sixty_facts_and_twelve_corrections(month: Month) 
     assert (len(month.facts), len(month.corrections)) == (60, 12)
 
 
-def test_messages_are_in_order_and_all_have_something_in_them(month: Month) -> None:
-    assert [said.number for said in month.said] == list(range(1, len(month.said) + 1))
-    assert all(one.at <= other.at for one, other in pairwise(month.said))
-    assert all(said.text.strip() for said in month.said)
-    assert all(bool(said.name) == (said.role == "tool") for said in month.said)
+def test_each_month_has_sixty_facts_and_twelve_corrections(either: Month) -> None:
+    assert (len(either.facts), len(either.corrections)) == (60, 12)
 
 
-def test_ids_are_told_apart(month: Month) -> None:
-    for ids in ([fact.id for fact in month.facts], [each.id for each in month.corrections]):
+def test_messages_are_in_order_and_all_have_something_in_them(either: Month) -> None:
+    assert [said.number for said in either.said] == list(range(1, len(either.said) + 1))
+    assert all(one.at <= other.at for one, other in pairwise(either.said))
+    assert all(said.text.strip() for said in either.said)
+    assert all(bool(said.name) == (said.role == "tool") for said in either.said)
+
+
+def test_ids_are_told_apart(either: Month) -> None:
+    for ids in ([fact.id for fact in either.facts], [each.id for each in either.corrections]):
         assert [name for name, count in Counter(ids).items() if count > 1] == []
 
 
-def test_every_number_and_every_corrected_fact_exists(month: Month) -> None:
-    numbers = {said.number for said in month.said}
-    assert all(fact.messages and set(fact.messages) <= numbers for fact in month.facts)
-    assert {each.message for each in month.corrections} <= numbers
-    assert {each.fact for each in month.corrections} <= {fact.id for fact in month.facts} | {""}
+def test_every_number_and_every_corrected_fact_exists(either: Month) -> None:
+    numbers = {said.number for said in either.said}
+    assert all(fact.messages and set(fact.messages) <= numbers for fact in either.facts)
+    assert {each.message for each in either.corrections} <= numbers
+    assert {each.fact for each in either.corrections} <= {fact.id for fact in either.facts} | {""}
 
 
 def test_what_tells_something_is_not_noise_and_most_of_the_rest_is(month: Month) -> None:
@@ -123,18 +132,18 @@ def test_every_fact_is_told_by_one_sentence_of_the_persons_own(month: Month) -> 
     assert [fact.id for fact in month.facts if not any(map(fact.keys.held_by, tellings(month, fact)))] == []
 
 
-def test_every_fact_as_it_is_put_shortly_holds_its_own_keys(month: Month) -> None:
-    assert [fact.id for fact in month.facts if not fact.keys.held_by(fact.says)] == []
+def test_every_fact_as_it_is_put_shortly_holds_its_own_keys(either: Month) -> None:
+    assert [fact.id for fact in either.facts if not fact.keys.held_by(fact.says)] == []
 
 
-def test_half_of_the_facts_and_more_are_told_without_the_easy_forms(month: Month) -> None:
+def test_half_of_the_facts_and_more_are_told_without_the_easy_forms(either: Month) -> None:
     plain = [
         fact.id
-        for fact in month.facts
-        if not any(EASY_FORM.search(told) for told in tellings(month, fact) if fact.keys.held_by(told))
+        for fact in either.facts
+        if not any(EASY_FORM.search(told) for told in tellings(either, fact) if fact.keys.held_by(told))
     ]
     assert len(plain) >= 30
-    assert len(plain) < len(month.facts), "people use the easy forms too"
+    assert len(plain) < len(either.facts), "people use the easy forms too"
 
 
 def test_every_correction_is_one_sentence_and_comes_after_what_it_supersedes(month: Month) -> None:
@@ -150,12 +159,12 @@ def test_every_correction_is_one_sentence_and_comes_after_what_it_supersedes(mon
         assert not any(each.new.held_by(said.text) for said in before), each.id
 
 
-def test_noise_of_people_and_tools_holds_nothing_asked_for(month: Month) -> None:
-    asked: dict[str, Keys] = {fact.id: fact.keys for fact in month.facts}
-    asked |= {each.id: each.new for each in month.corrections}
+def test_noise_of_people_and_tools_holds_nothing_asked_for(either: Month) -> None:
+    asked: dict[str, Keys] = {fact.id: fact.keys for fact in either.facts}
+    asked |= {each.id: each.new for each in either.corrections}
     wrongly = [
         (said.number, name)
-        for said in month.said
+        for said in either.said
         if said.noise and said.role != "assistant"
         for name, keys in asked.items()
         if keys.held_by(said.text)
@@ -163,24 +172,24 @@ def test_noise_of_people_and_tools_holds_nothing_asked_for(month: Month) -> None
     assert wrongly == []
 
 
-def test_a_sentence_that_tells_one_fact_holds_no_other(month: Month) -> None:
+def test_a_sentence_that_tells_one_fact_holds_no_other(either: Month) -> None:
     crowded = [
         (fact.id, other.id)
-        for fact in month.facts
-        for other in month.facts
+        for fact in either.facts
+        for other in either.facts
         if other is not fact
         and not set(other.messages) & set(fact.messages)
-        and any(other.keys.held_by(told) for told in tellings(month, fact) if fact.keys.held_by(told))
+        and any(other.keys.held_by(told) for told in tellings(either, fact) if fact.keys.held_by(told))
     ]
     assert crowded == []
 
 
-def test_passing_phrases_stand_in_their_messages_and_spare_what_is_told(month: Month) -> None:
-    for said in month.said:
+def test_passing_phrases_stand_in_their_messages_and_spare_what_is_told(either: Month) -> None:
+    for said in either.said:
         assert all(has_phrase(said.text, phrase) for phrase in said.passing), said.number
         assert not (said.noise and said.passing), said.number
-    short = [fact.says for fact in month.facts]
-    marked = {phrase for said in month.said for phrase in said.passing}
+    short = [fact.says for fact in either.facts]
+    marked = {phrase for said in either.said for phrase in said.passing}
     assert [(phrase, says) for phrase in marked for says in short if has_phrase(says, phrase)] == []
 
 
@@ -204,8 +213,8 @@ def test_keeping_every_sentence_word_for_word_learns_all_and_is_mostly_junk(mont
     assert judged.precision < 0.5
 
 
-def test_learning_exactly_what_was_asked_for_is_free_of_junk_and_duplicates(month: Month) -> None:
-    judged = judge(month, [Learned(fact.says, fact.messages) for fact in month.facts])
+def test_learning_exactly_what_was_asked_for_is_free_of_junk_and_duplicates(either: Month) -> None:
+    judged = judge(either, [Learned(fact.says, fact.messages) for fact in either.facts])
     assert (judged.recall, judged.precision) == (1.0, 1.0)
     assert set(judged.verdicts) == {"held"}
 

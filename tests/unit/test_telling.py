@@ -40,6 +40,8 @@ def texts(*said: str) -> list[str]:
         ("Any allergies I should know about?", "shellfish", "Any allergies I should know about? shellfish"),
         ("Do you have any pets?", "no", "Do you have any pets? no"),
         ("Which airport do you usually fly from?", "Leeds Bradford", "Which airport do you usually fly from? Leeds"),
+        ("Good morning. What shall I call you?", "juha", "What shall I call you? juha"),
+        ("Nice. Shall I watch flights?", "only direct ones", "Shall I watch flights? only direct ones"),
     ],
 )
 def test_an_answer_is_learned_behind_its_question_from_both_messages(question: str, answer: str, learned: str) -> None:
@@ -116,6 +118,17 @@ def test_a_correction_that_only_says_it_stands_with_what_it_corrects() -> None:
     assert (one.sources, one.found.corrects) == ((2, 1), True)
 
 
+def test_what_is_asked_back_in_a_few_words_is_about_what_was_told() -> None:
+    assert texts("we adopted a cat in May", "Linux or not?", "linux")[1:] == ["Linux or not? linux"]
+    assert texts("haha", "Linux or not?", "linux") == []
+
+
+def test_what_the_assistant_takes_note_of_needs_less_to_be_learned() -> None:
+    said = "My GP says no more than two units a week"
+    assert texts(said, "Sensible.") == []
+    assert texts(said, "Noted, two units a week.") == [said]
+
+
 def test_who_she_is_stands_in_the_sentence_before() -> None:
     assert texts("My sister is called Ann. She lives in Bonn.") == ["My sister is called Ann. She lives in Bonn."]
 
@@ -139,6 +152,9 @@ def test_who_she_is_stands_in_the_sentence_before() -> None:
         ("she retires next year", "2027"),
         ("the baby is due in three weeks", "about 26 March 2026"),
         ("the wedding is next march", "March 2027"),
+        ("we get the keys sat the 28th", "28 March 2026"),
+        ("they have moved it, and it's on the 21st", "21 March 2026"),
+        ("It's Friday the 29th now", "29 May 2026"),
     ],
 )
 def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: str, shown: str) -> None:

@@ -1,0 +1,80 @@
+"""Of what is known, what a statement of change puts right where no form of words tells: one thing, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from sleep.contradiction import compare, read
+from sleep.putting_right import put_right
+from sleep.rules import facts
+from sleep.statements import statement
+
+KNOWN = (
+    "Choir is at half past seven on a Tuesday.",
+    "My bridge partner is Gwilym Tudor.",
+    "I take apixaban for my heart.",
+    "The window cleaner wants twenty-two pounds.",
+    "Nora has kindergarten until 2:45.",
+    "Nora's library day is Friday.",
+    "Nora wears size 6.",
+    "Dad is in room 214 at Maple Court.",
+    "Ada's swimming is on Sundays.",
+)
+
+
+def over(said: str, *, only_over: bool = False) -> list[str]:
+    known = [(text, statement(text)) for text in KNOWN]
+    return put_right(statement(said), known, only_over=only_over)
+
+
+@pytest.mark.parametrize(
+    ("said", "gone"),
+    [
+        ("Scratch what I told you about choir, it's moving to Thursdays.", KNOWN[0]),
+        ("Gwilym has had a fall, so I'm playing with Beryl instead.", KNOWN[1]),
+        ("They've taken me off the apixaban and put me on edoxaban.", KNOWN[2]),
+        ("The window cleaner has gone up to twenty-five pounds.", KNOWN[3]),
+        ("Mrs Okonkwo moved Nora's library day to Monday.", KNOWN[5]),
+        ("Dad's room isn't 214, they gave me the wrong number, it's 241.", KNOWN[7]),
+    ],
+)
+def test_what_shares_most_with_a_change_is_put_right(said: str, gone: str) -> None:
+    assert over(said) == [gone]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The window cleaner has three ladders.",  # nothing has changed
+        "Our boiler was replaced in 2019.",  # nobody said anything of a boiler
+        "Nora has given up violin.",  # of Nora much is known, and of a violin nothing
+        "Ada's party is at the barn instead.",  # another thing of hers
+        "There's another choir on Thursdays from now on.",  # beside the first
+        "Scrap that.",
+    ],
+)
+def test_what_says_nothing_against_it_puts_nothing_right(said: str) -> None:
+    assert over(said) == []
+
+
+def test_where_something_was_found_already_only_what_is_said_to_be_over_goes() -> None:
+    assert over("The window cleaner has gone up to twenty-five pounds.", only_over=True) == []
+    assert over("The choir is on Thursdays, not on Tuesdays.", only_over=True) == [KNOWN[0]]
+
+
+def test_how_somebody_is_names_nobody() -> None:
+    earlier, later = read("Dad's on gabapentin, three a day."), read("Dad's room is 241.")
+    assert compare(later, earlier) == "separate"
+    assert compare(read("My boss is Helene now."), read("My boss is Raj.")) == "supersedes"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I was wrong about the lab meeting, it is ten fifteen.",
+        "Scrap what I said of Brunner, he retired.",
+        "Not Limmatplatz, that was for a week.",
+    ],
+)
+def test_what_is_plainly_put_right_is_learned_as_a_correction(said: str) -> None:
+    assert [found.corrects for found in facts(said)] == [True]
