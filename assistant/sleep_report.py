@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
+from assistant.plural import counted
 from assistant.remembered import CycleReport
 from sleep.forecast import Forecast, Full
 from sleep.undoing import TakenBack
@@ -57,11 +58,6 @@ def lasting(seconds: float) -> str:
         return f"{whole} s"
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 memory`, `2,000 memories`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _end(report: CycleReport) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import pairwise
 
+from assistant.context.quote import visible
 from assistant.remembered import Edit, JournalEntry
 from assistant.sessions import OWNER_SCOPE
 from sleep.importance import importance
@@ -123,7 +124,7 @@ def _known(line: str, section: str) -> Line:
 
 
 def _flat(content: str) -> str:
-    text = " ".join(content.split())
+    text = visible(" ".join(content.split()))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

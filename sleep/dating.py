@@ -55,7 +55,7 @@ _REPEATED = re.compile(
 )
 _PAST = re.compile(
     r"\b(?:was|were|moved|had|did|went|got|left|died|started|stopped|sold|signed|bought|happened"
-    r"|quit|came|gave|last)\b",
+    r"|quit|came|gave|passed away|broke|fell|lost|won|crashed|failed|finished|arrived|returned|last)\b",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:.!?–—()]\s+|\s(?:and|but|so|because|cos)\s")

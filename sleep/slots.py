@@ -98,6 +98,10 @@ _PREFERS = re.compile(
     rf"\bprefers? (?P<more>[^,.;!?]{{1,40}}?) (?:to|over|rather than) (?P<less>[^,.;!?]{{1,40}}?){_END}"
 )
 _CLAUSE = re.compile(r"[,.;:!?。，] ?")
+# "Jonas, my best friend from school, lives ...": who they are stands between the name and the verb.
+_WHO_THEY_ARE = re.compile(
+    r"^([A-Z][\w'-]+(?: [A-Z][\w'-]+)?), (?:my|our|his|her|their|the|an?) [^,.;!?]{1,60}, (?=\w+s\b)"
+)
 _LONGEST_SUBJECT = 40
 _NO_NAME = re.compile(
     r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from"
@@ -124,6 +128,7 @@ class Slot:
 
 def slots(text: str) -> list[Slot]:
     """What a statement fills, main clause by main clause."""
+    text = _WHO_THEY_ARE.sub(r"\1 ", text)
     folded = " ".join(fold(text[:1_000]).replace("’", "'").split())
     return [one for one in dict.fromkeys(_slots(folded)) if not _is_no_name(one, text)]
 

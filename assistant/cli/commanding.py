@@ -16,10 +16,12 @@ from assistant.cli.stored import require_home
 from assistant.settings import Settings
 
 
-def command(settings: Settings, text: str, session: str) -> str:
-    """What the slash command `text` answers, as Markdown. Raises `UsageError` and whatever else the command does,
-    `HomeError` where there is no home yet, `LinkLost` when the daemon goes away meanwhile."""
-    require_home(settings)
+def command(settings: Settings, text: str, session: str, *, begins: bool = False) -> str:
+    """What the slash command `text` answers, as Markdown; one that `begins` may make the home. Raises `UsageError` and
+    whatever else the command does, `HomeError` where there is no home yet, `LinkLost` when the daemon goes away
+    meanwhile."""
+    if not begins:
+        require_home(settings)
     log_to_stderr("error")
     return attach.run(_commanded(settings, text, session))
 

@@ -47,14 +47,15 @@ def edit(reference: str, words: tuple[str, ...], session: str, json_out: bool) -
 def import_(file: Path, session: str, json_out: bool) -> None:
     """Note what FILE says: an export (JSON or JSON lines), a JSON list of texts, or plain text, a memory a line.
 
-    Importing it twice changes nothing. A file in which anything is malformed is refused as a whole.
+    Importing it twice changes nothing. A file in which anything is malformed is refused as a whole. A home that is not
+    there yet is made.
 
     \b
     Example:
       assistant memory import notes.txt
     """
     path = typed(str(file.resolve()), "The file's name")
-    say(command(settings_module.load(), f"{_action('import', json_out)} {path}", session))
+    say(command(settings_module.load(), f"{_action('import', json_out)} {path}", session, begins=True))
 
 
 @click.command()

@@ -13,6 +13,7 @@ RECORD = "context-record"
 
 _BOUNDARY = re.compile(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD})\b)", re.IGNORECASE)
 _REPLACEMENT = "\ufffd"
+_HIDING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def quoted(tag: str, text: str) -> str:
@@ -23,6 +24,12 @@ def quoted(tag: str, text: str) -> str:
 def defused(text: str) -> str:
     """`text` with our own boundary tags made harmless."""
     return _BOUNDARY.sub("&lt;", text) if "<" in text and _BOUNDARY.search(text) else text
+
+
+def visible(text: str) -> str:
+    """`text` with what would turn or hide what stands around it replaced: control characters but tab and line ends,
+    separators of lines, direction overrides."""
+    return _HIDING.sub(_REPLACEMENT, text)
 
 
 def safe(text: str) -> str:

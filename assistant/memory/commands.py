@@ -157,6 +157,7 @@ class MemoryCommands:
         """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
         naming what is malformed (then nothing was changed), `StoreError`."""
         told = exchange.read_in(text)
+        exchange.refuse_what_is_to_come(told, now)
         incoming = [one for one in told if not one.summary]
         there = {(one.content, one.timestamp): one for one in self._stores.journal.entries(scope, limit=EVERYTHING)}
         entries = [

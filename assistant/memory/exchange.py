@@ -13,7 +13,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assistant.errors import UsageError
@@ -25,6 +25,7 @@ _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
 _KINDS = ("fact", "preference", "decision", "task", "summary")
 _IMPORTED = 0.5
 _UNCHANGED = "Nothing was imported."
+_CLOCKS_DIFFER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def read_in(text: str) -> list[Incoming]:
     naming what is malformed."""
     start = text.lstrip("\ufeff").lstrip()
     if not start.startswith(("{", "[")):
-        return [Incoming(line.strip()) for line in text.lstrip("\ufeff").split("\n") if _has_words(line)]
+        return list(_plain(text.lstrip("\ufeff")))
     try:
         whole = json.loads(start)
     except json.JSONDecodeError as error:
@@ -98,11 +99,27 @@ def read_in(text: str) -> list[Incoming]:
     return _exported(whole, ((one, f"entries[{place}]") for place, one in enumerate(_list(whole, "entries"))))
 
 
+def refuse_what_is_to_come(found: Iterable[Incoming], now: datetime) -> None:
+    """Raises `UsageError` for what is said to have been said later than now; clocks may differ by a day."""
+    for one in found:
+        if one.at is not None and one.at > now + _CLOCKS_DIFFER:
+            raise UsageError(f'"{one.text[:60]}" is dated {one.at.date().isoformat()}, in the future. {_UNCHANGED}')
+
+
 def as_entry(one: Incoming, scope: str, session: str, now: datetime) -> JournalEntry:
     """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
     dated = one.at.astimezone(UTC).isoformat() if one.at else ""
     key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, one.text, dated))).hex}"
     return JournalEntry(key, scope, session, 1, one.text, one.at or now, "import", one.importance, one.tags)
+
+
+def _plain(text: str) -> Iterable[Incoming]:
+    """A text a line. Raises `UsageError` for JSON lines whose first line is none."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith('{"'):
+            raise UsageError(f"Line {number} is JSON and the first line is none. {_UNCHANGED}")
+        if _has_words(line):
+            yield Incoming(line.strip())
 
 
 def _lines(text: str, error: json.JSONDecodeError) -> list[Incoming]:

@@ -15,6 +15,7 @@ from assistant.context.quote import RECORD
 from assistant.memory.exchange import memory_out
 from assistant.memory.remembering import MARK
 from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said
+from assistant.plural import counted
 from assistant.quotes import block, local_time, quoted
 from assistant.records import Record
 from assistant.remembered import Memory, Recalled
@@ -109,7 +110,7 @@ def corrected_lines(done: Corrected) -> list[str]:
 
 
 def counts_lines(counts: Counts, zone: tzinfo) -> list[str]:
-    kinds = ", ".join(f"{number} {kind}" for kind, number in counts.kinds.items())
+    kinds = ", ".join(counted(number, kind) for kind, number in counts.kinds.items())
     size = "" if counts.place.size is None else f", memory.db {counts.place.size:,} bytes"
     slept = counts.slept
     last = "never" if slept is None else f"{local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
@@ -125,13 +126,16 @@ def counts_lines(counts: Counts, zone: tzinfo) -> list[str]:
 
 
 def imported_line(done: Imported) -> str:
-    left = f" {done.left_out} summaries of conversations were left out." if done.left_out else ""
-    return f"Imported {done.new} entries; {done.there} were there already.{left} The next sleep makes memories of them."
+    left = f" {counted(done.left_out, 'summary', 'summaries')} left out." if done.left_out else ""
+    night = " The next sleep makes memories of them." if done.new else ""
+    return f"Imported {counted(done.new, 'entry', 'entries')}; already there: {done.there}.{left}{night}"
 
 
 def rebuilt_lines(done: Rebuilt, *, from_log: bool) -> list[str]:
-    read = [f"Read {done.read} messages again: {done.learned} new journal entries."] if from_log else []
-    return [*read, f"Semantic memory is what the journal says; {done.changed} memories were changed.", *done.notes]
+    learned = counted(done.learned, "new journal entry", "new journal entries")
+    read = [f"Read {counted(done.read, 'message')} again: {learned}."] if from_log else []
+    changed = counted(done.changed, "memory", "memories")
+    return [*read, f"Semantic memory is what the journal says; changed: {changed}.", *done.notes]
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON

@@ -80,6 +80,7 @@ SUPERSEDES = (
     ("The flight leaves at 9:40.", "The flight leaves at 11:05, not 9:40."),
 )  # fmt: skip
 SEPARATE = (
+    ("Jonas, my best friend from school, lives in Lisbon now.", "We moved from Kreuzberg to Pankow."),
     ("My sister Anna lives in Rome.", "My sister Berit lives in Paris."),
     ("My sister is called Anna.", "My sister is called Berit."),
     ("I have a dentist appointment on 3 May.", "I have a dentist appointment on 12 June."),

@@ -225,6 +225,12 @@ async def test_what_was_said_to_put_something_right_is_the_answer_though_it_fits
     assert reply.content.index("Bergen") < reply.content.index("It replaces") < reply.content.index("Oslo")
 
 
+async def test_what_names_what_it_takes_the_place_of_is_the_answer() -> None:
+    lines = found((3, "We live in Kreuzberg, third floor."), (9, "We moved from Kreuzberg to Pankow last weekend."))
+    reply = await answers(user("where do I live?"), lines)
+    assert reply.content.index("to Pankow") < reply.content.index("third floor")
+
+
 async def test_the_question_itself_is_never_its_answer() -> None:
     reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
     assert reply.content.count("> the key.") == 0

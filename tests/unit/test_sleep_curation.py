@@ -246,3 +246,9 @@ def test_the_key_of_a_note_is_of_its_entries_alone() -> None:
     (same,) = day_notes([entry("B", key="2"), entry("A", key="1")], UTC)
     (other,) = day_notes([entry("a", key="1")], UTC)
     assert one.key == same.key != other.key
+
+
+def test_what_would_turn_or_hide_the_lines_around_it_is_not_written_into_files() -> None:
+    told = [entry("I live in \x1b[31mred\u202e town.", 0.8)]
+    assert "- I live in \ufffd[31mred\ufffd town." in proposed(told)
+    assert not any("\x1b" in line for note in day_notes(told, UTC) for line in note.lines)

@@ -144,6 +144,7 @@ def test_who_she_is_stands_in_the_sentence_before() -> None:
         ("we move tomorrow", "6 March 2026"),
         ("the exam is on monday", "9 March 2026"),
         ("we signed on monday", "2 March 2026"),
+        ("grandma passed away on monday", "2 March 2026"),
         ("the exam is next friday", "13 March 2026"),
         ("term starts on 9 january", "9 January 2027"),
         ("we moved on 9 january", "9 January 2026"),

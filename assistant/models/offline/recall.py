@@ -59,6 +59,12 @@ _OLD_VALUE = re.compile(
     r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE
 )
 
+_OVER = re.compile(
+    r"\b(?:(?:moved|moving|switched|changed|went|going) from|quit|left|sold|instead of|no longer(?: \w+)?(?: at| in)?)"
+    r"\s+([^,;.]{2,40}?)(?=,|;|\.|\bto\b|\bfor\b|$)",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -117,8 +123,13 @@ def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
 
 
 def _put_right(answers: tuple[Quote, ...]) -> tuple[Quote, ...]:
-    """A newer one that was said to put something right, and answers as well, stands before the first."""
-    newer = [quote for quote in answers if quote.message_id > answers[0].message_id and _is_correction(quote)]
+    """A newer one that answers as well, and was said to put something right or names what it takes the place of, stands
+    before the first."""
+    newer = [
+        quote
+        for quote in answers
+        if quote.message_id > answers[0].message_id and (_is_correction(quote) or _replaces(quote, answers[0]))
+    ]
     holds = next(iter(_newest_first(newer)), answers[0])
     return (holds, *(quote for quote in answers if quote is not holds))
 
@@ -229,6 +240,13 @@ def _distinct(quotes: Iterable[Quote]) -> tuple[Quote, ...]:
     for quote in quotes:
         seen.setdefault(" ".join(tokens(quote.text)), quote)
     return tuple(seen.values())
+
+
+def _replaces(newer: Quote, older: Quote) -> bool:
+    """Whether it says that something is over which the older one says: "moved from Oslo to Bergen"."""
+    said = [fold(token) for token in tokens(older.text)]
+    over = [fold(word) for part in _OVER.findall(newer.text) for word in content_words(part)]
+    return bool(over) and _holds(said, over)
 
 
 def _is_correction(quote: Quote) -> bool:
