@@ -10,8 +10,9 @@ from assistant.references import LEAST_DIGITS
 
 _ENTRY = re.compile(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
 _MESSAGE = re.compile(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
-# As memories are shown, or whole. Fewer digits, or digits alone, name a memory where that word stands before them.
-_MEMORY = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
+# As memories are shown, or whole. Fewer digits name a memory where that word stands before them.
+_DIGITS = re.compile(r"[0-9]{8}")
+_MEMORY = re.compile(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
 _NAMED_MEMORY = re.compile(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
@@ -20,14 +21,16 @@ _PLACE = re.compile(r"- ([^:(]+): (\d+)(?: \(|$)")
 
 
 def asked(argument: str, scope: str) -> Wanted:
-    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory,
-    anything else the words themselves; in quotes, words that look like one of these. Raises `UsageError` for nothing.
-    """
+    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
+    digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
+    Raises `UsageError` for nothing."""
     text = argument.strip()
     if not text:
         raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
     if any(len(text) > 2 and text[0] == pair[0] and text[-1] == pair[1] for pair in _QUOTES):
         return Wanted(scope, text=text[1:-1].strip())
+    if _DIGITS.fullmatch(text):
+        return Wanted(scope, digits=text)
     if found := _MESSAGE.fullmatch(text):
         return Wanted(scope, messages=(int(found[1]),))
     if found := _ENTRY.fullmatch(text):
@@ -42,9 +45,10 @@ def asked(argument: str, scope: str) -> Wanted:
 def found_lines(found: Found, code: str = "", *, shown: bool = True) -> list[str]:
     """What would go, place by place; with a code, how to confirm it. Not `shown`: only how much of it, for an answer
     that is itself kept in the log."""
+    earlier = [line for done in found.finished for line in _finished_lines(done)]
     if not found:
-        return ["Nothing of that is kept anywhere. Nothing was changed."]
-    lines = ["Nothing was changed yet. This would be forgotten for good:"]
+        return [*earlier, f"Nothing {'more ' if earlier else ''}of that is kept anywhere. Nothing was changed."]
+    lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
     for place in found.places:
         more = "; ..." if place.count > len(place.shown) else ""
         told = f" ({'; '.join(map(_one_line, place.shown))}{more})" if shown else ""
@@ -70,6 +74,8 @@ def counts_in(told: str) -> dict[str, int]:
 
 def done_lines(done: Forgotten) -> list[str]:
     """What was done and what was not; none of the words."""
+    if done.again:
+        return _finished_lines(done)
     if not done.places:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
     lines = ["Forgotten, as far as it is the house's to forget:" if done.left else "Forgotten:"]
@@ -81,6 +87,18 @@ def done_lines(done: Forgotten) -> list[str]:
     else:
         lines.append("They are found nowhere any more.")
     return lines
+
+
+def _finished_lines(done: Forgotten) -> list[str]:
+    """What became of a forgetting that had been cut off; none of the words, and no line that `counts_in` reads."""
+    undone = [one for one in done.left if one.why.startswith("not ")]
+    state = "was gone on with, and is not finished yet" if undone else "is finished now"
+    gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
+    lines = [
+        f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
+        f"of {done.files_searched} files was searched for its words afterwards."
+    ]
+    return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.left)]
 
 
 def _one_line(text: str) -> str:

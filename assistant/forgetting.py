@@ -52,6 +52,8 @@ class Copies(Protocol[MarkedT]):
 
     def look(self, wanted: Wanted, marked: MarkedT) -> Found: ...
 
+    def has_message(self, message_id: int, scope: str) -> bool: ...
+
     def refuse_if_running(self, marked: MarkedT) -> None:
         """Raises `UsageError` where something of it belongs to what is being answered."""
         ...
@@ -89,8 +91,10 @@ class Forgetting(Generic[MarkedT]):
 
     async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
         """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
-        nothing to forget."""
-        found = await self.find(wanted)
+        nothing to forget. What was confirmed before and cut off is finished first: asking for it again would find no
+        more than what is left of it, or nothing."""
+        finished = await self._finish(wanted.scope, now)
+        found = replace(await self.find(wanted), finished=tuple(finished))
         if not found:
             return found, ""
         self._asked = {code: asked for code, asked in self._asked.items() if asked.until > now}
@@ -116,21 +120,39 @@ class Forgetting(Generic[MarkedT]):
             raise UsageError(
                 "The assistant sleeps, or makes room, just now. Nothing was changed; try again after that."
             )
-        await self.settle(now)
+        finished = await self._settled(self._copies.unfinished(), wanted.scope, now)
         whole, marked = await self._marked(wanted)
         found = self._copies.look(whole, marked)
         if not found:
-            return Forgotten((), (), (), complete=True, files_searched=0)
+            return finished[-1] if finished else Forgotten((), (), (), complete=True, files_searched=0)
         self._copies.refuse_if_running(marked)
         return await self._carry_out(self._copies.begin(marked), found, now, again=False)
 
     async def settle(self, now: datetime) -> list[Forgotten]:
         """At start, before anything is answered: finish what was begun. What could not be done stays noted, and is
         tried again the next time. Raises `StoreError`."""
+        return await self._settled(self._copies.unfinished(), None, now)
+
+    async def _finish(self, scope: str, now: datetime) -> list[Forgotten]:
+        """As `settle`, of what nobody may say again meanwhile; what was of the scope."""
+        if self._busy():
+            return []
+        return await self._settled([one for one in self._copies.unfinished() if self._is_quiet(one)], scope, now)
+
+    def _is_quiet(self, marked: MarkedT) -> bool:
+        try:
+            self._copies.refuse_if_running(marked)
+        except UsageError:
+            return False
+        return True
+
+    async def _settled(self, unfinished: Sequence[MarkedT], scope: str | None, now: datetime) -> list[Forgotten]:
+        """All of it is gone on with; what was done, in the scope (None: in any)."""
         settled = []
-        for marked in self._copies.unfinished():
+        for marked in unfinished:
             found = self._copies.look(Wanted(marked.scope), marked)
-            settled.append(await self._carry_out(marked, found, now, again=True))
+            done = await self._carry_out(marked, found, now, again=True)
+            settled += [done] if scope in (None, marked.scope) else []
         return settled
 
     async def _carry_out(self, marked: MarkedT, found: Found, now: datetime, *, again: bool) -> Forgotten:
@@ -142,7 +164,7 @@ class Forgetting(Generic[MarkedT]):
             self._copies.end(marked)
         still = any(one.why.startswith("not ") for one in left)
         return Forgotten(
-            tuple(sorted(marked.ids)), found.places, (*undone, *left), not undone and not still, searched
+            tuple(sorted(marked.ids)), found.places, (*undone, *left), not undone and not still, searched, again
         )  # fmt: skip
 
     async def _erase(self, marked: MarkedT) -> list[Left]:
@@ -162,12 +184,29 @@ class Forgetting(Generic[MarkedT]):
         if self._memories is None:
             if wanted.memories:
                 raise UsageError("There is no semantic memory here. Nothing was changed.")
+            wanted = self._told_apart(wanted, ())
             return wanted, self._copies.mark(wanted)
         of_scope = await self._memories.all(wanted.scope)
+        wanted = self._told_apart(wanted, of_scope)
         wanted = replace(wanted, memories=tuple(_whole(one, of_scope) for one in wanted.memories))
         marked = self._copies.mark(wanted)
         with_words = tuple(one.id for one in of_scope if marked.has(one.text))
         return wanted, self._copies.with_memories(marked, with_words)
+
+    def _told_apart(self, wanted: Wanted, of_scope: Sequence[Memory]) -> Wanted:
+        """Digits alone as the memory or the message that they name. Raises `UsageError` where they name both."""
+        digits = wanted.digits
+        if not digits:
+            return wanted
+        wanted = replace(wanted, digits="")
+        if not any(memory.id.startswith(digits) for memory in of_scope):
+            return replace(wanted, messages=(int(digits),))
+        if self._copies.has_message(int(digits), wanted.scope):
+            raise UsageError(
+                f"{digits} is a message, and a memory's id begins so. Say `#{digits}` for the message, `memory "
+                f"{digits}` for the memory. Nothing was changed."
+            )
+        return replace(wanted, memories=(digits,))
 
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:

@@ -40,6 +40,10 @@ class AtHand(Protocol):
         """Those that can be read in this process, by their ids."""
         ...
 
+    def fault(self) -> str:
+        """Why none can be read; "" where they can."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Sources:
@@ -166,15 +170,29 @@ def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Itera
 
 
 def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
-    """A memory.db that was lost, or is another one."""
+    """A memory.db that was lost, lacks some of what it should have, or is another one."""
     if settings.values.memory.store != "local":
         return
-    known = stores.consolidations.memory_ids()[-_LOOKED_FOR:]
-    if known and not stores.memories.at_hand(known):
+    fault = stores.memories.fault()
+    if fault:
+        yield fault
+        return
+    planned = {change.memory.id for plan in stores.consolidations.planned() for change in plan.changes}
+    known = _sample([one for one in stores.consolidations.memory_ids() if one not in planned])
+    there = stores.memories.at_hand(known)
+    missing = sum(one not in there for one in known)
+    if missing:
+        some = "none" if missing == len(known) else f"not all ({missing} of {len(known)} looked for are missing)"
         yield (
-            "memory.db has none of the memories that were made; the journal has what they are made of. "
+            f"memory.db has {some} of the memories that were made; the journal has what they are made of. "
             "`assistant memory rebuild` makes them again."
         )
+
+
+def _sample(known: Sequence[str]) -> list[str]:
+    """Some from the first to the last, evenly spread."""
+    steps = min(len(known), _LOOKED_FOR) - 1
+    return [known[step * (len(known) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(known)
 
 
 def _forgetting_problems(stores: Sources) -> Iterator[str]:

@@ -61,7 +61,9 @@ def lasting(seconds: float) -> str:
 
 
 def _end(report: CycleReport) -> str:
-    return _ENDS.get(report.state, report.state)
+    failed = [NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
+    which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
+    return f"{_ENDS.get(report.state, report.state)}{which}"
 
 
 def _lines(report: CycleReport) -> Iterator[str]:
@@ -211,7 +213,9 @@ def taken_back(done: TakenBack, zone: tzinfo) -> str:
     files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
     lines = [
         *([f"Memories: {counted(done.memories, 'change')} taken back."] if done.memories else []),
-        *([f"Journal: {counted(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them."]
+        *([f"Journal: {counted(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them.",
+           "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
+           "is said again is."]
           if done.entries else []),
         *([f"Profiles: {counted(profiles, 'change')} taken back."] if profiles else []),
         *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from assistant.errors import AssistantError
+from assistant.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
 from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.local_memories import UNREADABLE
 from assistant.store.database import Database
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
@@ -53,7 +54,10 @@ def _keep_at_home(home: Path, with_fastembed: bool) -> None:
 def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
     seconds = float(told["seconds"]) / 2
     embedder = EmbedderSettings(**told["embedder"])
-    db = Database.open(home / "memory.db", memory, datetime.now(UTC))
+    try:
+        db = Database.open(home / "memory.db", memory, datetime.now(UTC))
+    except (CorruptStore, HomeError) as error:
+        raise MemoryUnavailable(UNREADABLE) from error
     try:
         batch = MemoryBatch(db)
         store = MemoryVectors(batch)

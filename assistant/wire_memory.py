@@ -41,9 +41,11 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
     return Database.reader(path) if reading else Database.open(path, memory, now)
 
 
-def memories(settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = CHILD) -> Mem0Memories:
-    """The port `Memories`; reads come from `db` where the store is "local"."""
+def memories(
+    settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = CHILD, fault: str = ""
+) -> Mem0Memories:
+    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None."""
     if db is None or settings.store != "local":
-        return Mem0Memories(settings, command, None)
+        return Mem0Memories(settings, command, None, fault if settings.store == "local" else "")
     batch = MemoryBatch(db)
     return Mem0Memories(settings, command, LocalMemories(MemoryVectors(batch), MemoryHistory(batch)))

@@ -18,6 +18,7 @@ from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.memory.commands import MemoryStores
 from assistant.memory.values import Place
 from assistant.messages import Message
+from assistant.recall.local_memories import UNREADABLE, told
 from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace
 from assistant.search.finder import SourceFinder
@@ -150,6 +151,7 @@ def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading:
     journal, which has everything: it keeps nobody from answering."""
     chosen = store_settings(settings)
     db: Database | None = None
+    fault = ""
     if not reading or (settings.home.path / "memory.db").exists():
         try:
             db = open_memory_db(chosen, now, reading=reading)
@@ -157,8 +159,11 @@ def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading:
         except NewerSchema:
             raise
         except (HomeError, StoreError) as error:
-            log.error("memories cannot be read; the journal keeps everything", error=str(error))
-    return semantic_memory(chosen, db)
+            # Status, `memory rebuild` and the report of a sleep say it to people.
+            fault = UNREADABLE if (settings.home.path / "memory.db").is_dir() else told(error)
+            if not reading:
+                log.warning("memories cannot be read; the journal keeps everything", error=str(error))
+    return semantic_memory(chosen, db, fault=fault)
 
 
 def memory_stores(stores: Stores) -> MemoryStores:

@@ -25,6 +25,8 @@ _MOST_CHARACTERS = 20_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
+FEWEST_LETTERS, FEWEST_SPACELESS = 4, 2
+"""A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
 CUT_AT = (300, 400)
 """How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
 
@@ -97,7 +99,7 @@ def is_telling(text: str) -> bool:
     """Whether a text is long enough to be looked for everywhere without meeting what has nothing to do with it."""
     letters = [char for char in text if char.isalnum()]
     spaceless = sum(bool(_SPACELESS.match(char)) for char in letters)
-    return len(letters) >= 4 or spaceless >= 2
+    return len(letters) >= FEWEST_LETTERS or spaceless >= FEWEST_SPACELESS
 
 
 def phrases_of(text: str) -> list[str]:

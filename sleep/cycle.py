@@ -7,7 +7,8 @@ What always holds:
   read instead, so that nothing waits for ever (F28, F30).
 - A message never waits: between any two steps others have their turn, and nothing that a step does outlasts some
   milliseconds but for waiting on a model.
-- A sleep that read something and saved nothing says so (F34); one that ended before its time is `interrupted`.
+- A sleep that read what there was something to learn from and saved nothing says so (F34): a day of questions and
+  greetings alone is none. One that ended before its time is `interrupted`.
 - A sleep that has spent what it may goes on by the rules, and its report says so.
 """
 
@@ -30,6 +31,7 @@ from assistant.remembered import CycleReport, Reading
 from assistant.sleep_ports import Breakers, Journal, LogReader
 from sleep.extraction import Extracted, Extractor
 from sleep.outcome import Outcome
+from sleep.passed_over import statements
 from sleep.purse import Purse
 from sleep.settling import settle_checkpoints
 
@@ -40,6 +42,8 @@ FUSE = "extraction"
 BATCH_RECORDS = 60
 _BATCHES = 400
 _KNOWN = 60
+# So much is not said without anything that is worth keeping.
+_MANY_STATEMENTS = 20
 # As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
 _COMPACTS_AS = {"late": "sleep", "phase": "manual"}
 PHASES = ("extract", "score", "consolidate", "curate", "compact")
@@ -176,7 +180,8 @@ class Cycle:
                 # The files of one conversation; the others can be read.
                 outcome.errors.append(f"{info.key}: {error}")
             await asyncio.sleep(0)
-        if outcome.read and not outcome.written and not outcome.repeated:
+        unsaved = outcome.read and not outcome.written and not outcome.repeated
+        if unsaved and (outcome.learnable or outcome.rejected or outcome.passed_over >= _MANY_STATEMENTS):
             outcome.more["warning"] = f"{outcome.read} messages were read and nothing was saved from them"
 
     async def _compact_all(
@@ -240,6 +245,9 @@ class Cycle:
         outcome.read += found.read
         outcome.written += written
         outcome.repeated += len(found.entries) - written
+        if not found.entries:
+            outcome.passed_over += statements(batch)
+            outcome.learnable |= bool(found.calls and self._extractor.plainly(batch, ()).entries)
         self._conversation.extracted(info.key, info.generation, last, now)
         outcome.going_on()
         return True

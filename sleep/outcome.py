@@ -18,7 +18,8 @@ class Outcome:
     """`read` and `written` are messages and entries (extract), checkpoints and entries (settle), sessions looked at and
     compacted (compact), entries judged and weighed anew (score), or entries read and memories learned (consolidate);
     `waiting` is what was not read to its end. `cost_usd` is None once a price is not known. `more` is a phase's own.
-    `follow` is called with each step that is done."""
+    `passed_over` counts statements in what nothing was saved from, and `learnable` says that there was something to
+    learn in it for sure (extract). `follow` is called with each step that is done."""
 
     read: int = 0
     written: int = 0
@@ -29,6 +30,8 @@ class Outcome:
     rejected: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
+    passed_over: int = 0
+    learnable: bool = False
     follow: Callable[[Outcome], None] = field(default=_nobody, repr=False, compare=False)
 
     def going_on(self) -> None:

@@ -162,7 +162,7 @@ class NightsHome(JournalHome):
             "memories": sorted((one.text, one.until) for one in self.memories.held.values()),
             "entries": self.remembered(),
             "curated": self.files.curated(),
-            "days": {name: text for name, text in days.items() if text},
+            "days": days,
             "profiles": [(one.name, one.attributes) for one in self.profiles.all("owner")],
             "view": self.shown(),
         }

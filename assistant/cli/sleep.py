@@ -61,6 +61,11 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
         return
     words += ["--phase", phase_named(phase)] if phase is not None else []
     say(_slept(settings, " ".join(words)))
+    with _journal(settings) as journal:
+        report = next(iter(journal.cycles(limit=1, elsewhere=daemon.is_served(settings.home))), None)
+    if report is None or report.state in ("failed", "interrupted"):
+        # What went wrong is said already.
+        click.get_current_context().exit(1)
 
 
 def _tell_of_last(settings: Settings, json_out: bool) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assistant.errors import MemoryUnavailable
+from assistant.recall.local_memories import UNREADABLE
 
 _KEPT = "The journal keeps everything; the next sleep tries again"
 LONGEST_ANSWER = 1 << 28
@@ -118,6 +119,8 @@ class ChildProcess:
         await self._kill()
         if isinstance(error, ValueError):
             return MemoryUnavailable(f"The memory store answered with nonsense and was stopped. {_KEPT}.")
+        if UNREADABLE in self.said:
+            return MemoryUnavailable(UNREADABLE)
         why = next((f" ({line})" for line in reversed(self.said) if line), "")
         return MemoryUnavailable(f"The memory store's process ended{why}. {_KEPT}.")
 

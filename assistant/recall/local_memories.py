@@ -6,10 +6,20 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from assistant.errors import MemoryUnavailable, StoreError
+from assistant.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.recall import memory_form
 from assistant.recall.memory_store import Found, StoredHistory, StoredMemories
 from assistant.remembered import Memory, MemoryVersion
+
+UNREADABLE = (
+    "memory.db cannot be read: stop the assistant, move memory.db and what lies beside it (memory.db-*) away, and run "
+    "`assistant memory rebuild`; the journal has everything."
+)
+
+
+def told(error: HomeError | StoreError) -> str:
+    """Why memory.db does not serve, and what to do."""
+    return UNREADABLE if isinstance(error, CorruptStore | HomeError) else f"{error} The journal keeps everything."
 
 
 class LocalMemories:
@@ -38,6 +48,15 @@ class LocalMemories:
                 return {one: memory_form.from_payload(one, payload) for one, payload in found.items()}
             except (StoreError, ValueError, KeyError, TypeError):
                 return {}
+
+    def fault(self) -> str:
+        """Why nothing can be read; "" where it can."""
+        with self._one_at_a_time:
+            try:
+                self._store.answering()
+            except StoreError as error:
+                return told(error)
+        return ""
 
     def _get(self, memory_id: str) -> Memory | None:
         with self._one_at_a_time:
@@ -78,4 +97,4 @@ def _memory(found: Found) -> Memory:
 
 
 def _unavailable(error: StoreError) -> MemoryUnavailable:
-    return MemoryUnavailable(f"{error} The journal keeps everything.")
+    return MemoryUnavailable(told(error))

@@ -34,11 +34,13 @@ class MemoryStoreSettings:
 
 
 class Mem0Memories:
-    """`command` starts the child (`assistant.wire_mem0`); `local` reads memory.db where the store is "local"."""
+    """`command` starts the child (`assistant.wire_mem0`); `local` reads memory.db where the store is "local", and
+    `fault` says why there is none."""
 
     def __init__(
-        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemories | None = None
+        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemories | None = None, fault: str = ""
     ) -> None:
+        self._fault = fault
         first = asdict(settings) | {"home": str(settings.home)}
         self._local = local
         self.child = ChildProcess(command, first, seconds=settings.seconds)
@@ -64,6 +66,10 @@ class Mem0Memories:
     def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """Those that can be read without the child, by their ids."""
         return {} if self._local is None or not memory_ids else self._local.at_hand(memory_ids)
+
+    def fault(self) -> str:
+        """Why memories of the home cannot be read without the child; "" where they can."""
+        return self._fault if self._local is None else self._local.fault()
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         if not texts:

@@ -2,7 +2,8 @@
 pins, sleep reports.
 
 What always holds: an entry of the journal goes whole where nothing of it is left, where it is named, or where it was
-made of forgotten messages alone that were named; what superseded it, or was superseded, stays. A change that would
+made of forgotten messages alone that were named; what superseded it, or was superseded, stays. What a profile says by
+such entries alone goes with them, in whatever words. A change that would
 bring the words back when a sleep is undone is no longer part of its plan; a plan that waits is made anew from what its
 entries are then. Texts of profiles and files lose the same sentences in every version, so that edits can still be
 undone. The journal's full text is made anew.
@@ -17,7 +18,7 @@ from sqlite3 import Row
 from typing import Any
 
 from assistant.profiles import folded
-from assistant.remembered import Profile
+from assistant.remembered import Attribute, Profile
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows, without_json
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE
@@ -136,7 +137,8 @@ def _pins(db: Database, marked: Marked) -> Iterator[Change]:
 
 def _profiles(db: Database, marked: Marked) -> Iterator[Change]:
     for row in scoped_rows(db, "entity_profiles", "scope", marked):
-        if not any(marked.wording.found(row[column]) for column in ("name", "aliases", "summary", "attributes")):
+        worded = any(marked.wording.found(row[column]) for column in ("name", "aliases", "summary", "attributes"))
+        if not worded and not _learned_of(_profile_of(row), marked):
             continue
         left = _profile_left(_profile_of(row), marked)
         values = None if left is None else _values(left)
@@ -157,7 +159,8 @@ def _profile_of(row: Row) -> Profile:
 
 
 def _profile_left(profile: Profile, marked: Marked) -> Profile | None:
-    """Without every alias and attribute that has the words; None where the name has them."""
+    """Without every alias and attribute that has the words, or was learned from what goes; None where the name has
+    them."""
     wording = marked.wording
     if wording.found(profile.name):
         return None
@@ -165,8 +168,21 @@ def _profile_left(profile: Profile, marked: Marked) -> Profile | None:
         profile,
         aliases=tuple(one for one in profile.aliases if not wording.found(one)),
         summary=wording.without(profile.summary) if wording.found(profile.summary) else profile.summary,
-        attributes=tuple(one for one in profile.attributes if not wording.found(f"{one.name}\n{one.value}")),
+        attributes=tuple(
+            one
+            for one in profile.attributes
+            if not wording.found(f"{one.name}\n{one.value}") and not _is_of(one, marked)
+        ),
     )
+
+
+def _learned_of(profile: Profile, marked: Marked) -> bool:
+    return any(_is_of(one, marked) for one in profile.attributes)
+
+
+def _is_of(attribute: Attribute, marked: Marked) -> bool:
+    """Whether it was learned from entries that go, and from no other."""
+    return bool(attribute.sources) and set(attribute.sources) <= set(marked.entries)
 
 
 def _values(profile: Profile) -> dict[str, Any]:
@@ -185,7 +201,7 @@ def _values(profile: Profile) -> dict[str, Any]:
 
 def _edits(db: Database, marked: Marked) -> Iterator[Change]:
     for row in scoped_rows(db, "edits", "scope", marked):
-        if not marked.wording.found(row["before"]) and not marked.wording.found(row["after"]):
+        if not any(_version_goes(row["target"], row[column], row["scope"], marked) for column in ("before", "after")):
             continue
         left = [_version_left(row["target"], row[column], row["scope"], marked) for column in ("before", "after")]
         # A change that was about nothing else has nothing to take back.
@@ -194,8 +210,17 @@ def _edits(db: Database, marked: Marked) -> Iterator[Change]:
         yield Change("earlier versions", "edits", row["row_number"], values, row["target"])
 
 
+def _version_goes(target: str, text: str, scope: str, marked: Marked) -> bool:
+    """Whether a version has the words, or says what was learned from entries that go."""
+    if marked.wording.found(text):
+        return True
+    if not (text and marked.entries and target.startswith(PROFILE)):
+        return False
+    return _learned_of(from_text(text, scope), marked)
+
+
 def _version_left(target: str, text: str, scope: str, marked: Marked) -> str:
-    if not marked.wording.found(text):
+    if not _version_goes(target, text, scope, marked):
         return text
     if not target.startswith(PROFILE):
         return marked.wording.without(text)

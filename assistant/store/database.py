@@ -8,6 +8,7 @@ one the connection goes on as soon as the cause is gone.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
@@ -52,6 +53,21 @@ def prepare_home(home: Path) -> None:
         raise HomeError(f"The home {home} cannot be used: {error.strerror}. Nothing was changed.") from error
 
 
+def _make(path: Path) -> None:
+    """Make the file, closed to others, where there is none. One that is there is not touched: who closes any descriptor
+    of a file gives up all locks that the process has on it (POSIX), those of SQLite's open connections among them.
+    Raises `HomeError`."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise HomeError(f"{path} cannot be opened: {os.strerror(errno.EACCES)}. Nothing was changed.") from None
+    except OSError as error:
+        raise HomeError(f"{path} cannot be opened: {error.strerror}. Nothing was changed.") from error
+
+
 class Database:
     """An open database. One thread at a time may use it; a reader beside the daemon opens its own (`reader`)."""
 
@@ -68,10 +84,7 @@ class Database:
 
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        except OSError as error:
-            raise HomeError(f"{path} cannot be opened: {error.strerror}. Nothing was changed.") from error
+        _make(path)
         with _translated(path):
             database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH)))
         try:

@@ -106,6 +106,10 @@ class ForgettingStore:
         )  # fmt: skip
         return Found(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
 
+    def has_message(self, message_id: int, scope: str) -> bool:
+        """Whether something was said under this number."""
+        return self._marking.message(message_id, scope) is not None
+
     def refuse_if_running(self, marked: Marked) -> None:
         """Raises `UsageError` where something of it belongs to what is being answered."""
         self._marking.refuse_if_running(marked)

@@ -14,6 +14,7 @@ from assistant.errors import UsageError
 from assistant.forgotten import Wanted
 from assistant.messages import Span
 from assistant.records import Record
+from assistant.references import LEAST_DIGITS
 from assistant.store import character_words
 from assistant.store.blanking import is_blanked
 from assistant.store.cells import columns_of
@@ -21,8 +22,9 @@ from assistant.store.database import Database
 from assistant.store.line import SALT
 from assistant.store.log_files import LogFiles
 from assistant.store.marked import Marked, Place
-from assistant.wording import Wording, is_telling, phrases_of
+from assistant.wording import FEWEST_LETTERS, FEWEST_SPACELESS, Wording, is_telling, phrases_of
 
+_LIKE_A_MEMORY = 10 ** (LEAST_DIGITS - 1)
 _SAYING = "kind NOT IN ('undo', 'redaction')"
 
 
@@ -57,7 +59,11 @@ class Marking:
 
     def _mark_text(self, wanted: Wanted) -> Marked:
         if not is_telling(wanted.text):
-            raise UsageError("These words are too short to be looked for everywhere. Nothing was changed; say more.")
+            raise UsageError(
+                f"Less than {FEWEST_LETTERS} letters or digits ({FEWEST_SPACELESS} of Chinese, Japanese or Thai) are "
+                "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
+                " #17 (a message), entry 12, or a memory's id."
+            )
         wording = Wording([wanted.text])
         records = [place for session in self.sessions(wanted.scope) for place in self.said(session, wording)]
         return self._with_derived(
@@ -105,12 +111,10 @@ class Marking:
         """The messages that are named, and what later edits of them said."""
         found = []
         for message_id in dict.fromkeys(wanted.messages):
-            row = self._db.row(
-                f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
-                (message_id, wanted.scope),
-            )
+            row = self.message(message_id, wanted.scope)
             if row is None:
-                raise UsageError(f"There is no message {message_id}. Nothing was changed.")
+                meant = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
+                raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
             found.append(self._log.read(row["session"], Span(row["byte_start"], row["byte_end"])))
         edits = self._db.rows(
             "SELECT session, byte_start, byte_end FROM messages WHERE scope = ? AND kind IN ('edit', 'delete')",
@@ -121,6 +125,13 @@ class Marking:
             if set(record.refs) & set(wanted.messages) and record.id not in wanted.messages:
                 found.append(record)
         return found
+
+    def message(self, message_id: int, scope: str) -> Row | None:
+        """Where it stands in the log."""
+        return self._db.row(
+            f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
+            (message_id, scope),
+        )
 
     def _entries(self, wanted: Wanted) -> list[Row]:
         of_memories = [entry for memory in wanted.memories for entry in self._entries_of(memory)]

@@ -110,7 +110,7 @@ class MemoryFiles:
         return Edit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
 
     def undo(self, edit_id: int, scope: str, now: datetime) -> Edit:
-        """A file that was not there before is empty afterwards."""
+        """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
         edit = self._edits.to_undo(edit_id, scope)
         if edit.target.startswith(PROFILE):
             return undo_profile(self._db, self._edits, edit, now)
@@ -127,7 +127,15 @@ class MemoryFiles:
                 f"{file.name} was changed after change {edit_id}. Nothing was changed; take the later change back"
                 " first, or edit the file."
             ) from None
+        if not edit.before and edit.target != CURATED_TARGET:
+            self._remove_empty(file)
         return undone
+
+    def _remove_empty(self, file: TextFile) -> None:
+        # An empty file is as good as none: it is not worth failing for.
+        with suppress(StoreError):
+            if not file.path.is_symlink() and not file.read():
+                file.remove()
 
     # --------------------------------------------------------------------------------------------------------- settling
 

@@ -167,11 +167,17 @@ class MemoryVectors:
     # ----------------------------------------------------------------------------------------------------- forgetting
 
     def erase(self, memory_ids: Sequence[str], *, history: bool = True) -> None:
-        """Take memories and their history out so that none of their words is left in the file or beside it. Raises
-        `StoreError`, also where another process kept the write-ahead log from being emptied: then do it again."""
+        """Take memories and their history out so that none of their words is left in the file or beside it; what they
+        had superseded holds again, as in the journal. Raises `StoreError`, also where another process kept the
+        write-ahead log from being emptied: then do it again."""
         self._db.rows("PRAGMA secure_delete = ON")
         with self._batch.writing() as db:
             self.remove(memory_ids)
+            db.execute(
+                "UPDATE memories SET payload = json_set(payload, '$.until', NULL, '$.superseded_by', '')"
+                " WHERE json_extract(payload, '$.superseded_by') IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(memory_ids)),),
+            )
             if history:
                 db.execute_many("DELETE FROM history WHERE memory_id = ?", [(one,) for one in memory_ids])
             db.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")

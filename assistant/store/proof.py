@@ -2,17 +2,20 @@
 
 What always holds: nothing is changed. Files are read as they are, gzip unpacked; words are found in UTF-8 and as JSON
 escapes them. A database file may rightly have the words in rows of other scopes: these are counted, and what goes
-beyond them is told.
+beyond them is told. Databases are read in another process: a process that closes any descriptor of a file lets go of
+every lock that SQLite has on it there, and whoever closes the same database next would take its write-ahead log away
+from under a connection that is open.
 """
 
 from __future__ import annotations
 
 import gzip
 import stat
+import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from assistant.errors import StoreError
 from assistant.store.cells import columns_of
@@ -44,7 +47,7 @@ def files(home: Path) -> Iterator[Path]:
 def copies_in(path: Path, wording: Wording) -> int:
     """How often a file has the words. Raises `StoreError` where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with _read(path) as file:
             return _copies(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, wording)
     except FileNotFoundError:
         return 0
@@ -52,7 +55,24 @@ def copies_in(path: Path, wording: Wording) -> int:
         raise StoreError(f"{path} cannot be read: {error}") from error
 
 
-def _copies(file: BinaryIO | gzip.GzipFile, wording: Wording) -> int:
+@contextmanager
+def _read(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, from its beginning. Raises `OSError`, also at the end where not all could be read."""
+    if ".db" not in path.suffixes and not path.suffix.startswith(".db-"):
+        with path.open("rb") as file:
+            yield file
+        return
+    path.stat()
+    with subprocess.Popen(("cat", "--", path), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reading:
+        assert reading.stdout is not None
+        yield reading.stdout
+        all_read = not reading.stdout.read(1)
+    if all_read and reading.returncode:
+        path.stat()
+        raise OSError("it could not be read to its end")
+
+
+def _copies(file: IO[bytes] | gzip.GzipFile, wording: Wording) -> int:
     """A copy belongs to the block in which it ends, so that none is counted twice."""
     count, before = 0, b""
     while block := file.read(_BLOCK):
@@ -64,7 +84,7 @@ def _copies(file: BinaryIO | gzip.GzipFile, wording: Wording) -> int:
 
 def is_database(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with _read(path) as file:
             return file.read(len(_DATABASE)) == _DATABASE
     except OSError:
         return False

@@ -206,6 +206,17 @@ def test_notes_are_taken_back_newest_first(home: MemoryHome) -> None:
     assert not note(home, "two", key="b"), "what was taken back does not come again"
 
 
+def test_a_days_file_of_which_nothing_is_left_is_gone(home: MemoryHome) -> None:
+    note(home, "one", key="a")
+    home.files.undo(home.files.edits("owner")[0].id or 0, "owner", LATER)
+    assert not home.day().exists() and home.leftovers() == []
+    assert note(home, "two", key="b") and "two" in home.day().read_text()
+    home.day().write_text("")
+    assert note(home, "three", key="c")
+    home.files.undo(home.files.edits("owner")[0].id or 0, "owner", LATER)
+    assert not home.day().exists()
+
+
 # ------------------------------------------------------------------------------------------------- files that are none
 
 
@@ -360,12 +371,12 @@ def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts:
         home.day().parent.mkdir()
         keys: set[str] = set()
         for act, what in acts:
-            stood = home.day().read_bytes() if home.day().exists() else b""
+            stood = _bytes(home)
             if act == "person":
                 home.day().write_bytes(what.encode())
             elif act == "note":
                 assert note(home, f"said {what}", key=what) == (what not in keys)
-                now = home.day().read_bytes()
+                now = _bytes(home)
                 assert now.startswith(stood) and (now == stood) == (what in keys)
                 keys.add(what)
             elif act == "restart":
@@ -375,11 +386,15 @@ def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts:
         home.close()
 
 
+def _bytes(home: MemoryHome) -> bytes:
+    return home.day().read_bytes() if home.day().exists() else b""
+
+
 def _undo_newest(home: MemoryHome, stood: bytes) -> None:
     for edit in home.files.edits("owner", limit=1):
         if edit.undone_at is None and edit.after.encode() == stood:
             home.files.undo(edit.id or 0, "owner", LATER)
-            assert home.day().read_bytes() == edit.before.encode()
+            assert _bytes(home) == edit.before.encode() and home.day().exists() == bool(edit.before)
         else:
             with pytest.raises(UsageError):
                 home.files.undo(edit.id or 0, "owner", LATER)

@@ -17,7 +17,8 @@ import pytest
 
 from assistant import settings as settings_module
 from assistant import wire_stores
-from assistant.remembered import CycleReport
+from assistant.recall.local_memories import UNREADABLE
+from assistant.remembered import CycleReport, JournalEntry
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import fresh
 from tests.store_home import NOW
@@ -106,6 +107,19 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[
     assert done.returncode == 1
     assert "Begin with `assistant chat`" in one_line_error(done)
     assert not (tmp_path / "home").exists()
+
+
+def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path) -> None:
+    stores = wire_stores.open_stores(settings_module.load(None, {"ASSISTANT_HOME": str(home)}), NOW)
+    stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
+    stores.close()
+    (home / "memory.db").write_bytes(b"no database at all" * 100)
+    assert look(home, "memory", "list").err.count("level=") == 0
+    done = look(home, "sleep", **AWAKE)
+    assert done.returncode == 1
+    assert "not all went well (remembering failed)" in done.out and UNREADABLE in done.out
+    assert UNREADABLE in one_line_error(look(home, "memory", "rebuild"))
+    assert look(home, "sleep", "--last").returncode == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ meanwhile

@@ -205,6 +205,34 @@ async def test_f34_reading_and_saving_nothing_is_a_warning(home: JournalHome) ->
     assert "warning" not in (await home.sleep(LATER)).phases["extract"]
 
 
+async def test_f34_a_day_of_questions_greetings_and_orders_alone_is_no_warning(home: JournalHome) -> None:
+    home.model.provider = "offline"
+    asked = (
+        "Hello there!",
+        "What is the capital of Peru, by the way?",
+        "Thanks a lot!",
+        "Please sort this list for me.",
+    )
+    tell(home, *asked * 8)
+    extract = (await home.sleep()).phases["extract"]
+    assert (extract["read"], extract["written"]) == (64, 0) and "warning" not in extract
+
+
+async def test_f34_many_statements_of_which_nothing_is_saved_are_a_warning(home: JournalHome) -> None:
+    home.model.provider = "offline"
+    tell(home, *(f"The weather by the river is grey as ever {'!' * number}" for number in range(19)))
+    assert "warning" not in (await home.sleep()).phases["extract"]
+    tell(home, *(f"The weather by the river is grey as ever {'!' * number}" for number in range(20)))
+    extract = (await home.sleep(LATER)).phases["extract"]
+    assert extract["warning"] == "40 messages were read and nothing was saved from them"
+
+
+async def test_f34_what_a_model_gives_that_cannot_be_used_is_a_warning(home: JournalHome) -> None:
+    tell(home, "Hello there!")
+    home.model.script = ["no list at all"]
+    assert "warning" in (await home.sleep()).phases["extract"]
+
+
 async def test_a_sleep_of_some_sessions_leaves_the_others(home: JournalHome) -> None:
     tell(home)
     tell(home, "I live in Rome.", session="peer:x:ann")

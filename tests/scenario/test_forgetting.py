@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from assistant.errors import UsageError
 from assistant.forgotten import Wanted
+from assistant.remembered import Attribute, ChangePlan, MemoryChange, Profile
 from assistant.store.text import FORGOTTEN
 from tests.forgetful_home import (
     CJK,
@@ -22,6 +24,7 @@ from tests.forgetful_home import (
     say_as_guest,
     wanted,
 )
+from tests.semantic_memory import memory
 from tests.store_home import NOW, in_memory
 
 
@@ -198,6 +201,54 @@ async def test_a_memory_goes_with_its_entries(home: ForgetfulHome) -> None:
     assert {entry.id for entry in home.journal.entries("owner")} & set(one.entries) == set()
     assert one.id not in {left.id for left in await home.memories.all("owner")}
     assert await home.memories.history(one.id) == []
+
+
+async def test_a_memory_names_none_that_is_gone_as_what_holds_instead(home: ForgetfulHome) -> None:
+    now, former = memory("She drinks coffee.", "owner"), memory("She drinks tea.", "owner")
+    boat = replace(memory("The boat is red.", "owner"), until=NOW, superseded_by=former.id)
+    for one in (now, replace(former, until=NOW, superseded_by=now.id), boat):
+        home.put_memory(one)
+    await home.forgetting.forget(Wanted("owner", memories=(now.id,)), NOW)
+    assert sorted(await home.memories.all("owner"), key=lambda one: one.text) == [former, boat]
+
+
+async def test_what_a_profile_says_by_a_forgotten_memory_goes_in_other_words_too(home: ForgetfulHome) -> None:
+    tea, boat = home.entry("tea", "She drinks tea without milk."), home.entry("boat", "She has a boat.")
+    one = memory("She drinks tea without milk.", "owner", entries=(tea,))
+    home.put_memory(one)
+    home.consolidations.plan(ChangePlan("p", 1, "owner", (MemoryChange("add", one),), (tea,), (), ()), NOW)
+    home.consolidations.applied("p", NOW)
+    saved = home.profiles.save(Profile("owner", "person", "Ann", (), ""), "model", NOW, key="a")
+    facts = (Attribute("drink", "Ceylon, black", NOW, sources=(tea,)), Attribute("both", "x", NOW, sources=(tea, boat)))
+    home.profiles.save(replace(saved, attributes=(*facts, Attribute("colour", "green", NOW))), "user", NOW)
+    await home.forgetting.forget(Wanted("owner", memories=(one.id,)), NOW)
+    [left] = home.profiles.all("owner")
+    assert [attribute.name for attribute in left.attributes] == ["both", "colour"]
+    versions = [row["after"] for row in home.people.rows("SELECT after FROM edits")]
+    assert any("green" in version for version in versions)
+    assert not any("Ceylon" in version for version in versions)
+
+
+async def test_digits_alone_are_the_memory_that_begins_so_where_no_message_has_the_number(home: ForgetfulHome) -> None:
+    home.chat(1)
+    one = replace(memory("She drinks tea.", "owner"), id="13164122-4a8c-5d53-9a53-0f1b3a5f5b5e")
+    home.put_memory(one)
+    found = await home.forgetting.find(Wanted("owner", digits="13164122"))
+    assert found.wanted == Wanted("owner", memories=(one.id,))
+    home.put_memory(replace(one, id="00000001-4a8c-5d53-9a53-0f1b3a5f5b5e"))
+    with pytest.raises(UsageError, match="`#00000001` for the message, `memory 00000001` for the memory"):
+        await home.forgetting.find(Wanted("owner", digits="00000001"))
+    with pytest.raises(UsageError, match=r"no message 1316\. .*`memory 1316`"):
+        await home.forgetting.find(Wanted("owner", messages=(1316,)))
+    with pytest.raises(UsageError, match="no message 13164122"):
+        await home.forgetting.find(Wanted(GUEST, digits="13164122"))
+
+
+async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_out(home: ForgetfulHome) -> None:
+    with pytest.raises(
+        UsageError, match=r"Less than 4 letters or digits \(2 of .*longer phrase.*#17.*entry 12.*memory"
+    ):
+        await home.forgetting.find(Wanted("owner", text="abc"))
 
 
 @pytest.mark.parametrize(

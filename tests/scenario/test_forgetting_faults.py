@@ -108,6 +108,45 @@ async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_nex
     assert await forgetting.settle(NOW) == []
 
 
+async def test_asking_again_finishes_what_was_cut_off_and_says_so(home: ForgetfulHome) -> None:
+    fill(home, SECRET, SECRET)
+    layer = Unreachable(home)
+    forgetting = Forgetting(home.copies, layer)  # type: ignore[arg-type]
+    await forgetting.forget(wanted(), NOW)
+    await forgetting.ask(wanted(), NOW)
+    assert NOTE in home.bytes_with()
+    layer.answers = True
+    found, code = await forgetting.ask(wanted(), NOW)
+    assert ([done.complete for done in found.finished], found.places, code) == ([True], (), "")
+    assert home.bytes_with() == []
+    assert (await forgetting.ask(wanted(), NOW))[0].finished == ()
+
+
+async def test_confirming_again_after_a_fault_tells_what_was_done(home: ForgetfulHome) -> None:
+    fill(home, SECRET, SECRET)
+    _, code = await home.forgetting.ask(wanted(), NOW)
+    home.copies.begin(home.copies.mark(wanted()))
+    done = await home.forgetting.confirm(code, "owner", NOW)
+    assert (done.again, done.complete, bool(done.places)) == (True, True, True)
+    assert home.bytes_with() == []
+
+
+async def test_what_was_cut_off_waits_while_a_message_is_answered(home: ForgetfulHome) -> None:
+    fill(home, SECRET, SECRET)
+    home.copies.begin(home.copies.mark(wanted()))
+    home.conversation.begin_turn(home.item("Hello"), "It is ten.", NOW)
+    found, _ = await home.forgetting.ask(wanted(), NOW)
+    assert (found.finished, bool(found)) == ((), True)
+    assert NOTE in home.bytes_with()
+
+
+async def test_what_was_cut_off_for_somebody_else_is_finished_and_not_told(home: ForgetfulHome) -> None:
+    fill(home, SECRET, SECRET)
+    home.copies.begin(home.copies.mark(wanted()))
+    found, _ = await home.forgetting.ask(wanted("called Albatross", "peer:telegram:7"), NOW)
+    assert (found.finished, home.bytes_with()) == ((), [])
+
+
 async def test_what_could_not_be_done_is_not_forgotten_by_a_later_forgetting(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     layer = Unreachable(home)
@@ -215,6 +254,14 @@ async def test_nobody_forgets_while_a_sleep_may_write_of_it(home: ForgetfulHome)
     with pytest.raises(UsageError, match="sleeps, or makes room"):
         await Forgetting(home.copies, home.memories, lambda: True).forget(wanted(), NOW)  # type: ignore[arg-type]
     assert home.verify().redactions == ()
+
+
+async def test_what_was_cut_off_waits_while_a_sleep_may_write_of_it(home: ForgetfulHome) -> None:
+    fill(home, SECRET, SECRET)
+    home.copies.begin(home.copies.mark(wanted()))
+    asleep = Forgetting(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
+    assert (await asleep.ask(wanted(), NOW))[0].finished == ()
+    assert NOTE in home.bytes_with()
 
 
 async def test_a_backup_put_back_has_none_of_it(home: ForgetfulHome) -> None:

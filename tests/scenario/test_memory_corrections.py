@@ -69,7 +69,9 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert "memories that hold: 1 (1 fact)\n- memories that held before: 1" in await ask(it, "/memory")
         assert "changed: 0 memories" in await ask(it, "/memory rebuild")
         (tmp_path / "more.txt").write_text("I sail.\n")
-        assert (await ask(it, f"/memory import {tmp_path / 'more.txt'}")).startswith("Imported 1 entry; already there: 0.")
+        assert (await ask(it, f"/memory import {tmp_path / 'more.txt'}")).startswith(
+            "Imported 1 entry; already there: 0."
+        )
 
 
 async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it(tmp_path: Path) -> None:

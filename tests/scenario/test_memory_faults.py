@@ -17,6 +17,7 @@ import pytest
 from assistant.errors import StoreError
 from assistant.messages import ToolCall
 from assistant.recall.child_process import ChildProcess
+from assistant.recall.local_memories import UNREADABLE
 from assistant.remembered import CycleReport
 from assistant.requests import Request
 from tests.journal_home import attentive
@@ -331,7 +332,8 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
         assert it.bridge.bodies == ["Noted."]
         report = await asleep(it)
         assert (report.state, report.phases["extract"]["state"]) == ("failed", "done")
-        assert "memory.db" in report.phases["consolidate"]["error"]
+        assert report.phases["consolidate"]["error"] == UNREADABLE
+        assert UNREADABLE in it.house.status()["problems"]
         assert sorted(pending(it)) == [OSLO, "I never eat meat."]
     path.rmdir() if path.is_dir() else path.unlink()
     async with lived(tmp_path, "Noted.") as it:

@@ -139,3 +139,19 @@ async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(
         assert not status["ok"] and any("assistant memory rebuild" in line for line in status["problems"])
         it.house.stores.consolidations.undone(["p"], NOW)
         assert it.house.status()["ok"]
+
+
+async def test_one_memory_that_is_there_does_not_hide_that_the_others_are_missing(tmp_path: Path) -> None:
+    async with lived(tmp_path, "ok") as it:
+        stores = it.house.stores
+        told = [replace(ENTRY, key=f"k{number}", content=f"I have {number} bees.") for number in range(45)]
+        entries = stores.journal.add(told, NOW)
+        changes = tuple(MemoryChange("add", first_memory(entry)) for entry in entries)
+        stores.consolidations.plan(ChangePlan("p", 1, "owner", changes, tuple(entry.id or 0 for entry in entries)), NOW)
+        assert problems(it) == [], "they are only planned"
+        stores.consolidations.applied("p", NOW)
+        await stores.memories.apply(changes[22:])
+        (line,) = problems(it)
+        assert "not all (10 of 20 looked for are missing)" in line and "`assistant memory rebuild`" in line
+        await stores.memories.apply(changes)
+        assert problems(it) == []

@@ -172,6 +172,8 @@ def test_what_was_taken_back_and_what_was_left_is_told() -> None:
         "Took back sleep 7 of 2026-11-20 03:30.",
         "- Memories: 3 changes taken back.",
         "- Journal: 1 entry set aside; they stay, and nothing is made of them.",
+        "- None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
+        "is said again is.",
         "- Profiles: 2 changes taken back.",
         "- Files as they were: MEMORY.md, memory/2026-11-20.md.",
         "- Compaction of main taken back.",

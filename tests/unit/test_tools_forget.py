@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from assistant.errors import ToolError, UsageError
-from assistant.forget_report import asked, done_lines, found_lines
+from assistant.forget_report import asked, counts_in, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Left, Place, Wanted
 from assistant.ports import ToolContext
 from tests.store_home import NOW
@@ -71,6 +71,10 @@ def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
         ("entry 12", Wanted("owner", entries=(12,))),
         ("e12", Wanted("owner", entries=(12,))),
         (MEMORY.upper(), Wanted("owner", memories=(MEMORY,))),
+        ("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e", Wanted("owner", memories=("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e",))),
+        ("13164122", Wanted("owner", digits="13164122")),
+        ("#13164122", Wanted("owner", messages=(13164122,))),
+        ("memory 1316", Wanted("owner", memories=("1316",))),
         ('"4711"', Wanted("owner", text="4711")),
         ("「合言葉」", Wanted("owner", text="合言葉")),
         ("the gate's word", Wanted("owner", text="the gate's word")),
@@ -83,6 +87,18 @@ def test_what_a_person_types_is_understood(typed: str, meant: Wanted) -> None:
 def test_nothing_typed_is_refused() -> None:
     with pytest.raises(UsageError, match="Say what to forget"):
         asked("  ", "owner")
+
+
+def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() -> None:
+    done = Forgotten((3,), (Place("journal", 2),), (), complete=True, files_searched=9, again=True)
+    lines = found_lines(Found(Wanted("owner"), (), (), finished=(done,)))
+    assert lines[0].startswith("An earlier forgetting that was cut off is finished now; what was left of it: journal 2")
+    assert lines[-1] == "Nothing more of that is kept anywhere. Nothing was changed."
+    assert counts_in("\n".join(lines)) == {}
+    assert done_lines(done) == lines[:1]
+    left = Forgotten((3,), (), (Left("memory.db", 1, "not done: it is locked"),), False, 9, again=True)
+    assert "is not finished yet" in done_lines(left)[0]
+    assert done_lines(left)[1] == "Still there: memory.db (1): not done: it is locked"
 
 
 def test_what_is_left_is_told() -> None:
