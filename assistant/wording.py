@@ -25,6 +25,7 @@ _MOST_CHARACTERS = 20_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
+_HIDING = frozenset({"Cc", "Cf", "Zl", "Zp"})
 FEWEST_LETTERS, FEWEST_SPACELESS = 4, 2
 """A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
 CUT_AT = (300, 400)
@@ -150,6 +151,9 @@ def _char(char: str) -> str:
         return r"\\+"
     if char in "\"'/":
         return rf"(?:\\*{char}|\\+u00{ord(char):02x})"
+    if unicodedata.category(char) in _HIDING:
+        # Files show a mark instead of what would hide the lines around it.
+        return f"(?:{re.escape(char)}|\ufffd|{_escaped(char)})"
     if char.isascii():
         return re.escape(char)
     cases = dict.fromkeys((char, char.lower(), char.upper(), char.casefold()))

@@ -10,13 +10,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assistant.errors import StaleView, StoreError, UsageError
 from assistant.store.memory_files import MemoryFiles
 from tests.memory_home import DAY, GUEST, MOST, NOW, MemoryHome, tokens
-from tests.store_home import in_memory
 
 LATER = NOW + timedelta(hours=1)
 
@@ -352,53 +350,6 @@ def test_half_a_character_is_mended(home: MemoryHome) -> None:
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
-ACTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("person"), WORDS),
-        st.tuples(st.just("note"), st.sampled_from("abc")),
-        st.tuples(st.just("undo"), st.just("")),
-        st.tuples(st.just("restart"), st.just("")),
-    ),
-    max_size=12,
-)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(ACTS)
-def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts: list[tuple[str, str]]) -> None:
-    with in_memory() as directory:
-        home = MemoryHome(directory / "home").open()
-        home.day().parent.mkdir()
-        keys: set[str] = set()
-        for act, what in acts:
-            stood = _bytes(home)
-            if act == "person":
-                home.day().write_bytes(what.encode())
-            elif act == "note":
-                assert note(home, f"said {what}", key=what) == (what not in keys)
-                now = _bytes(home)
-                assert now.startswith(stood) and (now == stood) == (what in keys)
-                keys.add(what)
-            elif act == "restart":
-                home.restart()
-            else:
-                _undo_newest(home, stood)
-        home.close()
-
-
-def _bytes(home: MemoryHome) -> bytes:
-    return home.day().read_bytes() if home.day().exists() else b""
-
-
-def _undo_newest(home: MemoryHome, stood: bytes) -> None:
-    for edit in home.files.edits("owner", limit=1):
-        if edit.undone_at is None and edit.after.encode() == stood:
-            home.files.undo(edit.id or 0, "owner", LATER)
-            assert _bytes(home) == edit.before.encode() and home.day().exists() == bool(edit.before)
-        else:
-            with pytest.raises(UsageError):
-                home.files.undo(edit.id or 0, "owner", LATER)
-            assert not home.day().exists() or home.day().read_bytes() == stood
 
 
 def test_the_limit_is_counted_by_what_is_given(home: MemoryHome) -> None:

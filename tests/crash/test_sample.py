@@ -14,7 +14,7 @@ from tests.crash.scenarios import SCENARIOS
 from tests.crash.warm import WarmProcess, warm_processes
 
 SEED = 20260301
-POINTS = 24
+POINTS = 16
 # Those that take seconds a point are broken at fewer.
 FEWER = {"night": 10}
 

@@ -182,7 +182,7 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
     [
         ("1a2b3c4d", Wanted("owner", memories=("1a2b3c4d",))), ("memory 1A2B", Wanted("owner", memories=("1a2b",))),
         ("memory 12345678", Wanted("owner", memories=("12345678",))),
-        ("12345678", Wanted("owner", messages=(12345678,))),
+        ("12345678", Wanted("owner", digits="12345678")),
         ("1a2b", Wanted("owner", text="1a2b")), ('"1a2b3c4d"', Wanted("owner", text="1a2b3c4d")),
         ("e12", Wanted("owner", entries=(12,))), ("memory lane 12", Wanted("owner", text="memory lane 12")),
     ],
