@@ -8,7 +8,7 @@ results, since both would quote the past a second time and crowd it out: what th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,7 @@ from assistant.messages import Role
 from assistant.ports import History, Tool, ToolContext
 from assistant.quotes import Quote, local_time, quote_line, quoted
 from assistant.records import Hit
+from tools.days import midnight
 from tools.declaration import EVERYONE, tool
 
 READERS = ("search_history", "read_history")
@@ -50,17 +51,13 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
             context.scope,
             limit=limit + _EXTRA,
             roles=_ROLES[role],
-            after=_midnight(after, zone),
-            before=_midnight(before, zone),
+            after=midnight(after, zone),
+            before=midnight(before, zone),
         )
         earlier = _without_echo(history, hits, context)[:limit]
         return _render(query, earlier, zone, result_bytes)
 
     return search_history
-
-
-def _midnight(day: date | None, zone: ZoneInfo) -> datetime | None:
-    return datetime.combine(day, time.min, zone).astimezone(UTC) if day else None
 
 
 def _without_echo(history: History, hits: Sequence[Hit], context: ToolContext) -> list[Hit]:

@@ -7,7 +7,7 @@ they can be put right or forgotten, and the messages they came from. What no lon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -17,6 +17,7 @@ from assistant.memory_ports import MemorySearch
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import quoted
 from assistant.remembered import Recalled
+from tools.days import midnight
 from tools.declaration import EVERYONE, tool
 
 _MOST = 12
@@ -36,15 +37,11 @@ def search_memory_tool(search: MemorySearch, zone: ZoneInfo, result_bytes: int) 
     ) -> str:
         """Search what was noted for good: best first, with [reference], date, #message_id. after, before: days."""
         found = search.search(
-            query, context.scope, limit=_MOST, after=_midnight(after, zone), before=_midnight(before, zone)
+            query, context.scope, limit=_MOST, after=midnight(after, zone), before=midnight(before, zone)
         )
         return _render(query, found, zone, result_bytes)
 
     return search_memory
-
-
-def _midnight(day: date | None, zone: ZoneInfo) -> datetime | None:
-    return datetime.combine(day, time.min, zone).astimezone(UTC) if day else None
 
 
 def _render(query: str, found: Sequence[Recalled], zone: ZoneInfo, room: int) -> str:

@@ -7,7 +7,7 @@ of it. Words of memories are data and come back as they are: whoever shows them 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
-from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Place, Rebuilt, Said
+from assistant.memory.values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said
 from assistant.memory_ports import Consolidations, Memories, MemorySearch
 from assistant.ports import History
 from assistant.records import Record
@@ -61,9 +61,8 @@ class MemoryCommands:
         self._awake = awake
         self._read_again = read_again
         self._known = KnownMemories(stores.memories, stores.consolidations, stores.journal)
-        self._correcting = Correcting(
-            self._known, stores.memories, stores.consolidations, stores.journal, asleep
-        )  # fmt: skip
+        correcting = Correcting(self._known, stores.memories, stores.consolidations, stores.journal, asleep)
+        self.correct = correcting.correct
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
@@ -138,20 +137,6 @@ class MemoryCommands:
         return Said(entry, tuple(records), tuple(missing))
 
     # --------------------------------------------------------------------------------------------------------- changing
-
-    async def correct(
-        self,
-        reference: str,
-        text: str,
-        scope: str,
-        session: str,
-        now: datetime,
-        *,
-        key: str = "",
-        sources: Sequence[int] = (),
-    ) -> Corrected:
-        """Have a text hold in the place of what a reference names, from now on; see `Correcting.correct`."""
-        return await self._correcting.correct(reference, text, scope, session, now, key=key, sources=sources)
 
     def take_in(self, text: str, scope: str, session: str, now: datetime) -> Imported:
         """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`

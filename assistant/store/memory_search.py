@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Row
 from threading import Lock
@@ -26,11 +26,10 @@ from threading import Lock
 from assistant.context.periods import names_day_in
 from assistant.remembered import Memory, Recalled
 from assistant.search_ports import Finder, Found, Where
-from assistant.store.coincidence import Coincidence
+from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.journal_source import ENTRY
-from assistant.store.matching import Matcher
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
 from assistant.store.text import moment, stamp
@@ -56,12 +55,6 @@ _SELECT = (
     " LEFT JOIN journal r ON r.id = j.superseded_by"
     " LEFT JOIN consolidated_entry_ids rc ON rc.entry_id = r.id"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    matcher: Matcher
-    chance: Coincidence
 
 
 class StoredMemorySearch:
@@ -91,12 +84,13 @@ class StoredMemorySearch:
         before: datetime | None = None,
     ) -> list[Recalled]:
         question = question[:_MOST_QUERY]
-        if limit <= 0 or not query_words(question):
+        words = query_words(question)
+        if limit <= 0 or not words:
             return []
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             found = self._finder.find(question, Where(scope, (ENTRY,)), limit=many)
-            asked = self._asked(question)
+            asked = asked_of(self._finder, words, self._stems)
             rows = self._rows([one.source for one in found], scope)
             newest = self._newest(scope)
             recalled = [
@@ -121,13 +115,7 @@ class StoredMemorySearch:
 
     # -------------------------------------------------------------------------------------------------------- what fits
 
-    def _asked(self, question: str) -> _Question:
-        words = query_words(question)
-        counts, entries = self._finder.frequencies([word.text for word in words])
-        idf = [math.log(1 + (entries - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
-        return _Question(Matcher(words, self._stems), Coincidence(words, idf, entries))
-
-    def _good(self, text: str, found: Found, asked: _Question) -> bool:
+    def _good(self, text: str, found: Found, asked: Asked) -> bool:
         fit = asked.chance.fit(asked.matcher.words_in(text))
         by_chance = math.log(asked.chance.passages + 1)
         bar = _BAR + _BAR_GROWS * by_chance
@@ -148,7 +136,7 @@ class StoredMemorySearch:
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
         return moment(row["timestamp"]) if row else datetime.min.replace(tzinfo=UTC)
 
-    def _recalled(self, found: Sequence[tuple[Row, Found]], asked: _Question | None) -> list[Recalled]:
+    def _recalled(self, found: Sequence[tuple[Row, Found]], asked: Asked | None) -> list[Recalled]:
         """What the rows became, each once, with the score of its best entry."""
         known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
         made: dict[str, Recalled] = {}

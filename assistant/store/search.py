@@ -12,9 +12,7 @@ A `StoredHistory` has a connection of its own, and a lock around it: any thread 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Row
@@ -23,11 +21,10 @@ from threading import Lock
 from assistant.messages import Role, Span
 from assistant.records import Hit, Record
 from assistant.search_ports import Finder, Found, Where
-from assistant.store.coincidence import Coincidence
+from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.excerpts import EXCERPT, best_passage, excerpt
 from assistant.store.log_files import LogFiles
-from assistant.store.matching import Matcher
 from assistant.store.passages import Passages, Words
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
@@ -44,12 +41,6 @@ _MOST_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 _SELECT = f"SELECT {_COLUMNS} FROM messages"
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    matcher: Matcher
-    chance: Coincidence
 
 
 class StoredHistory:
@@ -96,9 +87,7 @@ class StoredHistory:
         where = Where(scope, roles, after, before, session or "")
         with self._lock:
             found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
-            counts, units = self._finder.frequencies([word.text for word in words])
-            idf = [math.log(1 + (units - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
-            asked = _Asked(Matcher(words, self._stems), Coincidence(words, idf, units))
+            asked = asked_of(self._finder, words, self._stems)
             rows = self._shown([one.source for one in found], where)
             said = self._passages.words(list(rows.values()))
             good = [one for one in found if one.source in said and said[one.source].text.strip()]
@@ -114,7 +103,7 @@ class StoredHistory:
         )
         return {row["id"]: row for row in rows}
 
-    def _hit(self, row: Row, found: Found, words: Words, asked: _Asked) -> Hit:
+    def _hit(self, row: Row, found: Found, words: Words, asked: Asked) -> Hit:
         text = self._excerpt(row, words, asked)
         named = asked.matcher.words_in(words.name) if words.name and row["role"] != "tool" else frozenset[int]()
         return Hit(
@@ -130,7 +119,7 @@ class StoredHistory:
             fit=asked.chance.fit(asked.matcher.words_in(text) | named),
         )
 
-    def _excerpt(self, row: Row, words: Words, asked: _Asked) -> str:
+    def _excerpt(self, row: Row, words: Words, asked: Asked) -> str:
         """Of what the message says, the piece that has the most of the question."""
         idf, spots = asked.chance.idf, asked.matcher.spots(words.text)
         best = (best_passage(spots, idf, EXCERPT)[0], words.text, spots)
