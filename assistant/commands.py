@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from assistant import health
-from assistant.compaction_commands import CompactionCommands
 from assistant.errors import UsageError
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
-from assistant.memory.talk import USAGE as MEMORY_USAGE
-from assistant.memory.talk import WHY_USAGE, MemoryTalk
 from assistant.messages import ABORTED_MARKER, Message
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
 from assistant.requests import Spent
 from assistant.sessions import role_of, scope_of
-from assistant.sleep_commands import USAGE as SLEEP_USAGE
-from assistant.sleep_commands import SleepCommands
+from assistant.typed import Answering, Command, Typed
 
 # How `Forgetting.ask` writes its codes.
 _CODE = re.compile(r"[0-9A-Fa-f]{6}")
@@ -60,23 +56,6 @@ class Stores:
     ledger: Ledger
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """One command as typed: `rest` is everything after its name."""
-
-    rest: str
-    session: str
-    bridge: str
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    usage: str
-    text: str
-    run: Callable[[Typed], Awaitable[str]]
-
-
 class Commands:
     """The table of slash commands over one runtime."""
 
@@ -85,49 +64,31 @@ class Commands:
         live: Live,
         stores: Stores,
         toolbox: Toolbox,
-        compaction: CompactionCommands,
-        sleeping: SleepCommands,
-        memory: MemoryTalk,
+        rooms: Iterable[Answering],
         forgetting: Forgets,
         clock: Callable[[], datetime],
     ) -> None:
+        """`rooms` answer commands of their own."""
         self._live = live
         self._stores = stores
         self._toolbox = toolbox
-        self._compaction = compaction
-        self._sleeping = sleeping
-        self._memory = memory
         self._forgetting = forgetting
         self._clock = clock
         self._table = {
-            "help": _Command("/help", "what you can type", self._help),
-            "status": _Command("/status", "how the assistant is", self._status),
-            "model": _Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
-            "usage": _Command("/usage", "what models have cost", self._usage),
-            "todo": _Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo),
-            "compact": _Command(
-                "/compact [FOCUS | --dry-run | --undo [ID]]", "make room in the context now", self._compact
-            ),
-            "branch": _Command("/branch [N]", "go on from message N in a conversation of its own", self._branch),
-            "pin": _Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
-            "unpin": _Command("/unpin N...", "let pins go", self._unpin),
-            "pins": _Command("/pins", "what is pinned", self._pins),
-            "requests": _Command("/requests", "what you asked for and is open", self._requests),
-            "done": _Command("/done N...", "these requests are done", self._done),
-            "drop": _Command("/drop N...", "these requests are no longer wanted", self._drop),
-            "memory": _Command(MEMORY_USAGE, "what is remembered: look, put right, make again", self._remembered),
-            "why": _Command(WHY_USAGE, "where a memory, or what came to mind last, is from", self._why),
-            "forget": _Command(
+            "help": Command("/help", "what you can type", self._help),
+            "status": Command("/status", "how the assistant is", self._status),
+            "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
+            "usage": Command("/usage", "what models have cost", self._usage),
+            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo),
+            "forget": Command(
                 "/forget TEXT | #N | entry N | memory ID",
                 "show what would vanish from every copy, with a code",
                 self._forget,
             ),
-            "sleep": _Command(
-                SLEEP_USAGE, "sleep now; what that would do, what the last did, or take it back", self._sleep
-            ),
-            "undo": _Command("/undo", "take the last exchange out of the conversation", self._undo),
-            "retry": _Command("/retry", "take the last exchange back and ask the same again", self._retry),
-            "stop": _Command("/stop", "stop the answer that is being written", self._stop),
+            **{name: command for room in rooms for name, command in room.entries().items()},
+            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo),
+            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry),
+            "stop": Command("/stop", "stop the answer that is being written", self._stop),
         }
 
     def names(self) -> list[str]:
@@ -152,12 +113,6 @@ class Commands:
             return "\n".join(done_lines(await self._forgetting.confirm(call.rest, scope, call.now)))
         found, code = await self._forgetting.ask(asked(call.rest, scope), call.now)
         return "\n".join(found_lines(found, code))
-
-    async def _remembered(self, call: Typed) -> str:
-        return await self._memory.memory(call.rest, call.session, call.now)
-
-    async def _why(self, call: Typed) -> str:
-        return await self._memory.why(call.rest, call.session)
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
@@ -216,35 +171,6 @@ class Commands:
 
     async def _stop(self, call: Typed) -> str:
         return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
-
-    # ------------------------------------------------------------------------------------------------------- compaction
-
-    async def _compact(self, call: Typed) -> str:
-        return await self._compaction.compact(call.rest, call.session, call.now)
-
-    async def _branch(self, call: Typed) -> str:
-        return self._compaction.branch(call.rest, call.session, call.now)
-
-    async def _pin(self, call: Typed) -> str:
-        return self._compaction.pin(call.rest, call.session, call.now)
-
-    async def _unpin(self, call: Typed) -> str:
-        return self._compaction.unpin(call.rest, call.session)
-
-    async def _pins(self, call: Typed) -> str:
-        return self._compaction.pins(call.session)
-
-    async def _requests(self, call: Typed) -> str:
-        return self._compaction.requests(call.session)
-
-    async def _done(self, call: Typed) -> str:
-        return self._compaction.close(call.rest, call.session, "done", call.now)
-
-    async def _drop(self, call: Typed) -> str:
-        return self._compaction.close(call.rest, call.session, "superseded", call.now)
-
-    async def _sleep(self, call: Typed) -> str:
-        return await self._sleeping.sleep(call.rest, call.now)
 
     # -------------------------------------------------------------------------------------------------------- exchanges
 

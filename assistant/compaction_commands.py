@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from assistant.compactions import Pin, RequestState, UserRequest
@@ -14,6 +15,7 @@ from assistant.messages import Message
 from assistant.ports import Conversation
 from assistant.sessions import scope_of
 from assistant.sleep_ports import Pins, Requests
+from assistant.typed import Command, Typed
 from sleep.summariser import Live
 
 _SHOWN = 20
@@ -30,7 +32,7 @@ class Shortening(Protocol):
 
 
 class CompactionCommands:
-    """Each method is one command: the words after its name, the session, the time; Markdown back."""
+    """Answers these commands (`typed.Answering`)."""
 
     def __init__(
         self,
@@ -52,10 +54,25 @@ class CompactionCommands:
         self._most_pinned = most_pinned
         self._counter = counter
 
-    async def compact(self, rest: str, session: str, now: datetime) -> str:
-        first, _, more = rest.partition(" ")
+    def entries(self) -> Mapping[str, Command]:
+        return {
+            "compact": Command(
+                "/compact [FOCUS | --dry-run | --undo [ID]]", "make room in the context now", self._compact
+            ),
+            "branch": Command("/branch [N]", "go on from message N in a conversation of its own", self._branch),
+            "pin": Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
+            "unpin": Command("/unpin N...", "let pins go", self._unpin),
+            "pins": Command("/pins", "what is pinned", self._list_pins),
+            "requests": Command("/requests", "what you asked for and is open", self._list_requests),
+            "done": Command("/done N...", "these requests are done", partial(self._close, "done")),
+            "drop": Command("/drop N...", "these requests are no longer wanted", partial(self._close, "superseded")),
+        }
+
+    async def _compact(self, call: Typed) -> str:
+        session = call.session
+        first, _, more = call.rest.partition(" ")
         if first == "--dry-run":
-            return await self._compacting.preview(session, more, self._live(session, now))
+            return await self._compacting.preview(session, more, self._live(session, call.now))
         if first == "--undo":
             numbers = _numbers(more, "/compact --undo 3") if more.strip() else []
             if len(numbers) > 1:
@@ -63,20 +80,21 @@ class CompactionCommands:
             return await self._compacting.undo(session, numbers[0] if numbers else None)
         if first.startswith("--"):
             raise UsageError(f"/compact has no option {first}; it takes --dry-run and --undo. Nothing was compacted.")
-        return await self._compacting.by_hand(session, rest, self._live(session, now))
+        return await self._compacting.by_hand(session, call.rest, self._live(session, call.now))
 
-    def branch(self, rest: str, session: str, now: datetime) -> str:
-        message_id = _numbers(rest, "/branch 12")[0] if rest else self._last(session).id
+    async def _branch(self, call: Typed) -> str:
+        message_id = _numbers(call.rest, "/branch 12")[0] if call.rest else self._last(call.session).id
         if message_id is None:
             raise UsageError("There is nothing to branch from yet.")
-        made = self._conversation.branch(session, message_id, now)
+        made = self._conversation.branch(call.session, message_id, call.now)
         return (
             f"{made.key} begins after message #{message_id}; this conversation stays as it is. "
             f"`assistant chat --session {made.key}` goes on there."
         )
 
-    def pin(self, rest: str, session: str, now: datetime) -> str:
+    async def _pin(self, call: Typed) -> str:
         """Pin a message by its number, or the words given, or the last thing the person said."""
+        rest, session = call.rest, call.session
         message = self._message(rest, session)
         text, role = (message.content, message.role) if message is not None else (rest, "user")
         if not text.strip():
@@ -87,25 +105,26 @@ class CompactionCommands:
                 f"Pins may take {self._most_pinned} tokens together (compaction.pins_max_tokens), and this would pass "
                 "it. Nothing was changed; /unpin makes room."
             )
-        pin = self._pins.add(session, scope_of(session), text, role, message.id if message else None, now)
+        pin = self._pins.add(session, scope_of(session), text, role, message.id if message else None, call.now)
         return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
 
-    def unpin(self, rest: str, session: str) -> str:
-        removed = self._pins.remove(session, _numbers(rest, "/unpin 3"))
+    async def _unpin(self, call: Typed) -> str:
+        removed = self._pins.remove(call.session, _numbers(call.rest, "/unpin 3"))
         return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
 
-    def pins(self, session: str) -> str:
-        return "\n".join(_pin_line(pin) for pin in self._pins.all(session)) or "Nothing is pinned."
+    async def _list_pins(self, call: Typed) -> str:
+        return "\n".join(_pin_line(pin) for pin in self._pins.all(call.session)) or "Nothing is pinned."
 
-    def requests(self, session: str) -> str:
-        found = self._requests.open(session, limit=_SHOWN + 1)
+    async def _list_requests(self, call: Typed) -> str:
+        found = self._requests.open(call.session, limit=_SHOWN + 1)
         lines = [_request_line(request) for request in found[:_SHOWN]]
         more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
         return "\n".join(lines + more) or "Nothing you asked for is open."
 
-    def close(self, rest: str, session: str, state: RequestState, now: datetime) -> str:
+    async def _close(self, state: RequestState, call: Typed) -> str:
         """Mark requests by the numbers of their messages."""
-        closed = self._requests.close(session, _numbers(rest, "/done 12 15"), state, "user", (), now)
+        numbers = _numbers(call.rest, "/done 12 15")
+        closed = self._requests.close(call.session, numbers, state, "user", (), call.now)
         word = "done" if state == "done" else "no longer wanted"
         return "\n".join(f"- {word}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
 

@@ -132,12 +132,8 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
     made for that."""
 
     async def watch() -> None:
-        house.runtime.wake()
-        house.sleeping.sleeper.look()
-
-    async def night() -> None:
-        # Whether it was slept already, as in an hour that comes twice, is for the home to tell.
-        house.sleeping.sleeper.look()
+        # Whether something was done already, as in an hour that comes twice, is for the home to tell.
+        house.look()
 
     async def upkeep() -> None:
         house.upkeep()
@@ -150,7 +146,7 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
         hour, minute = at.split(":")
         # One that was missed, while the daemon was off or a laptop suspended, the next watch finds.
         scheduler.add_job(
-            night, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True
+            watch, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True
         )
     scheduler.start()
     return scheduler

@@ -1,6 +1,7 @@
 """Who is who: session keys, the scope of what they may see, the role they act in. Pure.
 
-`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it;
+`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it, `thread:<name>`
+one that the owner keeps apart (a project, a trip);
 `peer:<bridge>:<id>` is another person, `room:<bridge>:<id>` a room with several. A scope is the column that every query
 of words names (I10): the owner's sessions share the scope "owner", every other session is its own scope.
 """
@@ -13,6 +14,7 @@ SessionRole = Literal["owner", "guest", "room"]
 
 MAIN = "main"
 BRANCH = "branch:"
+THREAD = "thread:"
 OWNER_SCOPE = "owner"
 
 
@@ -23,7 +25,7 @@ def peer_key(bridge: str, person: str) -> str:
 def role_of(session: str) -> SessionRole:
     """The role of everybody who speaks in this session; anything unknown is a guest, never the owner. Branches are made
     by the stores alone, and of the owner's conversations only."""
-    if session == MAIN or session.startswith(BRANCH):
+    if session == MAIN or session.startswith((BRANCH, THREAD)):
         return "owner"
     return "room" if session.startswith("room:") else "guest"
 

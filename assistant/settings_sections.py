@@ -62,6 +62,15 @@ def _time_of_day(value: str) -> str:
     return value
 
 
+def _hours(value: str) -> str:
+    """Two times of day with a hyphen between."""
+    if value:
+        first, _, last = value.partition("-")
+        time.strptime(first, "%H:%M")
+        time.strptime(last, "%H:%M")
+    return value
+
+
 def _zero_or_useful(value: int) -> int:
     if 0 < value < 2000:
         raise ValueError("too small to talk in")
@@ -72,6 +81,9 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
     )  # fmt: skip
+
+
+Policy = Literal["manual", "daily", "idle"]
 
 
 class HomeSettings(Section):
@@ -187,6 +199,56 @@ class BudgetSettings(Section):
     monthly_tokens: Annotated[int, Field(ge=0)]
 
 
+class PeopleSettings(Section):
+    unknown: Literal["pair", "tell", "ignore"]
+    pairing_minutes: Annotated[float, Field(ge=1, le=1440)]
+    pairing_pending: Annotated[int, Field(ge=1, le=100)]
+    pairing_tries: Annotated[int, Field(ge=1, le=100)]
+
+
+class RoleSettings(Section):
+    """What one role may do."""
+
+    tools: Annotated[tuple[str, ...], BeforeValidator(_names), Field(description="a list of tool names")]
+    commands: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_names),
+        Field(description='a list of commands without the slash, as in ["help"]'),
+    ]
+    memory: bool
+    budget_share: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ResetSettings(Section):
+    main: Policy
+    thread: Policy
+    guest: Policy
+    room: Policy
+    at: Annotated[str, AfterValidator(_time_of_day), Field(min_length=1, description='a time of day as in "04:00"')]
+    idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
+    handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
+class ArchiveSettings(Section):
+    url: str
+    key: SecretStr
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+
+
+class AgendaSettings(Section):
+    quiet: Annotated[str, AfterValidator(_hours), Field(description='hours as in "22:00-07:00", or ""')]
+    late_seconds: Annotated[float, Field(ge=1, le=86_400)]
+    catch_up: Literal["once", "all", "skip"]
+    max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class BackupSettings(Section):
+    at: Annotated[str, AfterValidator(_time_of_day), Field(description='a time of day as in "05:00", or ""')]
+    folder: str
+    keep: Annotated[int, Field(ge=1, le=1000)]
+    workspace: bool
+
+
 class DaemonSettings(Section):
     drain_seconds: Annotated[float, Field(ge=0, le=600)]
     watch_seconds: Annotated[float, Field(ge=1, le=30)]
@@ -209,6 +271,13 @@ class Values(Section):
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
+    people: PeopleSettings
+    guest: RoleSettings
+    room: RoleSettings
+    reset: ResetSettings
+    archive: ArchiveSettings
+    agenda: AgendaSettings
+    backup: BackupSettings
     daemon: DaemonSettings
     log: LogSettings
 

@@ -4,7 +4,7 @@ take it back."""
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -13,6 +13,7 @@ from assistant import sleep_report
 from assistant.errors import UsageError
 from assistant.remembered import CycleReport
 from assistant.sleep_ports import Journal
+from assistant.typed import Command, Typed
 from sleep.cycle import PHASES
 from sleep.forecast import Foreseeing
 from sleep.undoing import Undoing
@@ -42,16 +43,21 @@ class SleepCommands:
     ) -> None:
         """`sleep` sleeps for a trigger, in one phase or with "" all; nobody sleeps while `awake` is open, and it raises
         `UsageError` while somebody does."""
-        self._sleep = sleep
+        self._sleep_now = sleep
         self._awake = awake
         self._undoing = undoing
         self._foreseeing = foreseeing
         self._journal = journal
         self._zone = zone
 
-    async def sleep(self, rest: str, now: datetime) -> str:
-        """The words after `/sleep`; Markdown back, or JSON where `--json` is among them."""
-        asked = _asked(rest)
+    def entries(self) -> Mapping[str, Command]:
+        return {
+            "sleep": Command(USAGE, "sleep now; what that would do, what the last did, or take it back", self._sleep)
+        }
+
+    async def _sleep(self, call: Typed) -> str:
+        """Markdown, or JSON where `--json` is among the words."""
+        asked, now = _asked(call.rest), call.now
         match asked.what:
             case "--dry-run":
                 found = await self._foreseeing.foresee()
@@ -67,7 +73,7 @@ class SleepCommands:
                     else sleep_report.taken_back(done, self._zone)
                 )
             case _:
-                report = await self._sleep("phase" if asked.phase else "manual", asked.phase)
+                report = await self._sleep_now("phase" if asked.phase else "manual", asked.phase)
                 if report is None:
                     return _json(None) if asked.json else sleep_report.FAILED
                 return self._told(report, asked, now)

@@ -22,27 +22,23 @@ from assistant import commands, health
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
-from assistant.context.memory_block import profiles_block
 from assistant.control import DaemonControl
 from assistant.delegation import Delegating
 from assistant.delivery import Delivery
 from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.forgetting import Forgetting
 from assistant.memory.commands import MemoryCommands
-from assistant.memory.remembering import Remembering
 from assistant.memory.talk import MemoryTalk
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Bridge, Model, Toolbox
-from assistant.recollection import Recollection, room_for
-from assistant.records import InboxItem, View
 from assistant.remembered import CycleReport
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
 from assistant.sleep_commands import SleepCommands
-from assistant.surroundings import Surroundings
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
+from assistant.wire_recall import surroundings
 from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire_stores import Stores, counter_for, memory_place, memory_stores, open_stores
 from sleep.importance import importance
@@ -56,10 +52,6 @@ log = structlog.get_logger()
 _PAGE_BYTES_A_TOKEN = 2.4
 # Longest that work nobody waits for gives way to messages between two of its steps.
 _PATIENCE_SECONDS = 5.0
-# Tools whose results quote the past.
-_ECHOES = frozenset(
-    {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
-)
 
 
 def _page_bytes(tools: ToolSettings) -> int:
@@ -113,16 +105,8 @@ class House:
             self.delivery.show,
             clock,
         )
-        surroundings = Surroundings(
-            stores.conversation,
-            stores.requests,
-            stores.delegations,
-            self._recollection(),
-            self._known,
-            self._remembered(),
-            settings.zone,
-        )
-        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, surroundings, self._settle, clock)
+        around = surroundings(settings, stores, self.sleeping)
+        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, around, self._settle, clock)
         self.commands = self._slash_commands()
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
@@ -185,48 +169,13 @@ class House:
             max_seconds=wanted.max_seconds,
         )
 
-    def _recollection(self) -> Recollection:
-        most = self.settings.values.compaction.recall_max_tokens
-        counter = counter_for(self.settings, self.settings.values.model.name)
-        return Recollection(
-            self.stores.history,
-            counter.count_text,
-            self.settings.zone,
-            lambda: room_for(most, self.sleeping.measures.window()),
-            echoes=_ECHOES,
-        )
-
-    def _remembered(self) -> Callable[[InboxItem, View, datetime], str]:
-        """What memory has that bears on a message."""
-        most = self.settings.values.memory.recall_max_tokens
-        counter = counter_for(self.settings, self.settings.values.model.name)
-        remembering = Remembering(
-            self.stores.memory_search,
-            counter.count_text,
-            self.settings.zone,
-            lambda: room_for(most, self.sleeping.measures.window()),
-        )
-
-        def of(item: InboxItem, view: View, now: datetime) -> str:
-            asked = item.incoming
-            standing = self.sleeping.standing.of(asked.session)
-            return remembering.recall(asked.content, asked.scope, view, standing, now)
-
-        return of
-
-    def _known(self, text: str, scope: str) -> str:
-        """The profiles of those whom a text names."""
-        most = self.settings.values.memory.profiles_max_tokens
-        named = self.stores.profiles.named_in(text, scope) if most else []
-        counter = counter_for(self.settings, self.settings.values.model.name)
-        return profiles_block(named, counter.count_text, most, self.settings.zone) if named else ""
-
     def _slash_commands(self) -> Commands:
         stores = self.stores
         open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
         memory = MemoryTalk(self.memory, stores.conversation, self.settings.zone)
-        return Commands(self, open_to_them, self.toolbox, compaction, sleep, memory, self.forgetting, self._clock)
+        rooms = (compaction, memory, sleep)
+        return Commands(self, open_to_them, self.toolbox, rooms, self.forgetting, self._clock)
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
@@ -249,6 +198,11 @@ class House:
     def _control_server(self) -> Serving:
         serving: Serving = importlib.import_module("assistant.web.server").control_server(self.control, self.terminal)
         return serving
+
+    def look(self) -> None:
+        """Something may be due by the wall clock: called at every wake-up."""
+        self.runtime.wake()
+        self.sleeping.sleeper.look()
 
     def upkeep(self) -> None:
         """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from assistant.memory import report
 from assistant.memory.commands import MemoryCommands
 from assistant.ports import Conversation
 from assistant.sessions import scope_of
+from assistant.typed import Command, Typed
 
 USAGE = "/memory [TEXT | list | show REF | edit REF TEXT | import FILE | rebuild [--from-log] | stats]"
 WHY_USAGE = "/why [REF]"
@@ -28,6 +30,18 @@ class MemoryTalk:
         self._memory = memory
         self._conversation = conversation
         self._zone = zone
+
+    def entries(self) -> Mapping[str, Command]:
+        return {
+            "memory": Command(USAGE, "what is remembered: look, put right, make again", self._memory_asked),
+            "why": Command(WHY_USAGE, "where a memory, or what came to mind last, is from", self._why_asked),
+        }
+
+    async def _memory_asked(self, call: Typed) -> str:
+        return await self.memory(call.rest, call.session, call.now)
+
+    async def _why_asked(self, call: Typed) -> str:
+        return await self.why(call.rest, call.session)
 
     async def memory(self, rest: str, session: str, now: datetime) -> str:
         """The words after `/memory`. Raises `UsageError`, `MemoryUnavailable`, `StoreError`."""

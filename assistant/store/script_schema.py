@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from sqlite_utils import Database, Migrations
 
+from assistant.store import agenda_tables, people_tables, reset_tables
+
 script = Migrations("script")
 
 
@@ -360,3 +362,24 @@ def search_moved(db: Database) -> None:
     """What was said is found through search.db, which is made from the log."""
     db.execute("DROP TABLE messages_terms")
     db.execute("DROP TABLE messages_fts")
+
+
+@script(name="0004_people")
+def people(db: Database) -> None:
+    """Who is who, on which bridge."""
+    for statement in people_tables.TABLES:
+        db.execute(statement)
+
+
+@script(name="0005_agenda")
+def agenda(db: Database) -> None:
+    """Reminders and schedules as they are kept now; nothing used the tables before."""
+    for statement in agenda_tables.TABLES:
+        db.execute(statement)
+
+
+@script(name="0006_resets")
+def resets(db: Database) -> None:
+    """Ends of sessions."""
+    for statement in reset_tables.TABLES:
+        db.execute(statement)
