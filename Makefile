@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
-# More workers than cores only make the timing of the tests worse.
-WORKERS ?= 2
+# Some more than the cores of a small machine: many tests wait for processes that they have started.
+WORKERS ?= 3
 
 .PHONY: help run test lint bench bench-recall crash study docs docs-check clean
 

@@ -62,6 +62,10 @@ class MemoryUnavailable(AssistantError):
     """The memory store does not answer. The journal keeps everything; the next sleep catches up."""
 
 
+class ArchiveUnavailable(AssistantError):
+    """The archive could not be reached or did not prove right. Nothing was cleared; it is tried again later."""
+
+
 class ToolError(AssistantError):
     """A tool could not do what was asked; its text is given to the model as the tool's result."""
 
