@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from assistant import health
+from assistant.authority import EVERYBODY, Authority
 from assistant.errors import UsageError
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
-from assistant.messages import ABORTED_MARKER, Message
+from assistant.messages import ABORTED_MARKER, Message, Trust
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
 from assistant.requests import Spent
@@ -66,46 +67,52 @@ class Commands:
         toolbox: Toolbox,
         rooms: Iterable[Answering],
         forgetting: Forgets,
+        authority: Authority,
         clock: Callable[[], datetime],
     ) -> None:
-        """`rooms` answer commands of their own."""
+        """`rooms` answer commands of their own; `authority` decides who may type what."""
         self._live = live
         self._stores = stores
         self._toolbox = toolbox
         self._forgetting = forgetting
+        self._authority = authority
         self._clock = clock
         self._table = {
-            "help": Command("/help", "what you can type", self._help),
+            "help": Command("/help", "what you can type", self._help, EVERYBODY),
             "status": Command("/status", "how the assistant is", self._status),
             "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
             "usage": Command("/usage", "what models have cost", self._usage),
-            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo),
+            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, EVERYBODY),
             "forget": Command(
                 "/forget TEXT | #N | entry N | memory ID",
                 "show what would vanish from every copy, with a code",
                 self._forget,
             ),
             **{name: command for room in rooms for name, command in room.entries().items()},
-            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo),
-            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry),
-            "stop": Command("/stop", "stop the answer that is being written", self._stop),
+            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo, EVERYBODY),
+            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry, EVERYBODY),
+            "stop": Command("/stop", "stop the answer that is being written", self._stop, EVERYBODY),
         }
 
     def names(self) -> list[str]:
         return [f"/{name}" for name in self._table]
 
-    async def run(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        """Run `text` ("/name rest"). Raises `UsageError`, with what is known, for anything else."""
-        if role_of(session) != "owner":
-            known = [info.key for info in self._stores.conversation.sessions()]
-            if session not in known:
-                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
-            raise UsageError("Commands are the owner's. Nothing was changed.")
+    def admitted(self) -> dict[str, frozenset[str]]:
+        """Who may type each command at most, by its name without the slash."""
+        return {name: command.roles for name, command in self._table.items()}
+
+    async def run(
+        self, text: str, session: str, *, bridge: str = "terminal", target: str = "", sender: str = "owner"
+    ) -> str:
+        """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         name, _, rest = text.strip().removeprefix("/").partition(" ")
-        command = self._table.get(name.lower())
+        command, role = self._table.get(name.lower()), role_of(session)
         if command is None:
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
-        return await command.run(Typed(rest.strip(), session, bridge, self._clock()))
+        if not self._authority.may_type(role, name.lower(), command.roles):
+            raise UsageError(f"/{name} cannot be used here. Nothing was changed; /help lists what can.")
+        trust: Trust = "owner" if role == "owner" else "guest"
+        return await command.run(Typed(rest.strip(), session, bridge, self._clock(), target, sender, trust))
 
     async def _forget(self, call: Typed) -> str:
         scope = scope_of(call.session)
@@ -116,9 +123,15 @@ class Commands:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    async def _help(self, _: Typed) -> str:
-        rows = [f"- `{command.usage}` — {command.text}" for command in self._table.values()]
-        return "\n".join([*rows, "- `/quit` — leave this terminal; the assistant keeps what was said"])
+    async def _help(self, call: Typed) -> str:
+        role = role_of(call.session)
+        rows = [
+            f"- `{command.usage}` — {command.text}"
+            for name, command in self._table.items()
+            if self._authority.may_type(role, name, command.roles)
+        ]
+        leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
+        return "\n".join([*rows, leaving] if role == "owner" else rows)
 
     async def _status(self, _: Typed) -> str:
         return "\n".join(f"- {line}" for line in health.lines(self._live.status()))
@@ -163,8 +176,8 @@ class Commands:
         question = self._last_exchange(call.session)[0]
         await self._undo(call)
         again = Incoming(
-            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, scope_of(call.session), "owner",
-            "owner", question.content, question.media, target=call.session,
+            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, scope_of(call.session),
+            call.sender, call.trust, question.content, question.media, question.name, call.target or call.session,
         )  # fmt: skip
         await self._live.accept(again)
         return f"Asking again: {_first_words(question.content)!r}"
@@ -177,7 +190,8 @@ class Commands:
     def _last_exchange(self, session: str) -> list[Message]:
         if self._live.is_running(session):
             raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
-        messages = self._stores.conversation.view(session).messages
+        known = any(info.key == session for info in self._stores.conversation.sessions())
+        messages = self._stores.conversation.view(session).messages if known else ()
         asked = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
         if not asked:
             raise UsageError("There is nothing to take back in this conversation.")

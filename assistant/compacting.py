@@ -83,6 +83,14 @@ class Compacting:
         """What happened while nobody was there; told once."""
         return self._untold.pop(session, [])
 
+    def tell_later(self, session: str, line: str) -> None:
+        """Have the person told with their next turn."""
+        self._untold[session].append(line)
+
+    def is_at_work(self, session: str) -> bool:
+        """Whether the session is being compacted now."""
+        return self._compactor.is_at_work(session)
+
     # ----------------------------------------------------------------------------------------------------------- people
 
     async def by_hand(self, session: str, focus: str, live: Live | None = None) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from assistant.authority import EVERYBODY
 from assistant.compactions import Pin, RequestState, UserRequest
 from assistant.context.pressure import Counter
 from assistant.errors import UsageError
@@ -63,9 +64,11 @@ class CompactionCommands:
             "pin": Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
             "unpin": Command("/unpin N...", "let pins go", self._unpin),
             "pins": Command("/pins", "what is pinned", self._list_pins),
-            "requests": Command("/requests", "what you asked for and is open", self._list_requests),
-            "done": Command("/done N...", "these requests are done", partial(self._close, "done")),
-            "drop": Command("/drop N...", "these requests are no longer wanted", partial(self._close, "superseded")),
+            "requests": Command("/requests", "what you asked for and is open", self._list_requests, EVERYBODY),
+            "done": Command("/done N...", "these requests are done", partial(self._close, "done"), EVERYBODY),
+            "drop": Command(
+                "/drop N...", "these requests are no longer wanted", partial(self._close, "superseded"), EVERYBODY
+            ),
         }
 
     async def _compact(self, call: Typed) -> str:

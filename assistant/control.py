@@ -10,6 +10,7 @@ from assistant.errors import UsageError
 from assistant.ports import Conversation
 from assistant.records import Accepted, Incoming
 from assistant.runtime import Runtime
+from assistant.sessions import role_of
 
 
 class DaemonControl:
@@ -27,7 +28,12 @@ class DaemonControl:
         return await self._runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        return await self._commands.run(text, session, bridge=bridge)
+        if role_of(session) != "owner":
+            known = [info.key for info in self._conversation.sessions()]
+            if session not in known:
+                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
+            raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
+        return await self._commands.run(text, session, bridge=bridge, target=session)
 
     async def stop_turn(self, session: str) -> bool:
         return await self._runtime.stop_turn(session)

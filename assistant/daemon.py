@@ -12,22 +12,27 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from assistant import wire
+from assistant import notify, wire
+from assistant.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
 from assistant.errors import HomeError, HomeLocked
-from assistant.settings import Home, Settings
+from assistant.heartbeat import Pulse, seconds_between
+from assistant.notify import Notifier
+from assistant.settings import Home, ServiceManager, Settings
+from assistant.stop_signals import heard
 
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
+_NOBODY = ServiceManager()
 
 
 def utc_now() -> datetime:
@@ -101,8 +106,11 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Daemon]:
-    """The whole daemon, served inside this process for as long as the context is open."""
+async def running(
+    settings: Settings, manager: ServiceManager = _NOBODY, hurry: asyncio.Event | None = None
+) -> AsyncIterator[Daemon]:
+    """The whole daemon, served inside this process for as long as the context is open; `hurry` cuts its end short."""
+    every = seconds_between(manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
             house = wire.build(settings, utc_now)
@@ -112,19 +120,38 @@ async def running(settings: Settings) -> AsyncIterator[Daemon]:
             stack.callback(worker.cancel)
             # Entered before the end is planned, so that terminals are still attached while turns drain.
             await stack.enter_async_context(house.serve())
-            stack.push_async_callback(_end, house, worker, settings.values.daemon.drain_seconds)
+            pulse = _pulse(house, settings, manager)
+            drain_seconds = settings.values.daemon.drain_seconds
+            stack.push_async_callback(lambda: pulse.hold(end(house, worker, drain_seconds, hurry=hurry), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
             warming = asyncio.create_task(house.warm(), name="warming")
             stack.callback(warming.cancel)
+            stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
             log.info("ready", home=str(settings.home.path), model=house.describe_model())
             yield Daemon(house, worker)
 
 
-async def _end(house: wire.House, worker: asyncio.Task[None], drain_seconds: float) -> None:
-    await house.sleeping.sleeper.stop()
-    await house.runtime.stop(drain_seconds)
-    await asyncio.wait([worker])
-    await house.close_model()
+async def end(
+    house: wire.House,
+    worker: asyncio.Task[None],
+    drain_seconds: float,
+    patience: Patience = PATIENCE,
+    hurry: asyncio.Event | None = None,
+) -> None:
+    """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
+    unfinished = asyncio.gather(
+        house.sleeping.sleeper.stop(), house.sessions.resets.stop(), house.backing_up.stop()
+    )
+    await within(patience.sleep, unfinished, "a sleep or a reset")
+    await within(patience.commands, house.reception.stop(), "the commands")
+    await house.runtime.stop(drain_seconds, patience, hurry)
+    await within(patience.runtime, asyncio.wait([worker]), "the runtime")
+    await within(patience.model, house.close_model(), "the model")
+
+
+def _pulse(house: wire.House, settings: Settings, manager: ServiceManager) -> Pulse:
+    serving = f"Serves {settings.home.path}."
+    return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving)
 
 
 def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
@@ -152,14 +179,30 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
     return scheduler
 
 
-async def main(settings: Settings, on_ready: Callable[[], None] | None = None) -> None:
-    """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away)."""
-    stop = asyncio.Event()
+async def main(
+    settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager = _NOBODY
+) -> None:
+    """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the end,
+    which has a limit in any case: see `stop_signals`."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    async with running(settings) as daemon:
-        if on_ready is not None:
-            on_ready()
-        await daemon.until(stop)
-        log.info("stopping")
+    drain_seconds = settings.values.daemon.drain_seconds
+    notifier = Notifier(manager.address)
+
+    def begin() -> None:
+        notifier.tell(**notify.stopping(manager_seconds(drain_seconds)))
+        _in_loop(loop, stop.set)
+
+    with heard(end_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)):
+        async with running(settings, manager, hurry) as daemon:
+            notifier.tell(**{notify.READY: "1"})
+            if on_ready is not None:
+                on_ready()
+            await daemon.until(stop)
+            log.info("stopping")
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+    """From another thread; nothing is left to be done once the loop is closed."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(act)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 
+from assistant.ending import PATIENCE, Patience, within
 from assistant.errors import BridgeError, NobodyThere, StoreError
-from assistant.ports import Bridge, Outbox
-from assistant.records import Accepted, Incoming, OutboxItem, TurnEvent
+from assistant.ports import Bridge, Outbox, Receive
+from assistant.records import OutboxItem, TurnEvent
+from assistant.sessions import is_on
 
 log = structlog.get_logger()
 
@@ -26,7 +28,6 @@ _FIRST_RETRY = timedelta(seconds=1)
 _LONGEST_RETRY = timedelta(minutes=5)
 # Nobody is there: `attached` ends the wait; the clock is only a second chance.
 _UNTIL_ATTACHED = timedelta(days=1)
-_FLUSH_SECONDS = 2.0
 _LOOK_AHEAD = 1000
 _SHORTEST_WAIT = 0.05
 
@@ -56,34 +57,36 @@ class Delivery:
         self._clock = clock
         self._pumps = {name: _Pump(bridge) for name, bridge in bridges.items()}
 
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+    async def start(self, receive: Receive) -> None:
         """Start every bridge; one that fails is reported in `status` and does not keep the others from starting."""
         for name, pump in self._pumps.items():
             try:
-                await pump.bridge.start(accept)
+                await pump.bridge.start(receive)
             except BridgeError as error:
                 pump.error = str(error)
                 log.error("bridge did not start", bridge=name, error=str(error))
             pump.task = asyncio.create_task(self._run(name, pump), name=f"outbox {name}")
             pump.wake.set()
 
-    async def stop(self) -> None:
-        """Flush what can be sent at once, then stop pumps and bridges."""
-        for name, pump in self._pumps.items():
-            if pump.timer is not None:
-                pump.timer.cancel()
-            if pump.task is not None:
-                # What was just confirmed is noted, before the pump is stopped where it stands.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_FLUSH_SECONDS), pump.passing:
-                        pass
-                pump.task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await pump.task
-            with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(_FLUSH_SECONDS):
-                    await self._pass(name, pump)
-            await pump.bridge.stop()
+    async def stop(self, patience: Patience = PATIENCE) -> None:
+        """Flush what can be sent at once, then stop pumps and bridges, side by side; none waits for another's end."""
+        await asyncio.gather(*(self._stop(name, pump, patience) for name, pump in self._pumps.items()))
+
+    async def _stop(self, name: str, pump: _Pump, patience: Patience) -> None:
+        if pump.timer is not None:
+            pump.timer.cancel()
+        if pump.task is not None:
+            # What was just confirmed is noted, before the pump is stopped where it stands.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience.flush), pump.passing:
+                    pass
+            pump.task.cancel()
+        with contextlib.suppress(StoreError):
+            await within(patience.flush, self._pass(name, pump), f"deliveries to {name}")
+        try:
+            await within(patience.bridge, pump.bridge.stop(), f"bridge {name}")
+        except BridgeError as error:
+            log.error("bridge did not stop as it should", bridge=name, error=str(error))
 
     async def flush(self) -> None:
         """Send now what can be sent now. Raises `StoreError`."""
@@ -103,8 +106,10 @@ class Delivery:
         self.wake(bridge)
 
     def show(self, event: TurnEvent) -> None:
-        for pump in self._pumps.values():
-            pump.bridge.show(event)
+        """What happens in the owner's sessions may be shown anywhere, in somebody else's only on their bridge."""
+        for name, pump in self._pumps.items():
+            if is_on(event.session, name):
+                pump.bridge.show(event)
 
     def bodies(self, turn: str) -> list[str]:
         return [item.outgoing.body for item in self._outbox.by_turn(turn)]

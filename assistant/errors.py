@@ -6,6 +6,7 @@ the command line prints them without a traceback (unless `--debug`) and maps the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 ModelErrorKind = Literal[
@@ -29,9 +30,20 @@ class UsageError(AssistantError):
 
 
 class SettingsError(AssistantError):
-    """A setting is not valid. Nothing was started; correct it and start again."""
+    """A setting is not valid. Nothing was started; correct it and start again.
+
+    `problems` has a line for each: the file or variable, the key, what was found and what is allowed.
+    """
 
     exit_code = 2
+
+    def __init__(self, text: str = "", *, problems: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.problems = tuple(problems) or (text,)
+
+
+class SecretsUnavailable(AssistantError):
+    """The place where a secret is kept does not answer. Nothing was changed."""
 
 
 class HomeError(AssistantError):
@@ -64,6 +76,10 @@ class MemoryUnavailable(AssistantError):
 
 class ArchiveUnavailable(AssistantError):
     """The archive could not be reached or did not prove right. Nothing was cleared; it is tried again later."""
+
+
+class ArchiveMissing(ArchiveUnavailable):
+    """An archive is not where it was put."""
 
 
 class ToolError(AssistantError):

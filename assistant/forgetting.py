@@ -8,6 +8,7 @@ exactly what was shown, in the scope it was shown in, once.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from assistant.errors import MemoryUnavailable, UsageError
-from assistant.forgotten import Forgotten, Found, Left, Wanted
+from assistant.forgotten import Forgotten, Found, Left, Place, Wanted
 from assistant.memory_ports import Memories
 from assistant.references import LEAST_DIGITS, one_of
 from assistant.remembered import Memory
@@ -23,8 +24,10 @@ from assistant.remembered import Memory
 _HOLDS = timedelta(minutes=15)
 _MOST_ASKED = 20
 _CODE_LENGTH = 6
+_BACKUPS = "backups of the home"
 
 MarkedT = TypeVar("MarkedT", bound="About")
+AboutT = TypeVar("AboutT", bound="About", contravariant=True)
 
 
 class About(Protocol):
@@ -38,6 +41,32 @@ class About(Protocol):
     def ids(self) -> frozenset[int]: ...
     def has(self, text: str) -> bool:
         """Whether a text has the words."""
+        ...
+
+
+class Done(Protocol):
+    """What became of the words in backups."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of those that were rewritten."""
+        ...
+
+    @property
+    def left(self) -> Sequence[Left]: ...
+    @property
+    def searched(self) -> int: ...
+
+
+class Backups(Protocol[AboutT]):
+    """The backups of the home, wherever they lie."""
+
+    async def having(self, marked: AboutT) -> Sequence[str]:
+        """The names of those that have the words."""
+        ...
+
+    async def forget(self, marked: AboutT, now: datetime) -> Done:
+        """Rewrite those that have something of it; what could not be done is left, and told."""
         ...
 
 
@@ -61,6 +90,10 @@ class Copies(Protocol[MarkedT]):
     def begin(self, marked: MarkedT) -> MarkedT: ...
     def unfinished(self) -> list[MarkedT]: ...
     def carry_out(self, marked: MarkedT, now: datetime, *, again: bool) -> list[Left]: ...
+    def archived(self, marked: MarkedT) -> list[Left]:
+        """What could not be done of the archives; slow, for a worker thread."""
+        ...
+
     def sweep(self) -> list[Left]: ...
     def prove(self, marked: MarkedT) -> tuple[list[Left], int]: ...
     def end(self, marked: MarkedT) -> None: ...
@@ -74,20 +107,39 @@ class _Asked:
 
 class Forgetting(Generic[MarkedT]):
     """`memories` None: the home has no memory layer. `busy`: whether somebody is at work who has read what was said
-    and may write of it yet (a sleep, a compaction)."""
+    and may write of it yet (a sleep, a compaction, a backup). `backups` None: there are none."""
 
     def __init__(
-        self, copies: Copies[MarkedT], memories: Memories | None, busy: Callable[[], bool] = lambda: False
+        self,
+        copies: Copies[MarkedT],
+        memories: Memories | None,
+        busy: Callable[[], bool] = lambda: False,
+        backups: Backups[MarkedT] | None = None,
     ) -> None:
         self._copies = copies
         self._memories = memories
         self._busy = busy
+        self._backups = backups
+        self._at_work = 0
         self._asked: dict[str, _Asked] = {}
+
+    @property
+    def at_work(self) -> bool:
+        """Whether something is being forgotten just now."""
+        return bool(self._at_work)
 
     async def find(self, wanted: Wanted) -> Found:
         """What would go; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
         whole, marked = await self._marked(wanted)
-        return self._copies.look(whole, marked)
+        return await self._found(whole, marked)
+
+    async def _found(self, wanted: Wanted, marked: MarkedT) -> Found:
+        """Backups are searched where the home itself has nothing of it any more: what it has, they have as well."""
+        found = self._copies.look(wanted, marked)
+        if found or self._backups is None:
+            return found
+        names = tuple(await self._backups.having(marked))
+        return replace(found, places=(Place(_BACKUPS, len(names), names),)) if names else found
 
     async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
         """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
@@ -118,11 +170,11 @@ class Forgetting(Generic[MarkedT]):
         nothing was changed) and `StoreError` (then it is to be repeated)."""
         if self._busy():
             raise UsageError(
-                "The assistant sleeps, or makes room, just now. Nothing was changed; try again after that."
+                "The assistant sleeps, makes room or makes a backup just now. Nothing was changed; try again after that."
             )
         finished = await self._settled(self._copies.unfinished(), wanted.scope, now)
         whole, marked = await self._marked(wanted)
-        found = self._copies.look(whole, marked)
+        found = await self._found(whole, marked)
         if not found:
             return finished[-1] if finished else Forgotten((), (), (), complete=True, files_searched=0)
         self._copies.refuse_if_running(marked)
@@ -156,15 +208,27 @@ class Forgetting(Generic[MarkedT]):
         return settled
 
     async def _carry_out(self, marked: MarkedT, found: Found, now: datetime, *, again: bool) -> Forgotten:
-        undone = self._copies.carry_out(marked, now, again=again)
-        undone += await self._erase(marked)
-        undone += self._copies.sweep()
-        left, searched = self._copies.prove(marked)
+        self._at_work += 1
+        try:
+            undone = self._copies.carry_out(marked, now, again=again)
+            undone += await asyncio.to_thread(self._copies.archived, marked)
+            undone += await self._erase(marked)
+            undone += self._copies.sweep()
+            left, searched = self._copies.prove(marked)
+            places = tuple(place for place in found.places if place.kind != _BACKUPS)
+            if self._backups is not None:
+                done = await self._backups.forget(marked, now)
+                places += (Place(_BACKUPS, len(done.names), tuple(done.names)),) if done.names else ()
+                undone += [one for one in done.left if _is_undone(one)]
+                left += [one for one in done.left if not _is_undone(one)]
+                searched += done.searched
+        finally:
+            self._at_work -= 1
         if not undone:
             self._copies.end(marked)
-        still = any(one.why.startswith("not ") for one in left)
+        still = any(map(_is_undone, left))
         return Forgotten(
-            tuple(sorted(marked.ids)), found.places, (*undone, *left), not undone and not still, searched, again
+            tuple(sorted(marked.ids)), places, (*undone, *left), not undone and not still, searched, again
         )  # fmt: skip
 
     async def _erase(self, marked: MarkedT) -> list[Left]:
@@ -207,6 +271,10 @@ class Forgetting(Generic[MarkedT]):
                 f"{digits}` for the memory. Nothing was changed."
             )
         return replace(wanted, memories=(digits,))
+
+
+def _is_undone(left: Left) -> bool:
+    return left.why.startswith("not ")
 
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:

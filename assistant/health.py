@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from assistant import __version__
+from assistant.backup_plan import overdue
+from assistant.backups import Backup
 from assistant.errors import StoreError
 from assistant.memory_ports import Consolidations
 from assistant.ports import Conversation, Ledger, Outbox
@@ -27,6 +29,7 @@ _MOST_PENDING = 10_000
 _LOOKED_FOR = 20
 _ENDED = ("done", "failed", "undone")
 _LITTLE_DISK = 200 * 1024 * 1024
+_STALLED = "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
 
 
 class Forgettings(Protocol):
@@ -45,6 +48,12 @@ class AtHand(Protocol):
         ...
 
 
+class BackupsKept(Protocol):
+    def all(self) -> Sequence[Backup]:
+        """Oldest first. Raises `StoreError` where nobody can tell."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The stores that tell how a home is."""
@@ -57,6 +66,7 @@ class Sources:
     consolidations: Consolidations
     forgetting: Forgettings
     memories: AtHand
+    backups: BackupsKept
 
 
 def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]:
@@ -79,6 +89,8 @@ def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
                 *_night_problems(stores, settings, now),
                 *_forgetting_problems(stores),
                 *_memory_problems(stores, settings),
+                *_backup_problems(stores, settings, now),
+                *settings.warnings,
             ]
         ),
         "sessions": [
@@ -189,6 +201,23 @@ def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
         )
 
 
+def _backup_problems(stores: Sources, settings: Settings, now: datetime) -> Iterator[str]:
+    """A day without the backup that it should have had, or a folder of backups that is not there."""
+    days = Nights(settings.values.backup.at, settings.zone)
+    if not days.at:
+        return
+    try:
+        missed = overdue(days, stores.backups.all(), begun_at(stores.conversation.sessions()), now)
+    except StoreError as error:
+        yield str(error)
+        return
+    if missed is not None:
+        yield (
+            f"There is no backup since {missed.astimezone(settings.zone):%Y-%m-%d %H:%M}, when one was due. Keep "
+            "`assistant run` running, or say `assistant backup create`."
+        )
+
+
 def _sample(known: Sequence[str]) -> list[str]:
     """Some from the first to the last, evenly spread."""
     steps = min(len(known), _LOOKED_FOR) - 1
@@ -219,6 +248,7 @@ def with_daemon(
     """`report` with what only a running daemon knows, and `ok` decided."""
     problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
+    problems += [f"{runtime['stalled']} {_STALLED}"] if runtime["stalled"] else []
     problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
     problems += [
         f"Bridge {name}: {state['error']} It is tried again by itself."
@@ -230,13 +260,14 @@ def with_daemon(
 
 def lines(report: Mapping[str, Any]) -> list[str]:
     """The report as a person reads it, a line a subject, what needs them first."""
-    spent = report["spent"]
+    spent, changed = report["spent"], report.get("changed_settings")
     running = "running" if report.get("running", "daemon" in report) else "not running"
     return [
         *(f"! {problem}" for problem in report["problems"]),
         *([] if report["problems"] else ["Green: nothing needs you."]),
         f"Nocturne {report['version']} at {report['home']}, {running}",
         *([f"Answering: {report['model']}"] if "model" in report else []),
+        *([f"Settings: changed ones take effect at the next start: {', '.join(changed)}"] if changed else []),
         f"Tokens: {report['tokens']}",
         *(f"Bridge {name}: {'ok' if one['ok'] else one['error']}" for name, one in report.get("bridges", {}).items()),
         *(_session_line(one) for one in report["sessions"]),

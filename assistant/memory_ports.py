@@ -11,7 +11,9 @@ from assistant.remembered import (
     ChangePlan,
     Edit,
     EditedBy,
+    FileThen,
     JournalEntry,
+    KnownThen,
     Memory,
     MemoryChange,
     MemoryVersion,
@@ -32,10 +34,12 @@ class MemorySearch(Protocol):
         limit: int = 8,
         after: datetime | None = None,
         before: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> list[Recalled]:
         """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
         what took its place. With times: what was said in [after, before), then what was said earlier and held in
-        between, and what was said later and names a day of that time. Raises `StoreError`."""
+        between, and what was said later and names a day of that time. With `as_of`: what was known then, as
+        `Consolidations.known_then` tells it. Raises `StoreError`."""
         ...
 
     def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
@@ -123,6 +127,16 @@ class Consolidations(Protocol):
         """The ids of memories with entries that these entries took the place of, by entry id."""
         ...
 
+    def known_then(self, scope: str, at: datetime) -> KnownThen:
+        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
+        that was decided, and not taken back by then. What was forgotten since is not there. How much something matters
+        is told as it is now where it was no memory yet."""
+        ...
+
+    def first_known(self, scope: str) -> datetime | None:
+        """When the first entry that is still there was noted; None where there is none."""
+        ...
+
     def of_cycle(self, cycle: int) -> list[ChangePlan]:
         """What a sleep changed, newest first."""
         ...
@@ -173,6 +187,10 @@ class MemoryFiles(Protocol):
 
     def curated(self) -> str:
         """MEMORY.md; "" where there is none."""
+        ...
+
+    def curated_then(self, at: datetime) -> FileThen:
+        """MEMORY.md as it stood at a time, by the edits that are kept of it."""
         ...
 
     def curate(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Trust = Literal["owner", "guest", "model", "tool", "system"]
-RecordKind = Literal["message", "edit", "delete", "undo", "redaction", "branch"]
+RecordKind = Literal["message", "edit", "delete", "undo", "redaction", "branch", "handover", "resume", "reminder"]
 
 ABORTED_MARKER = "<turn-aborted>"
 SUMMARY_MARKER = "[CONTEXT SUMMARY]"

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol
 from assistant.messages import Message, RecordKind, Role, ToolCall, Usage
 from assistant.records import (
     Accepted,
+    Arrival,
     Calibration,
     Capabilities,
     Hit,
@@ -39,6 +40,7 @@ from assistant.records import (
     View,
 )
 from assistant.requests import Call, Limits, ModelEvent, Purpose, Request, Reservation, Spent, ToolSpec
+from assistant.reset_ports import Turnover
 from assistant.sleep_ports import Compactions
 
 # --------------------------------------------------------------------------------------------------------------- models
@@ -149,6 +151,9 @@ class Toolbox(Protocol):
 # -------------------------------------------------------------------------------------------------------------- bridges
 
 
+Receive = Callable[[Arrival], Awaitable[Accepted | None]]
+
+
 class Bridge(Protocol):
     """A way in and out. One bridge's failure is its own (F39)."""
 
@@ -157,8 +162,9 @@ class Bridge(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
-        """Begin receiving. `accept` returns once the message is durable; acknowledge to the network after that."""
+    async def start(self, receive: Receive) -> None:
+        """Begin receiving. `receive` returns once what is kept of the message is durable; acknowledge to the network
+        after that. None: no answer of a model follows. A bridge decides nothing about who may talk."""
         ...
 
     async def send(self, item: OutboxItem) -> None:
@@ -166,7 +172,8 @@ class Bridge(Protocol):
         ...
 
     def show(self, event: TurnEvent) -> None:
-        """Provisional display; must not block and must not raise."""
+        """Provisional display; must not block and must not raise. The events of a session are shown where that session
+        is talked to and nowhere else."""
         ...
 
     async def stop(self) -> None: ...
@@ -175,7 +182,7 @@ class Bridge(Protocol):
 # --------------------------------------------------------------------------------------------------------------- stores
 
 
-class Conversation(Compactions, Protocol):
+class Conversation(Compactions, Turnover, Protocol):
     """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
 
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash

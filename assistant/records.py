@@ -32,6 +32,24 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message as it comes in from a bridge, before anybody asked who sent it. `sender` is what the network calls the
+    account, `sender_name` what it calls itself; `room` is None between two. `addressed`: whether, in a room, it is for
+    the assistant."""
+
+    bridge: str
+    external_id: str
+    sender: str
+    content: str
+    sender_name: str = ""
+    media: tuple[Media, ...] = ()
+    target: str = ""
+    room: str | None = None
+    room_name: str = ""
+    addressed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """The inbox has it, durably. `duplicate` means that it had it before."""
 

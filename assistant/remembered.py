@@ -5,6 +5,7 @@ All times are aware and in UTC.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -116,6 +117,16 @@ class ChangePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownThen:
+    """What was known of a scope at a time: its memories as they stood, the entries that were none, both oldest first,
+    and by entry id the entry that had taken its place in the journal by then."""
+
+    memories: tuple[Memory, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
+    replaced: Mapping[int, JournalEntry] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """Something that is known of somebody or something, since when and until when; `sources` are journal entries."""
 
@@ -158,6 +169,14 @@ class Edit:
     cycle: int | None = None
     undone_at: datetime | None = None
     id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileThen:
+    """What a file said at a time; not `sure` where somebody edited it by hand at a time that nobody noted."""
+
+    text: str
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,9 +20,12 @@ from typing import Any
 import structlog
 
 from assistant.delivery import Delivery
-from assistant.errors import StoreError
-from assistant.ports import Conversation
+from assistant.ending import PATIENCE, Patience
+from assistant.errors import StoreError, UsageError
+from assistant.ports import Conversation, Receive
+from assistant.progress import Lanes
 from assistant.records import Accepted, InboxItem, Incoming, Turn, TurnEvent
+from assistant.sessions import role_of
 from assistant.surroundings import Surroundings
 from assistant.turn import Outcome, Steering, Turns
 
@@ -42,24 +46,30 @@ class Runtime:
         delivery: Delivery,
         surroundings: Surroundings,
         settle: Callable[[datetime], Awaitable[None]],
+        receive: Receive,
         clock: Callable[[], datetime],
     ) -> None:
+        """`settle` sees to what an earlier process left half done; `receive` is the door for what bridges bring."""
         self._conversation = conversation
         self._turns = turns
         self._delivery = delivery
         self._surroundings = surroundings
         self._settle = settle
+        self._receive = receive
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
+        self._waited_for: dict[str, asyncio.Task[None]] = {}
         self._blocked: dict[str, str] = {}
         self._blocked_at: datetime | None = None
         self._held: dict[str, Steering] = {}
+        self._at_rest: set[str] = set()
         self._told: dict[str, str] = {}
         self._trouble = ""
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._stopping = False
         self._last_tick: datetime | None = None
+        self._passes = 0
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
@@ -72,7 +82,7 @@ class Runtime:
         await self._settle(self._clock())
         for turn in found.running:
             self._launch(turn)
-        await self._delivery.start(self.accept)
+        await self._delivery.start(self._receive)
         self._wake.set()
 
     async def run(self) -> None:
@@ -91,19 +101,32 @@ class Runtime:
         """Something may be due: look again soon."""
         self._wake.set()
 
-    async def stop(self, drain_seconds: float) -> None:
-        """No new turns; running ones get the drain time, then are marked aborted; then the bridges close."""
+    async def stop(
+        self, drain_seconds: float, patience: Patience = PATIENCE, hurry: asyncio.Event | None = None
+    ) -> None:
+        """No new turns; running ones get the drain time, until `hurry`, then are marked aborted; then bridges close.
+        A turn that cannot be ended stays as it is, for the next start."""
         self._stopping = True
         self._wake.set()
+        await self._drain(drain_seconds, hurry)
+        late = list(self._running.items())
+        for session, _ in late:
+            self._abort(session, "The assistant was shut down before this was answered; ask again.")
+        if late:
+            await asyncio.wait([task for _, (_, task) in late], timeout=patience.abort)
+        for session in self._running:
+            log.warning("a turn could not be ended and is left for the next start", session=session)
+        await self._delivery.stop(patience)
+
+    async def _drain(self, seconds: float, hurry: asyncio.Event | None) -> None:
         tasks = [task for _, task in self._running.values()]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=drain_seconds)
-            for session, (_, task) in list(self._running.items()):
-                if task in late:
-                    self._abort(session, "The assistant was shut down before this was answered; ask again.")
-            if late:
-                await asyncio.wait(late)
-        await self._delivery.stop()
+        if not tasks:
+            return
+        drained = asyncio.ensure_future(asyncio.wait(tasks))
+        hurried = asyncio.create_task((hurry or asyncio.Event()).wait())
+        await asyncio.wait([drained, hurried], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        drained.cancel()
+        hurried.cancel()
 
     # ------------------------------------------------------------------------------------------------------------- work
 
@@ -119,27 +142,56 @@ class Runtime:
         if not self._stopping:
             self._unblock(now)
             for session in self._conversation.waiting():
-                if session not in self._running and session not in self._blocked:
+                if session not in {*self._running, *self._blocked, *self._at_rest}:
                     self._begin(session, now)
         self._delivery.wake()
+        self._passes += 1
 
     async def until_quiet(self, seconds: float) -> None:
-        """Wait until nothing is being answered or waits to be, but no longer than that: for work that can wait."""
+        """Wait until nothing is being answered or waits to be, but no longer than that: for work that can wait. A turn
+        that takes longer is not waited for again."""
         await asyncio.sleep(0)
         if self._last_tick is None or self._stopping:
             return
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(seconds):
-                while self._running or set(self._conversation.waiting()) - set(self._blocked):
-                    tasks = [task for _, task in self._running.values()]
+                while (short := self._running.keys() - self._long()) or self._expecting() - self._long():
+                    tasks = [self._running[session][1] for session in short]
                     await (asyncio.wait(tasks) if tasks else asyncio.sleep(_A_MOMENT))
+        except TimeoutError:
+            self._waited_for = {session: task for session, (_, task) in self._running.items()}
+
+    def _long(self) -> set[str]:
+        """Sessions whose turn still runs after it was waited for in vain."""
+        return {session for session, (_, task) in self._running.items() if self._waited_for.get(session) is task}
 
     async def idle(self) -> None:
         """Wait until no turn runs and nobody waits for one."""
-        while self._running or (not self._stopping and set(self._conversation.waiting()) - set(self._blocked)):
+        while self._running or (not self._stopping and self._expecting()):
             if self._running:
                 await asyncio.wait([task for _, task in self._running.values()])
             await self.tick(self._clock())
+
+    def _expecting(self) -> set[str]:
+        """Sessions in which something waits that may be answered now."""
+        return set(self._conversation.waiting()) - set(self._blocked) - self._at_rest
+
+    @contextmanager
+    def holding(self, session: str) -> Iterator[None]:
+        """No turn of the session begins while this lasts; what arrives is accepted, and answered after. Raises
+        `UsageError` while one is open, or the session is held already."""
+        if session in self._at_rest:
+            raise UsageError(f"{session} is being reset. Nothing was changed; wait until that has ended.")
+        if session in self._running or any(one.turn.session == session for one in self._held.values()):
+            raise UsageError(
+                f"A message in {session} is being answered. Nothing was changed; wait for the answer, or `/stop` it."
+            )
+        self._at_rest.add(session)
+        try:
+            yield
+        finally:
+            self._at_rest.discard(session)
+            self._wake.set()
 
     def _begin(self, session: str, now: datetime) -> None:
         try:
@@ -173,7 +225,8 @@ class Runtime:
             self._wake.set()
 
     def _give_up(self, steering: Steering, error: Exception) -> None:
-        text = f"Something in the assistant failed ({type(error).__name__}: {error}). Your message is kept."
+        what = f" ({type(error).__name__}: {error})" if role_of(steering.turn.session) == "owner" else ""
+        text = f"Something in the assistant failed{what}. Your message is kept."
         try:
             self._remember(self._turns.fail(steering, text))
         except StoreError as store_error:
@@ -200,7 +253,8 @@ class Runtime:
         if self._told.get(session) != str(error):
             self._told[session] = str(error)
             log.error("home cannot be written", session=session, error=str(error))
-            self._delivery.show(TurnEvent("notice", session, "", {"text": str(error), "disk": True}))
+            told = str(error) if role_of(session) == "owner" else StoreError.__doc__
+            self._delivery.show(TurnEvent("notice", session, "", {"text": told, "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
         if not self._blocked or self._running:
@@ -226,6 +280,14 @@ class Runtime:
 
     def is_running(self, session: str) -> bool:
         return session in self._running
+
+    def lanes(self) -> Lanes:
+        """What it is at, for the probe of its progress."""
+        waiting: set[str] = set()
+        with contextlib.suppress(StoreError):
+            waiting = set(self._conversation.waiting())
+        turns = {steering.turn.id: session for session, (steering, _) in self._running.items()}
+        return Lanes(self._passes, turns, frozenset(waiting - {*self._running, *self._blocked, *self._at_rest}))
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session and wait until it has ended."""

@@ -140,13 +140,14 @@ class Spoke(Protocol):
 @dataclass(frozen=True, slots=True)
 class Where:
     """What a search may see. Empty `roles`: none; times are [after, before), but for the second in which they end;
-    `stream`: a session, "" for all."""
+    `stream`: a session, "" for all; `last`: no source with a larger id."""
 
     scope: str
     roles: Sequence[str]
     after: datetime | None = None
     before: datetime | None = None
     stream: str = ""
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Settings: default.toml < config.toml of the home < environment -> one frozen `Settings`, read once at start.
+"""Settings: default.toml < config.toml of the home < secrets < environment -> one frozen `Settings`, read at start.
 
 The TOML file `config/default.toml` is the only place where defaults stand; the classes of `settings_sections` hold
-types and ranges. Every value keeps its origin, so that an error, and `assistant config show`, can name the file or
-variable it came from. This is the only module that reads the environment.
+types and ranges; where secrets are kept, `assistant.secrets` tells. Every value keeps its origin, so that an error, and
+`assistant config show`, can name the file or variable it came from. This is the only module that reads the environment.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,17 @@ from platformdirs import user_data_path
 from pydantic import SecretStr, ValidationError
 
 from assistant.errors import SettingsError
-from assistant.settings_layers import Layer, environment_layers, explain, file_layer, shown, variable
+from assistant.secrets import PROVIDER_KEYS, Found, Keyring, Search, credentials, stored
+from assistant.settings_layers import (
+    Layer,
+    environment_layers,
+    explain,
+    file_layer,
+    secret_layers,
+    shown,
+    text_layer,
+    variable,
+)
 from assistant.settings_sections import (
     FIELDS,
     BudgetSettings,
@@ -35,6 +45,7 @@ from assistant.settings_sections import (
     Values,
     allowed,
 )
+from assistant.system_keyring import SystemKeyring
 
 __all__ = [
     "VARIABLES",
@@ -45,6 +56,7 @@ __all__ = [
     "HomeSettings",
     "LogSettings",
     "ModelSettings",
+    "ServiceManager",
     "Settings",
     "Shown",
     "ToolSettings",
@@ -54,6 +66,9 @@ __all__ = [
     "describe",
     "home_from_environment",
     "load",
+    "problems_of",
+    "service_manager",
+    "values_of",
 ]
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
@@ -63,9 +78,14 @@ VARIABLES: Mapping[str, str] = {
     "ANTHROPIC_BASE_URL": "Another address of Anthropic's API, as of a proxy.",
     "OPENAI_API_KEY": "The key of the OpenAI-compatible address. Never printed.",
     "OPENAI_BASE_URL": "The OpenAI-compatible address, where model.base_url is empty.",
+    "CREDENTIALS_DIRECTORY": "Where systemd hands over secrets, a file each, named like the secret. systemd sets it.",
     "TIKTOKEN_CACHE_DIR": "Where tiktoken's vocabulary files lie; empty for none.",
     "DATA_GYM_CACHE_DIR": "The same, where TIKTOKEN_CACHE_DIR is not set.",
+    "NOTIFY_SOCKET": "Where `assistant run` tells its service manager how it is. Set by systemd.",
+    "WATCHDOG_USEC": "Microseconds within which the service manager wants to hear of progress. Set by systemd.",
+    "WATCHDOG_PID": "The process that it wants to hear it from. Set by systemd.",
 }
+SYSTEM_KEYRING = SystemKeyring()
 _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
@@ -78,6 +98,10 @@ class Home:
     @property
     def config(self) -> Path:
         return self.path / "config.toml"
+
+    @property
+    def secrets(self) -> Path:
+        return self.path / "secrets.toml"
 
     @property
     def persona(self) -> Path:
@@ -104,10 +128,11 @@ class Home:
 class Settings:
     """Everything that was configured, validated; where the home is; where each value came from.
 
-    `origins` maps "section.key" to "default.toml", the path of config.toml, or the name of the variable; a name of
-    `VARIABLES` that is set, to itself. `openai_url` is model.base_url or OPENAI_BASE_URL; "" stands for none, and in
-    `anthropic_url` for the provider's own address. `tiktoken_cache` is the directory where tiktoken looks for its
-    vocabulary; None means that it keeps none."""
+    `origins` maps "section.key" to "default.toml", the path of config.toml, the place of a secret, or the name of the
+    variable; a name of `VARIABLES` that is set, to itself, or to where a provider's key was found. `openai_url` is
+    model.base_url or OPENAI_BASE_URL; "" stands for none, and in `anthropic_url` for the provider's own address.
+    `tiktoken_cache` is the directory where tiktoken looks for its vocabulary; None means that it keeps none. `warnings`
+    are whole lines about secrets that cannot be had, or are open to others."""
 
     home: Home
     values: Values
@@ -118,6 +143,7 @@ class Settings:
     anthropic_url: str = ""
     openai_url: str = ""
     tiktoken_cache: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -128,6 +154,15 @@ class Settings:
         if self.anthropic_key.get_secret_value():
             return "anthropic"
         return "openai" if self.openai_url else "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceManager:
+    """What started this process as a service, if anything did: `address` is where it listens, "" for nowhere;
+    `watchdog_seconds` is the time within which it wants to hear of progress, 0 for never."""
+
+    address: str = ""
+    watchdog_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +198,61 @@ def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
         raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
 
 
-def load(home: Home | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Read the three layers. Raises `SettingsError` with one line for each problem: the file or variable, the key,
-    what was found and what is allowed."""
+def service_manager(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> ServiceManager:
+    """The manager of this process (or of `pid`), taken out of the environment, so that no child speaks for it."""
+    environ = os.environ if environ is None else environ
+    address = environ.pop("NOTIFY_SOCKET", "")
+    microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
+    watches = microseconds.isdecimal() and meant in ("", str(pid or os.getpid()))
+    return ServiceManager(address, int(microseconds) / 1e6 if watches else 0.0)
+
+
+def load(
+    home: Home | None = None, environ: Mapping[str, str] | None = None, *, ring: Keyring | None = SYSTEM_KEYRING
+) -> Settings:
+    """Read all layers; without `ring`, those secrets that are in the keyring are left out. Raises `SettingsError` with
+    one line for each problem: the file or variable, the key, what was found and what is allowed."""
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
-    values, origins = _merge(_layers(home, environ))
+    handed = environ.get("CREDENTIALS_DIRECTORY")
+    secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
+    values, origins = _merge(_layers(home, environ, secrets))
+    keys = {found.name: found for search in secrets for found in search.found}
+    keys |= {
+        name: Found(name, SecretStr(text), name) for name in PROVIDER_KEYS if (text := environ.get(name, "").strip())
+    }
     url = values.model.base_url or environ.get("OPENAI_BASE_URL", "").strip()
     owner = _owner_of_key(values.model, url)
     return Settings(
         home=home,
         values=values,
-        origins={**origins, **{name: name for name in VARIABLES if environ.get(name)}},
-        anthropic_key=_key(environ, "ANTHROPIC_API_KEY", values.model if owner == "anthropic" else None),
-        openai_key=_key(environ, "OPENAI_API_KEY", values.model if owner == "openai" else None),
+        origins={
+            **origins,
+            **{name: name for name in VARIABLES if environ.get(name)},
+            **{name: keys[name].origin for name in PROVIDER_KEYS if name in keys},
+        },
+        anthropic_key=_key(keys.get("ANTHROPIC_API_KEY"), values.model if owner == "anthropic" else None),
+        openai_key=_key(keys.get("OPENAI_API_KEY"), values.model if owner == "openai" else None),
         zone=_zone(values.home.timezone),
         anthropic_url=environ.get("ANTHROPIC_BASE_URL", "").strip(),
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
+        warnings=tuple(told for search in secrets for told in search.warnings),
     )
+
+
+def problems_of(home: Home, text: str) -> tuple[str, ...]:
+    """What `load` would refuse of config.toml if it held `text`, in the same words; whatever the environment says."""
+    try:
+        values_of(home, text)
+    except SettingsError as error:
+        return error.problems
+    return ()
+
+
+def values_of(home: Home, text: str) -> tuple[Values, Mapping[str, str]]:
+    """What the defaults and a config.toml that holds `text` come to, and the origin of each. Raises `SettingsError`."""
+    return _merge([_defaults(), text_layer(text, str(home.config))])
 
 
 def describe(settings: Settings) -> list[Shown]:
@@ -211,12 +282,18 @@ def _variable_row(settings: Settings, name: str) -> Shown:
     return Shown(name, shown(value), origin, name, VARIABLES[name], "")
 
 
-def _layers(home: Home, environ: Mapping[str, str]) -> list[Layer]:
-    return [
-        file_layer(config_dir() / "default.toml", "default.toml", required=True),
-        file_layer(home.config, str(home.config)),
-        *environment_layers(environ, reserved=VARIABLES),
+def _layers(home: Home, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
+    found = [
+        layer
+        for search in secrets
+        for layer in (Layer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
+    in_file = file_layer(home.config, str(home.config))
+    return [_defaults(), in_file, *found, *environment_layers(environ, reserved=VARIABLES)]
+
+
+def _defaults() -> Layer:
+    return file_layer(config_dir() / "default.toml", "default.toml", required=True)
 
 
 def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
@@ -235,7 +312,8 @@ def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
         problems += explain(error, origins)
     if problems:
         these = "it" if len(problems) == 1 else f"these {len(problems)}"
-        raise SettingsError("\n".join([*problems, f"Nothing was started; correct {these} and start again."]))
+        last = f"Nothing was started; correct {these} and start again."
+        raise SettingsError("\n".join([*problems, last]), problems=problems)
     return values, origins
 
 
@@ -262,10 +340,10 @@ def _owner_of_key(model: ModelSettings, openai_url: str) -> str:
     return model.provider
 
 
-def _key(environ: Mapping[str, str], name: str, model: ModelSettings | None) -> SecretStr:
-    """The key configured for this provider wins over the variable that other programs share."""
+def _key(found: Found | None, model: ModelSettings | None) -> SecretStr:
+    """The key configured for this provider wins over the one that is found by the name that other programs share."""
     configured = model.api_key.get_secret_value().strip() if model else ""
-    return SecretStr(configured or environ.get(name, "").strip())
+    return SecretStr(configured or (found.value.get_secret_value().strip() if found else ""))
 
 
 def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:

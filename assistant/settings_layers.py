@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from assistant.secrets import Found
 from assistant.settings_sections import FIELDS, Values, allowed, is_text
 
 ENV_PREFIX = "ASSISTANT_"
@@ -44,6 +45,11 @@ def file_layer(path: Path, origin: str, *, required: bool = False) -> Layer:
         if not required and isinstance(error, FileNotFoundError):
             return Layer(origin)
         return Layer(origin, problems=(f"{origin} cannot be read: {error.strerror}.",))
+    return text_layer(text, origin)
+
+
+def text_layer(text: str, origin: str) -> Layer:
+    """The layer of a TOML file that holds `text`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -52,14 +58,19 @@ def file_layer(path: Path, origin: str, *, required: bool = False) -> Layer:
     return _known(origin, document)
 
 
+def secret_layers(found: Iterable[Found]) -> Iterator[Layer]:
+    """One layer for each secret that is a setting."""
+    for one in found:
+        if one.name in FIELDS:
+            yield Layer(one.origin, {one.name: one.value.get_secret_value()})
+
+
 def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -> Iterator[Layer]:
     """One layer for each variable that sets something: ASSISTANT_<SECTION>__<KEY>."""
     for name in sorted(environ):
         if name.startswith(ENV_PREFIX) and name not in reserved:
             section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-            yield _known(
-                name, {section: {key: _from_text(f"{section}.{key}", environ[name])}} if key else {section: {}}
-            )
+            yield _known(name, {section: {key: from_text(f"{section}.{key}", environ[name])}} if key else {section: {}})
 
 
 def variable(key: str) -> str:
@@ -109,8 +120,9 @@ def _nearest(name: str, from_environment: bool) -> list[str]:
     return elsewhere or difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.75)
 
 
-def _from_text(key: str, text: str) -> Any:
-    """Variables are text: read them as a TOML value where the setting is none ("16000", "0.5", '["offline"]')."""
+def from_text(key: str, text: str) -> Any:
+    """Variables, and what is typed in a shell, are text: read them as a TOML value where the setting is none ("16000",
+    "0.5", '["offline"]')."""
     spec = FIELDS.get(key)
     if spec is None or is_text(spec):
         return text
@@ -137,12 +149,18 @@ def explain(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
 
 def shown(value: Any) -> str:
     """A value as TOML would write it, without what looks like a secret, cut where it is long."""
+    text = masked(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def masked(value: Any) -> str:
+    """A value as TOML would write it, whole but for what looks like a secret."""
     if isinstance(value, SecretStr):
         return "(set, not shown)" if value.get_secret_value() else '""'
     text = _as_toml(value)
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return text
 
 
 def _as_toml(value: Any) -> str:

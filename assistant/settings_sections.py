@@ -252,6 +252,7 @@ class BackupSettings(Section):
 class DaemonSettings(Section):
     drain_seconds: Annotated[float, Field(ge=0, le=600)]
     watch_seconds: Annotated[float, Field(ge=1, le=30)]
+    watchdog_seconds: Annotated[float, Field(ge=30, le=3600)]
 
 
 class LogSettings(Section):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from assistant.errors import ModelError
+from assistant.errors import BudgetExceeded, ModelError
 from assistant.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.ports import Conversation, Model, Toolbox, ToolContext
 from assistant.records import Outgoing, Turn, TurnEvent, TurnState
@@ -30,6 +30,7 @@ from assistant.working_context import WorkingContext
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
+NOT_NOW = "I cannot answer just now. Your message is kept; try again later."
 CUT_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
 
 
@@ -103,7 +104,7 @@ class Turns:
             limit = f"{self._settings.max_seconds:g} seconds"
             return self._fail(steering, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
         except ModelError as error:
-            return self._fail(steering, progress, str(error), error.exit_code)
+            return self._fail(steering, progress, _told(error, steering.turn), error.exit_code)
         except asyncio.CancelledError:
             if steering.abort is None:
                 raise
@@ -286,13 +287,20 @@ class Turns:
     # ----------------------------------------------------------------------------------------------------------- events
 
     def _tell(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
-        for text in notes:
+        for text in notes if role_of(turn.session) == "owner" else ():
             if text not in progress.notes:
                 progress.notes.append(text)
                 self._emit(turn, "notice", text=text)
 
     def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
+
+
+def _told(error: ModelError, turn: Turn) -> str:
+    """What whoever asked is told: what an error names of the house, addresses and accounts, is for the owner."""
+    if role_of(turn.session) == "owner" or isinstance(error, BudgetExceeded):
+        return str(error)
+    return NOT_NOW
 
 
 def _is_aborted(said: Sequence[Message]) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 
 from assistant import commands, health
+from assistant.archive_commands import ArchiveCommands
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
@@ -31,17 +32,26 @@ from assistant.memory.commands import MemoryCommands
 from assistant.memory.talk import MemoryTalk
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import Bridge, Model, Toolbox
+from assistant.ports import Bridge, Model
+from assistant.progress import Progress
+from assistant.records import TurnEvent
 from assistant.remembered import CycleReport
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
 from assistant.sleep_commands import SleepCommands
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
+from assistant.wire_agenda import reminding
+from assistant.wire_backup import ForgettingBackups, backing_up, backup_commands
+from assistant.wire_backup import settle as settle_backups
+from assistant.wire_people import check_grants, people_commands, reception
 from assistant.wire_recall import surroundings
+from assistant.wire_resets import Live, reset_problems, sessions
+from assistant.wire_settings import settings_watch
 from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
-from assistant.wire_stores import Stores, counter_for, memory_place, memory_stores, open_stores
+from assistant.wire_stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
 from sleep.importance import importance
+from tools.registry import Registry
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
 
 Clock = Callable[[], datetime]
@@ -75,14 +85,23 @@ class House:
         bridges: Mapping[str, Bridge],
         model: Model | None,
         writer: Model | None,
+        reread: Callable[[], Settings] | None = None,
     ) -> None:
         self.settings = settings
         self.stores = stores
         self._clock = clock
         self._odd_files: tuple[str, ...] = ()
+        self._watch = settings_watch(settings, stores.ledger, self._take_over, reread)
+        self.progress = Progress(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge()
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
-        self.forgetting = Forgetting(stores.forgetting, stores.memories, lambda: self.sleeping.sleeper.asleep)
+        self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
+        self.forgetting = Forgetting(
+            stores.forgetting,
+            stores.memories,
+            lambda: self.sleeping.sleeper.asleep or self.backing_up.busy,
+            ForgettingBackups(settings),
+        )
         self.memory = MemoryCommands(
             memory_stores(stores),
             partial(memory_place, settings),
@@ -90,6 +109,9 @@ class House:
             awake=lambda: self.sleeping.sleeper.awake(),
             read_again=lambda now: self.sleeping.rereading.read_again(now),
         )
+        self.reminding = reminding(
+            settings, stores, lambda: self.runtime.wake(), lambda incoming: self.runtime.accept(incoming), clock
+        )  # fmt: skip
         self.toolbox = self._toolbox()
         self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
@@ -106,13 +128,22 @@ class House:
             clock,
         )
         around = surroundings(settings, stores, self.sleeping)
-        self.runtime = Runtime(stores.conversation, self.turns, self.delivery, around, self._settle, clock)
-        self.commands = self._slash_commands()
+        self.runtime = Runtime(
+            stores.conversation, self.turns, self.delivery, around, self._settle,
+            lambda arrival: self.reception.receive(arrival), clock,
+        )  # fmt: skip
+        live = Live(self.runtime.holding, self._show, self.terminal.name)
+        self.sessions = sessions(settings, stores, self.sleeping, live, clock)
+        self.commands = self._slash_commands(bridges)
+        check_grants(settings, self.toolbox.admitted, self.commands.admitted())
+        self.reception = reception(
+            settings, stores, self.commands, self.runtime.accept, self.delivery.wake, clock
+        )  # fmt: skip
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
 
-    def _toolbox(self) -> Toolbox:
+    def _toolbox(self) -> Registry:
         return build_toolbox(
             self.stores.history,
             self.stores.todos,
@@ -129,19 +160,25 @@ class House:
                 self.forgetting,
                 importance,
             ),
+            reminders=self.reminding.agenda,
             timeout_seconds=self.settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(self.settings.values.tools),
+            authority=authority_of(self.settings),
         )
 
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""
+        self.reminding.alarm.settle(now)
         self.sleeping.settle(now)
         self._settle_files()
+        self.stores.archive.tidy()
         try:
+            settle_backups(self.settings)
             for done in await self.forgetting.settle(now):
                 log.info("forgetting was finished", complete=done.complete)
         except AssistantError as error:
             log.error("a forgetting is not finished", error=str(error))
+        self.reception.settle()
 
     def _settle_files(self) -> None:
         """What cannot be settled is told by `status` until it can."""
@@ -154,6 +191,10 @@ class House:
 
     async def _until_quiet(self) -> None:
         await self.runtime.until_quiet(_PATIENCE_SECONDS)
+
+    def _show(self, session: str, text: str) -> None:
+        """What goes on, for whoever looks on now."""
+        self.delivery.show(TurnEvent("notice", session, "", {"text": text}))
 
     def _helpers(self) -> Delegating:
         wanted = self.settings.values.delegation
@@ -169,13 +210,18 @@ class House:
             max_seconds=wanted.max_seconds,
         )
 
-    def _slash_commands(self) -> Commands:
+    def _slash_commands(self, bridges: Mapping[str, Bridge]) -> Commands:
         stores = self.stores
         open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
         memory = MemoryTalk(self.memory, stores.conversation, self.settings.zone)
-        rooms = (compaction, memory, sleep)
-        return Commands(self, open_to_them, self.toolbox, rooms, self.forgetting, self._clock)
+        sessions = self.sessions.commands
+        backup = backup_commands(self.settings, self.backing_up)
+        archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
+        people = people_commands(self.settings, stores, list(bridges))
+        rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people)
+        authority = authority_of(self.settings)
+        return Commands(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
@@ -201,8 +247,16 @@ class House:
 
     def look(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
+        self._watch.look()
         self.runtime.wake()
+        self.reminding.alarm.look()
         self.sleeping.sleeper.look()
+        self.backing_up.look()
+        self.sessions.resets.look()
+
+    def _take_over(self, settings: Settings) -> None:
+        """Settings that hold from now on; what they change in others is changed already."""
+        self.settings = settings
 
     def upkeep(self) -> None:
         """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
@@ -278,12 +332,16 @@ class House:
     # ----------------------------------------------------------------------------------------------------------- status
 
     def status(self) -> Mapping[str, Any]:
+        self._watch.look()
         model = self.turns.model
         counting = self.context.describe_counting(model.name)
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
-        report = {**report, "problems": [*report["problems"], *self._odd_files, *self._full()]}
-        return health.with_daemon(report, self.runtime.status(), self.delivery.status(), name)
+        problems = [*report["problems"], *self._odd_files, *self._full(), *self._watch.problems()]
+        problems += [self.backing_up.trouble] if self.backing_up.trouble else []
+        report = {**report, "problems": problems, "changed_settings": self._watch.waiting()}
+        runtime = {**self.runtime.status(), **self.progress.status()}
+        return health.with_daemon(report, runtime, self.delivery.status(), name)
 
     def _full(self) -> list[str]:
         """Conversations that nobody may make room in."""
@@ -302,9 +360,10 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
     """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
     sources = health.Sources(
         stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal, stores.consolidations,
-        stores.forgetting, stores.memories,
+        stores.forgetting, stores.memories, stores.backups,
     )  # fmt: skip
     report = health.stored(settings, sources, now)
+    report |= health.verdict([*report["problems"], *reset_problems(settings, stores, now)])
     return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
 
 
@@ -315,14 +374,16 @@ def build(
     bridges: Mapping[str, Bridge] | None = None,
     model: Model | None = None,
     writer: Model | None = None,
+    reread: Callable[[], Settings] | None = None,
 ) -> House:
     """Open the home and wire everything; `model` answers instead of the configured one, and then `writer` summarises,
-    the built-in model where there is none.
+    the built-in model where there is none. `reread` reads the settings again when config.toml has changed; without it
+    they are read from the home and the environment.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = open_stores(settings, clock())
     try:
-        return House(settings, stores, clock, bridges or {}, model, writer)
+        return House(settings, stores, clock, bridges or {}, model, writer, reread)
     except BaseException:
         stores.close()
         raise

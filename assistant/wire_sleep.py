@@ -23,7 +23,7 @@ from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
 from assistant.sleeper import Bedtime, Naps, Sleeper, Wanted
-from assistant.wire_stores import Stores, counter_for
+from assistant.wire_stores import Stores, authority_of, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
 from sleep.consolidation import Consolidation
@@ -95,7 +95,8 @@ def sleeping(
         stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
         values.context, values.compaction, prompts_of(settings.home), standing.of,
     )  # fmt: skip
-    settle = partial(settle_quietly, stores.conversation, stores.journal)
+    learns = authority_of(settings).learns
+    settle = partial(settle_quietly, stores.conversation, stores.journal, learns=learns)
     compactor = _compactor(settings, stores, voices, measures, settle, clock)
     compacting = Compacting(stores.conversation, compactor, measures, clock)
     context = WorkingContext(
@@ -106,7 +107,7 @@ def sleeping(
     thrifty = replace(voices, writes=lambda: Thrifty(voices.writes(), purse))
     extractor = Extractor(
         thrifty.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
-        zone=settings.zone,
+        zone=settings.zone, learns=learns,
     )  # fmt: skip
     cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock)
 

@@ -13,16 +13,22 @@ from pathlib import Path
 
 import structlog
 
+from assistant.authority import Authority, Grant
 from assistant.context.truncate import Policy, for_view
 from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.memory.commands import MemoryStores
 from assistant.memory.values import Place
 from assistant.messages import Message
+from assistant.people.report import share_notice
 from assistant.recall.local_memories import UNREADABLE, told
 from assistant.recall.worker import Mem0Memories
 from assistant.records import LogPlace
 from assistant.search.finder import SourceFinder
 from assistant.settings import Settings, ToolSettings
+from assistant.settings_sections import RoleSettings
+from assistant.store.archiving import StoredArchive
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup_restore import is_cut_off, settle
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
@@ -32,20 +38,28 @@ from assistant.store.delegations import Delegations
 from assistant.store.extraction import LogReader
 from assistant.store.facts import ModelFacts
 from assistant.store.forgetting import ForgettingStore
+from assistant.store.generations import StoredGenerations
+from assistant.store.jobs import Jobs
 from assistant.store.journal import Journal
 from assistant.store.ledger import Ledger
 from assistant.store.log import MasterLog
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.memory_search import StoredMemorySearch
 from assistant.store.outbox import Outbox
+from assistant.store.pairings import Pairings
+from assistant.store.people import People, Places
 from assistant.store.pins import Pins
 from assistant.store.profiles import Profiles
 from assistant.store.requests import Requests
+from assistant.store.resets import StoredResets
 from assistant.store.script_schema import script
 from assistant.store.search import StoredHistory
+from assistant.store.shares import Shares
 from assistant.store.todos import Todos
+from assistant.store.typed_commands import TypedCommands
 from assistant.store.verify import Verifier
 from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
+from assistant.wire_archive import open_archive
 from assistant.wire_memory import memories as semantic_memory
 from assistant.wire_memory import open_memory_db, store_settings
 from assistant.wire_search import open_history, open_memory_search
@@ -65,6 +79,7 @@ class Stores:
     todos: Todos
     requests: Requests
     pins: Pins
+    jobs: Jobs
     journal: Journal
     consolidations: Consolidations
     profiles: Profiles
@@ -73,12 +88,20 @@ class Stores:
     memory_search: StoredMemorySearch
     entry_finder: SourceFinder
     unread: LogReader
+    generations: StoredGenerations
+    resets: StoredResets
     breakers: Breakers
     delegations: Delegations
     ledger: Ledger
     facts: ModelFacts
     verifier: Verifier
     forgetting: ForgettingStore
+    archive: StoredArchive
+    people: People
+    pairings: Pairings
+    places: Places
+    typed: TypedCommands
+    backups: BackupFolder
     closing: ExitStack
 
     def close(self) -> None:
@@ -90,6 +113,8 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
 
     Raises `HomeError`, `NewerSchema`, `StoreError`."""
     home = settings.home.path
+    if not reading:
+        _settle_restore(home)
     with ExitStack() as stack:
         if reading:
             db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
@@ -106,10 +131,8 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         memory_search, entry_finder = open_memory_search(home, memories.at_hand, settings.zone, reading=reading)
         stack.callback(memory_search.close)
         counter = counter_for(settings, settings.values.model.name)
-        conversation = Conversation(
-            db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
-            is_task=is_task, undo_kept=settings.values.compaction.undo_kept,
-        )  # fmt: skip
+        conversation = conversation_of(settings, db, log)
+        archive = open_archive(settings)
         return Stores(
             conversation=conversation,
             outbox=Outbox(db),
@@ -118,6 +141,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             todos=Todos(people),
             requests=Requests(db, log),
             pins=Pins(people),
+            jobs=Jobs(db, conversation.appender),
             journal=Journal(people),
             consolidations=Consolidations(people),
             profiles=Profiles(people),
@@ -126,14 +150,41 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             memory_search=memory_search,
             entry_finder=entry_finder,
             unread=LogReader(db, log),
+            generations=StoredGenerations(db, log),
+            resets=StoredResets(db),
             breakers=Breakers(db),
             delegations=Delegations(db),
-            ledger=Ledger(db, settings.values.budget, settings.zone),
+            ledger=Ledger(db, settings.values.budget, settings.zone, _shares(settings, db)),
             facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
-            forgetting=ForgettingStore(home, db, people, log, conversation, finder, entry_finder),
+            forgetting=ForgettingStore(home, db, people, log, conversation, finder, entry_finder, archive),
+            archive=archive,
+            people=People(db),
+            pairings=Pairings(db),
+            places=Places(db),
+            typed=TypedCommands(db),
+            backups=BackupFolder(home, settings.values.backup.folder),
             closing=stack.pop_all(),
         )
+
+
+def is_between_homes(home: Path) -> bool:
+    """Whether a restore was cut off, so that there is neither the old home nor the new one before it is finished."""
+    return is_cut_off(home)
+
+
+def _settle_restore(home: Path) -> None:
+    if finished := settle(home):
+        log.warning("a restore was cut off", what=finished)
+
+
+def conversation_of(settings: Settings, db: Database, log: MasterLog) -> Conversation:
+    """What was said, over a script.db and the logs beside it."""
+    counter = counter_for(settings, settings.values.model.name)
+    return Conversation(
+        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message, is_task=is_task,
+        undo_kept=settings.values.compaction.undo_kept,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -175,6 +226,24 @@ def memory_place(settings: Settings) -> Place:
     """Where the home has its memories, looked at now."""
     chosen, file = settings.values.memory, settings.home.path / "memory.db"
     return Place(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
+
+
+def authority_of(settings: Settings) -> Authority:
+    """Who may do what, as the settings say."""
+
+    def grant(section: RoleSettings) -> Grant:
+        return Grant(frozenset(section.tools), frozenset(section.commands), section.memory, section.budget_share)
+
+    return Authority({"guest": grant(settings.values.guest), "room": grant(settings.values.room)})
+
+
+def _shares(settings: Settings, db: Database) -> Shares:
+    outbox = Outbox(db)
+
+    def told(role: str, cap: str, now: datetime) -> None:
+        outbox.push(share_notice(role, cap, now.astimezone(settings.zone).date().isoformat()), now)
+
+    return Shares(db, authority_of(settings), told)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:

@@ -107,11 +107,12 @@ class Cycle:
         where not even the report can be kept."""
         report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
         wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
+        former = [info for info in self._conversation.unread() if sessions is None or info.key in sessions]
         ended = False
         try:
             if self._purse is not None:
                 self._purse.open(now)
-            for name, step in self._phases(report.id, wanted, trigger):
+            for name, step in self._phases(report.id, wanted, former, trigger):
                 if not phase or phase == name:
                     report = await self._carried_out(report, name, step, now)
             ended = True
@@ -151,25 +152,28 @@ class Cycle:
             self._journal.note_cycle(report)
 
     async def extract_session(self, session: str, now: datetime) -> dict[str, Any]:
-        """Read one session to its end for the journal, as before a reset: what no model reads now, the rules do. Raises
-        `StoreError`."""
+        """Read one session to its end for the journal, as before a reset. What the model cannot read now is left, and
+        said so. Raises `StoreError`."""
         outcome = Outcome()
         for info in self._conversation.sessions():
             if info.key == session:
-                await self._read_session(info, outcome, now, final=True)
+                await self._read_session(info, outcome, now)
         return outcome.told()
 
     # ----------------------------------------------------------------------------------------------------------- phases
 
-    def _phases(self, cycle: int, sessions: Sequence[SessionInfo], trigger: str) -> Iterator[tuple[str, _Step]]:
+    def _phases(
+        self, cycle: int, sessions: Sequence[SessionInfo], former: Sequence[SessionInfo], trigger: str
+    ) -> Iterator[tuple[str, _Step]]:
+        """`former` are ended generations that were not read to their end."""
         yield "settle", self._settle
-        yield "extract", partial(self._extract, sessions, cycle)
+        yield "extract", partial(self._extract, (*former, *sessions), cycle)
         for name, phase in () if trigger == "nap" else self._between:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
 
     async def _settle(self, outcome: Outcome, now: datetime) -> None:
-        settled = settle_checkpoints(self._conversation, self._journal, now)
+        settled = settle_checkpoints(self._conversation, self._journal, now, self._extractor.learns)
         outcome.read, outcome.written = settled.checkpoints, settled.entries
 
     async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: Outcome, now: datetime) -> None:
@@ -210,21 +214,19 @@ class Cycle:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def _read_session(
-        self, info: SessionInfo, outcome: Outcome, now: datetime, *, final: bool = False, cycle: int | None = None
+        self, info: SessionInfo, outcome: Outcome, now: datetime, *, cycle: int | None = None
     ) -> None:
         seq = self._journal.reading(PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
             self._conversation.extracted(info.key, info.generation, seq, now)
         for _ in range(_BATCHES):
-            if not await self._read_on(info, outcome, now, final=final, cycle=cycle):
+            if not await self._read_on(info, outcome, now, cycle):
                 return
             await asyncio.sleep(0)
         outcome.waiting += 1
 
-    async def _read_on(
-        self, info: SessionInfo, outcome: Outcome, now: datetime, *, final: bool, cycle: int | None
-    ) -> bool:
+    async def _read_on(self, info: SessionInfo, outcome: Outcome, now: datetime, cycle: int | None) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
         seq = self._journal.reading(PHASE, info.key, info.generation)
         records = self._unread.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
@@ -235,7 +237,7 @@ class Cycle:
         outcome.calls += found.calls
         outcome.rejected += found.rejected
         outcome.spent(found.cost_usd)
-        if found.passing and not final and self._may_ask(now):
+        if found.passing and self._may_ask(now):
             outcome.waiting += 1
             outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
             return False

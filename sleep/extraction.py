@@ -68,15 +68,30 @@ class Extracted:
     passing: bool = False
 
 
+def all_teach(session: str) -> bool:
+    """Something is learned from every session."""
+    return True
+
+
 class Extractor:
     """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads; the
-    rules reckon days such as "tomorrow" in `zone`."""
+    rules reckon days such as "tomorrow" in `zone`. `learns` tells whether anything is learned from a session; of the
+    others nothing is read."""
 
-    def __init__(self, model: Callable[[], Model], prompt: str, *, batch_tokens: int, zone: tzinfo = UTC) -> None:
+    def __init__(
+        self,
+        model: Callable[[], Model],
+        prompt: str,
+        *,
+        batch_tokens: int,
+        zone: tzinfo = UTC,
+        learns: Callable[[str], bool] = all_teach,
+    ) -> None:
         self._model = model
         self._prompt = prompt
         self._batch_tokens = batch_tokens
         self._zone = zone
+        self.learns = learns
 
     async def batch(self, records: Sequence[Record], most: int | None = None) -> list[Record]:
         """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
@@ -95,7 +110,7 @@ class Extractor:
     async def extract(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
         """`records` of one session, oldest first; `known` is what the journal has of the day. Raises `StoreError`
         where a call cannot be metered."""
-        spoken = [record for record in records if readable(record)]
+        spoken = self._readable(records)
         if not spoken:
             return Extracted(0, ())
         model = self._model()
@@ -124,8 +139,11 @@ class Extractor:
 
     def plainly(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
         """By the rules, no model asked."""
-        spoken = [record for record in records if readable(record)]
+        spoken = self._readable(records)
         return Extracted(len(spoken), by_rules(spoken, known, self._zone))
+
+    def _readable(self, records: Sequence[Record]) -> list[Record]:
+        return [record for record in records if readable(record) and self.learns(record.session)]
 
     async def _ask(self, model: Model, records: Sequence[Record], known: Sequence[str]) -> Reply:
         told = "\n\n".join(_line(record) for record in records)

@@ -6,7 +6,7 @@ that a crash between the two files costs nothing and writes nothing twice (I4). 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from assistant.compactions import Checkpoint
 from assistant.errors import StoreError
 from assistant.remembered import JournalEntry
 from assistant.sleep_ports import Compactions, Journal
+from sleep.extraction import all_teach
 from sleep.importance import importance
 from sleep.rendering import RECORD_TIERS
 
@@ -30,23 +31,28 @@ class Settled:
     entries: int
 
 
-def settle_checkpoints(conversation: Compactions, journal: Journal, now: datetime) -> Settled:
+def settle_checkpoints(
+    conversation: Compactions, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
+) -> Settled:
     """Write what finished compactions leave for the journal, and a crash may have kept from it: at start-up, after each
-    compaction, and in every sleep. Raises `StoreError`; what was written stays."""
+    compaction, and in every sleep; nothing of sessions from which nothing is learned. Raises `StoreError`; what was
+    written stays."""
     looked_at = written = 0
     while waiting := conversation.unjournaled():
         for checkpoint in waiting:
-            entries = list(_entries_of(checkpoint))
+            entries = list(_entries_of(checkpoint)) if learns(checkpoint.session) else []
             written += len(journal.add(entries, now)) if entries else 0
             conversation.journaled(checkpoint.id)
         looked_at += len(waiting)
     return Settled(looked_at, written)
 
 
-def settle_quietly(conversation: Compactions, journal: Journal, now: datetime) -> None:
+def settle_quietly(
+    conversation: Compactions, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
+) -> None:
     """The same right after a compaction, which stands whether or not the journal can be written now."""
     try:
-        settle_checkpoints(conversation, journal, now)
+        settle_checkpoints(conversation, journal, now, learns)
     except StoreError as error:
         log.error("the journal lacks a compaction until the next sleep", error=str(error))
 

@@ -64,6 +64,8 @@ def heading(row: Message) -> str:
             who = f"result of {_one_line(row.name or 'a tool')}"
         case "system":
             who = "note"
+        case "user" if row.name:
+            who = f"user {_one_line(row.name)}"
         case role:
             who = role
     return f"#{number}{when} {who}" if number else f"Record{when}"

@@ -20,7 +20,8 @@ from sleep.summary import Material, Summary
 
 LONG_THREAD = (
     "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
-    "summaries are; `/pin` keeps in view, word for word, what must not blur."
+    "summaries are; `/pin` keeps in view, word for word, what must not blur, and `/reset` begins afresh: it learns, "
+    "archives, and hands over what is open."
 )
 NOT_USED = "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
 # From this many compactions of a generation on, the person is told what long threads cost.

@@ -4,13 +4,15 @@ ports, without network or clock."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from assistant.errors import BridgeError
 from assistant.messages import Message, ToolCall, Usage
-from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
+from assistant.ports import Receive
+from assistant.records import Accepted, Arrival, Capabilities, Incoming, OutboxItem, TurnEvent
 from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 
 Step = str | ToolCall | Sequence[ToolCall] | Exception | Reply | Callable[[Request], "Step"]
@@ -72,10 +74,16 @@ class KeptBridge:
     events: list[TurnEvent] = field(default_factory=list)
     fail: list[BridgeError] = field(default_factory=list)
     delivered: asyncio.Event = field(default_factory=asyncio.Event)
-    accept: Callable[[Incoming], Awaitable[Accepted]] | None = None
+    receive: Receive | None = None
 
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
-        self.accept = accept
+    async def start(self, receive: Receive) -> None:
+        self.receive = receive
+
+    async def bring(self, text: str, external_id: str, sender: str, **about: Any) -> Accepted | None:
+        """Somebody wrote on the network; replies go to whoever wrote, or to the room."""
+        assert self.receive is not None
+        target = about.get("room") or sender
+        return await self.receive(Arrival(self.name, external_id, sender, text, target=target, **about))
 
     async def send(self, item: OutboxItem) -> None:
         if self.fail:

@@ -15,14 +15,14 @@ from assistant.errors import ToolError
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import Quote, local_time, quote_line
 from assistant.sleep_ports import Requests
-from tools.declaration import OWNER, Count, tool
+from tools.declaration import EVERYONE, Count, tool
 
 _SHOWN = 10
 _FIRST_WORDS = 120
 
 
 def close_requests_tool(requests: Requests, zone: ZoneInfo) -> Tool:
-    @tool(effects="keyed", roles=OWNER)
+    @tool(effects="keyed", roles=EVERYONE)
     def close_requests(
         context: ToolContext,
         ids: list[Count],

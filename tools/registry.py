@@ -1,8 +1,9 @@
 """The toolbox of the house: which tools there are, who is offered which, and one way to run them.
 
 What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
-failure begins with "Error: " and says what a model can do about it. Authority is a set of roles beside each tool,
-checked here at the one place where tools are run (I10): a prompt or a quoted text can ask, and changes nothing.
+failure begins with "Error: " and says what a model can do about it. `assistant.authority` decides who may use what,
+asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import structlog
 
+from assistant.authority import NOBODY_ELSE, Authority
 from assistant.context.quote import safe
 from assistant.errors import AssistantError
 from assistant.messages import ToolCall
@@ -30,7 +32,12 @@ class Registry:
     those in `unhurried`, which are bounded by what they do."""
 
     def __init__(
-        self, tools: Iterable[Tool], *, timeout_seconds: float, unhurried: frozenset[str] = frozenset()
+        self,
+        tools: Iterable[Tool],
+        *,
+        timeout_seconds: float,
+        unhurried: frozenset[str] = frozenset(),
+        authority: Authority = NOBODY_ELSE,
     ) -> None:
         """Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
@@ -40,14 +47,20 @@ class Registry:
             self._tools[tool.spec.name] = tool
         self._longest = timeout_seconds
         self._unhurried = unhurried
+        self._authority = authority
 
     @property
     def protected(self) -> frozenset[str]:
         """Names of the tools whose results survive compaction."""
         return frozenset(name for name, tool in self._tools.items() if tool.protected)
 
+    @property
+    def admitted(self) -> dict[str, frozenset[str]]:
+        """The roles that each tool admits at most."""
+        return {name: tool.roles for name, tool in self._tools.items()}
+
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
-        return tuple(tool.spec for tool in self._tools.values() if role in tool.roles)
+        return tuple(tool.spec for tool in self._tools.values() if self._may_use(role, tool))
 
     def effects(self, name: str) -> Effects:
         """A tool that is not here may have been here before the restart: what it did is not known, so "once"."""
@@ -56,10 +69,13 @@ class Registry:
 
     async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
         tool = self._tools.get(call.name)
-        if tool is None or role not in tool.roles:
+        if tool is None or not self._may_use(role, tool):
             return FAILURE + self._not_offered(call.name, role), False
         text, ok = await self._attempt(tool, call, context)
         return safe(text), ok
+
+    def _may_use(self, role: str, tool: Tool) -> bool:
+        return self._authority.may_use(role, tool.spec.name, tool.roles)
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
         seconds = tool.timeout_seconds

@@ -7,22 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assistant.authority import NOBODY_ELSE, Authority
+from assistant.agenda_ports import Reminders
 from assistant.memory_ports import MemoryFiles, MemorySearch, Profiles
 from assistant.ports import History, Todos, Tool
 from assistant.sleep_ports import Journal, Requests
 from tools.add_journal_entry import add_journal_entry_tool
+from tools.cancel_reminder import cancel_reminder_tool
 from tools.close_requests import close_requests_tool
 from tools.current_time import current_time_tool
 from tools.delegate import Helpers, delegate_tool
 from tools.edit_memory_file import edit_memory_file_tool
 from tools.forget import Asking, forget_tool
 from tools.list_files import list_files_tool
+from tools.list_reminders import list_reminders_tool
 from tools.manage_todo_list import manage_todo_list_tool
 from tools.read_file import read_file_tool
 from tools.read_history import read_history_tool
 from tools.registry import Registry
 from tools.search_history import search_history_tool
 from tools.search_memory import search_memory_tool
+from tools.set_reminder import set_reminder_tool
 from tools.update_memory import Correcting, update_memory_tool
 from tools.update_profile import update_profile_tool
 
@@ -52,6 +57,10 @@ class Memory:
         ]
 
 
+def _reminding(reminders: Reminders) -> list[Tool]:
+    return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
+
+
 def build_toolbox(
     history: History,
     todos: Todos,
@@ -61,10 +70,12 @@ def build_toolbox(
     requests: Requests | None = None,
     helpers: Helpers | None = None,
     memory: Memory | None = None,
+    reminders: Reminders | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = RESULT_BYTES,
+    authority: Authority = NOBODY_ELSE,
 ) -> Registry:
-    """Without `requests`, `helpers` or `memory` there are no tools over them. `result_bytes` is what a page of quoted
+    """Without `requests`, `helpers`, `memory` or `reminders` there are no tools over them. `result_bytes` is what a page of quoted
     words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page is never cut
     when it is written to the working context."""
     tools: list[Tool] = [
@@ -73,6 +84,7 @@ def build_toolbox(
         manage_todo_list_tool(todos),
     ]
     tools += [close_requests_tool(requests, zone)] if requests else []
+    tools += _reminding(reminders) if reminders else []
     tools += [
         current_time_tool(zone),
         list_files_tool(workspace, zone, result_bytes),
@@ -80,4 +92,4 @@ def build_toolbox(
     ]
     tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
-    return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}))
+    return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}), authority=authority)

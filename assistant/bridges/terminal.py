@@ -12,14 +12,15 @@ What people type does not come in here: it is accepted through `ports.Control`, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from assistant import __version__
 from assistant.errors import BridgeError, NobodyThere
-from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, Outgoing, TurnEvent
+from assistant.ports import Receive
+from assistant.records import Capabilities, OutboxItem, Outgoing, TurnEvent
 
 # A name of an event and its data, as a terminal receives it.
 Event = tuple[str, Mapping[str, Any]]
@@ -77,7 +78,7 @@ class TerminalBridge:
         self._confirmations: dict[str, _Confirmation] = {}
         self._stopped = False
 
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+    async def start(self, receive: Receive) -> None:
         self._stopped = False
 
     async def stop(self) -> None:

@@ -16,10 +16,10 @@ from assistant.cli.lines import typed_lines, whole_input
 from assistant.cli.link import Link, LinkLost
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
-from assistant.cli.slash import is_command, leaves
+from assistant.cli.slash import is_command, leaves, switched
 from assistant.cli.text import typed
 from assistant.errors import AssistantError, UsageError
-from assistant.sessions import MAIN, role_of
+from assistant.sessions import MAIN, role_of, session_named
 from assistant.settings import Settings
 
 # A daemon that is restarted while it answers comes back, or its place is taken by this process.
@@ -45,8 +45,10 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     Example:
       assistant chat
       assistant chat -m "what did I say about Bergen?"
+      assistant chat --session trip
       assistant chat -m - --json < letter.txt
     """
+    session = session_named(session)
     if role_of(session) != "owner":
         raise UsageError(f"{session!r} is not a conversation of yours. Nothing was sent.")
     settings = settings_module.load()
@@ -105,6 +107,7 @@ async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], sessi
             if isinstance(line, UsageError):
                 raise line
             code = await _one(link, line, session, new_external_id(), json_out, indent=None)
+            session = switched(line, session)
         except LinkLost:
             raise
         except AssistantError as error:

@@ -42,5 +42,6 @@ async def opened_here(settings: Settings) -> AsyncIterator[Link]:
             yield DirectLink(house.control, house.terminal)
         finally:
             await house.sleeping.sleeper.stop()
+            await house.backing_up.stop()
             await house.close_model()
             house.close()

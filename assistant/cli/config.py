@@ -1,4 +1,4 @@
-"""`assistant config`: each setting, where it came from, and whether all of them can be understood."""
+"""`assistant config`: each setting, where it came from, whether all of them can be understood, and changing them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ from itertools import groupby
 import click
 
 from assistant import settings as settings_module
+from assistant.cli import config_changing
 from assistant.cli.plain import as_json, say
+from assistant.cli.secret import secret
 from assistant.settings import Shown
 
 
 @click.group()
 def config() -> None:
-    """Look at the settings.
+    """Look at the settings, and change them.
 
-    Change them in config.toml of the home (`assistant config path`), or by variables such as
-    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000.
+    They stand in config.toml of the home (`assistant config path`); a variable such as
+    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 wins over it. `assistant setup` asks for the important ones.
 
     \b
     Example:
       assistant config show
+      assistant config set budget.daily_usd 2
     """
+
+
+config.add_command(config_changing.set_)
+config.add_command(config_changing.unset)
+config.add_command(config_changing.edit)
+config.add_command(secret)
 
 
 @config.command()
@@ -40,6 +49,27 @@ def show(json_out: bool) -> None:
     widest = max(len(row.key) for row in rows)
     for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
         say("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
+
+
+@config.command()
+@click.argument("key")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON, with where it came from and what is allowed.")
+def get(key: str, json_out: bool) -> None:
+    """Print one value that is in force, text without quotes. A secret is not printed, only whether it is set.
+
+    \b
+    Example:
+      assistant config get context.target
+    """
+    settings = settings_module.load()
+    row = next((row for row in settings_module.describe(settings) if row.key == key), None)
+    if row is None:
+        raise config_changing.no_setting(key)
+    value = config_changing.in_force(settings, row)
+    if json_out:
+        as_json({**_as_json(row), "value": value})
+    else:
+        say(value)
 
 
 @config.command()

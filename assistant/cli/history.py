@@ -1,55 +1,23 @@
-"""`assistant sessions` and `assistant log`: what the home holds, read from its stores whether a daemon runs or not."""
+"""`assistant log`: what was said, read from the stores of the home whether a daemon runs or not."""
 
 from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Any
 
 import click
 
 from assistant import settings as settings_module
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
-from assistant.cli.tables import local, table
 from assistant.cli.text import typed
 from assistant.cli.transcript import backwards, print_record, record_json
 from assistant.ports import History
-from assistant.records import Record, SessionInfo
+from assistant.records import Record
 from assistant.sessions import OWNER_SCOPE
 from assistant.settings import Settings
 
 _LOOK_EVERY = 0.5
-
-
-@click.command()
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
-def sessions(json_out: bool) -> None:
-    """List the conversations of this home.
-
-    \b
-    Example:
-      assistant sessions
-      assistant sessions --json
-    """
-    settings = settings_module.load()
-    with opened(settings) as stores:
-        found = stores.conversation.sessions()
-    if json_out:
-        as_json([_session_json(info) for info in found])
-        return
-    table(
-        ("session", "generation", "messages", "in view", "tokens", "checkpoints", "last"),
-        [
-            (
-                info.key, str(info.generation), f"{info.messages:,}", f"{info.view_messages:,}",
-                f"{info.view_tokens:,}", f"{info.checkpoints:,}", local(info.last_at, settings.zone),
-            )
-            for info in found
-        ],
-        right=("generation", "messages", "in view", "tokens", "checkpoints"),
-        empty="No conversation yet. Begin with `assistant chat`.",
-    )  # fmt: skip
 
 
 @click.command()
@@ -99,12 +67,3 @@ def _show(record: Record, settings: Settings, json_out: bool) -> None:
         as_json(record_json(record), indent=None)
     else:
         print_record(record, settings.zone)
-
-
-def _session_json(info: SessionInfo) -> dict[str, Any]:
-    return {
-        "session": info.key, "generation": info.generation, "scope": info.scope,
-        "started_at": info.started_at.isoformat(), "last_at": info.last_at.isoformat() if info.last_at else None,
-        "messages": info.messages, "view_messages": info.view_messages, "view_tokens": info.view_tokens,
-        "checkpoints": info.checkpoints,
-    }  # fmt: skip

@@ -24,6 +24,7 @@ _COMMANDS = {
     "list": "assistant.cli.memory_looking:list_",
     "show": "assistant.cli.memory_looking:show",
     "why": "assistant.cli.memory_looking:why",
+    "as-of": "assistant.cli.memory_looking:as_of",
     "stats": "assistant.cli.memory_looking:stats",
     "edit": "assistant.cli.memory_changing:edit",
     "forget": "assistant.cli.forget:forget",

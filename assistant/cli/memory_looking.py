@@ -1,4 +1,4 @@
-"""`assistant memory search`, `list`, `show`, `why` and `stats`: what the stores have, whether a daemon runs or not."""
+"""`assistant memory search`, `list`, `show`, `why`, `as-of`, `stats`: what the stores have, with a daemon or without."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import click
 from assistant import settings as settings_module
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say, tell
+from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
+from assistant.daemon import utc_now
+from assistant.errors import UsageError
 from assistant.memory import report
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.exchange import memory_out
-from assistant.memory.values import Chain, Counts, Held, Known
+from assistant.memory.then import split_then
+from assistant.memory.values import Chain, Counts, Held, Known, Then
 from assistant.remembered import Recalled
+from assistant.sessions import MAIN
+from assistant.settings import Settings
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
@@ -127,6 +133,57 @@ def why(reference: str, session: str, json_out: bool) -> None:
         as_json(report.chain_json(chain))
     else:
         say("\n".join(report.chain_lines(chain, settings.zone)))
+
+
+@click.command(name="as-of")
+@click.argument("words", nargs=-1, required=True, metavar="DATE [TEXT]")
+@click.option("--former", is_flag=True, help="What no longer held then too.")
+@click.option("--file", "page", is_flag=True, help="MEMORY.md as it stood then, and nothing else.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1), help="How many.")
+@of_session
+@_json_option
+def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session: str, json_out: bool) -> None:
+    """Show what was known at an earlier time, with the words it had then; with TEXT, what of it bears on that.
+
+    A day means its end. What was forgotten since is not shown.
+
+    \b
+    Example:
+      assistant memory as-of 2026-03-01
+      assistant memory as-of "2026-03-01 14:00" "where do I live"
+      assistant memory as-of last monday --file
+    """
+    settings = settings_module.load()
+    zone, now = settings.zone, utc_now()
+    at, text = split_then(typed(" ".join(words), "DATE"), now, zone)
+    if page:
+        _page(settings, session, at, text, json_out)
+        return
+
+    async def look(memory: MemoryCommands, scope: str) -> Then:
+        return memory.then(text, scope, at, limit=limit, former=former)
+
+    then = looked(settings, session, look)
+    if json_out:
+        as_json(report.then_json(then))
+        return
+    tell(report.then_head(then, zone))
+    _draw(then.known, zone, report.then_empty(then, zone))
+    if then.left_out:
+        tell(f"{then.left_out} older ones were left out; --limit shows more.")
+
+
+def _page(settings: Settings, session: str, at: datetime, text: str, json_out: bool) -> None:
+    if text or session != MAIN:
+        raise UsageError("--file shows MEMORY.md, which is the owner's, whole: leave TEXT and --session out.")
+    with opened(settings) as stores:
+        page = stores.files.curated_then(at)
+    if json_out:
+        as_json({"as_of": at.isoformat(), "text": page.text, "sure": page.sure})
+        return
+    say(page.text.removesuffix("\n"))
+    if not page.sure:
+        tell("MEMORY.md was edited by hand around then, nobody noted when: shown is the nearest text that is known.")
 
 
 @click.command()

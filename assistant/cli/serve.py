@@ -19,9 +19,10 @@ from assistant.cli.chat import answer_lines, talk_here
 from assistant.cli.lines import typed_lines
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import tell
-from assistant.errors import AssistantError, UsageError
+from assistant.ending import manager_seconds
+from assistant.errors import AssistantError, SettingsError, UsageError
 from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.settings import Home, Settings
 
 _HOW_TO_TALK = (
     "The assistant serves {home}. Talk to it from another terminal with `assistant chat`, "
@@ -30,7 +31,6 @@ _HOW_TO_TALK = (
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
 _LOOK_EVERY = 0.05
-_MARGIN_SECONDS = 10.0
 
 
 @click.command()
@@ -48,11 +48,12 @@ def run(context: click.Context, with_chat: bool) -> None:
       assistant run --chat
       echo "remember that the key is under the pot" | assistant run --chat
     """
+    manager = settings_module.service_manager()
     settings = settings_module.load()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not with_chat:
         log_to_stderr(settings.values.log.level)
-        asyncio.run(daemon.main(settings, lambda: tell(hint)))
+        asyncio.run(daemon.main(settings, lambda: tell(hint), manager))
         return
     if daemon.is_served(settings.home):
         tell(f"Process {daemon.lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
@@ -72,20 +73,28 @@ def stop() -> None:
     Example:
       assistant stop
     """
-    settings = settings_module.load()
-    if not daemon.is_served(settings.home):
+    home = settings_module.home_from_environment()
+    if not daemon.is_served(home):
         tell("Nothing serves this home.")
         return
-    holder = daemon.lock_holder(settings.home)
+    holder = daemon.lock_holder(home)
     if holder is None:
         raise AssistantError("A process that is just starting serves this home. Try again in a moment.")
     os.kill(holder, signal.SIGTERM)
-    limit = time.monotonic() + settings.values.daemon.drain_seconds + _MARGIN_SECONDS
-    while daemon.is_served(settings.home):
+    limit = time.monotonic() + manager_seconds(_drain_seconds(home))
+    while daemon.is_served(home):
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
     tell(f"Stopped process {holder}.")
+
+
+def _drain_seconds(home: Home) -> float:
+    """As configured; where config.toml was edited to nonsense meanwhile, the default: that keeps nobody from ending."""
+    try:
+        return settings_module.load(home, ring=None).values.daemon.drain_seconds
+    except SettingsError:
+        return settings_module.values_of(home, "")[0].daemon.drain_seconds
 
 
 def _talks_at_a_terminal() -> bool:

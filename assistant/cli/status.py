@@ -12,7 +12,7 @@ from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
-from assistant.settings import Settings
+from assistant.settings import Home
 from assistant.unix_socket import answers
 
 
@@ -27,7 +27,7 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status
       assistant status --json
     """
-    report = _report(settings_module.load())
+    report = _report()
     if json_out:
         as_json(report)
     else:
@@ -35,14 +35,17 @@ def status(context: click.Context, json_out: bool) -> None:
     context.exit(0 if report["ok"] else 1)
 
 
-def _report(settings: Settings) -> dict[str, Any]:
-    if answers(settings.home.socket):
-        return {"running": True, **attach.run(_of_the_daemon(settings))}
+def _report() -> dict[str, Any]:
+    home = settings_module.home_from_environment()
+    if answers(home.socket):
+        # It runs on settings that were understood, whatever config.toml says by now.
+        return {"running": True, **attach.run(_of_the_daemon(home))}
+    settings = settings_module.load(home)
     with opened(settings) as stores:
         found = wire.stored_status(settings, stores, daemon.utc_now())
     return {"running": daemon.is_served(settings.home), **found}
 
 
-async def _of_the_daemon(settings: Settings) -> Mapping[str, Any]:
-    async with attach.daemon_link(settings.home) as link:
+async def _of_the_daemon(home: Home) -> Mapping[str, Any]:
+    async with attach.daemon_link(home) as link:
         return await link.status()

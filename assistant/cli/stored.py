@@ -29,6 +29,11 @@ def opened(settings: Settings, *, reading: bool = True) -> Iterator[wire_stores.
 
 def require_home(settings: Settings) -> None:
     """Raises `HomeError` where nothing was ever said, so that a command which changes a home makes none."""
+    if wire_stores.is_between_homes(settings.home.path):
+        raise HomeError(
+            f"A restore of {settings.home.path} was cut off. Nothing is lost; starting the assistant finishes it, and "
+            "so does `assistant backup restore` without a name."
+        )
     if not (settings.home.path / "script.db").exists():
         raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
 

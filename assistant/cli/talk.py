@@ -18,7 +18,7 @@ from assistant.cli.ask import new_external_id
 from assistant.cli.draft import Draft
 from assistant.cli.link import Link, LinkLost
 from assistant.cli.screen import Screen
-from assistant.cli.slash import COMMANDS, LEAVING, leaves
+from assistant.cli.slash import COMMANDS, LEAVING, leaves, switched
 from assistant.errors import AssistantError
 from assistant.settings import Settings
 
@@ -41,7 +41,7 @@ class Dialog:
         self._link = link
         self._session = session
         self._screen = screen
-        self._unsent: dict[str, str] = {}
+        self._unsent: dict[str, tuple[str, str]] = {}
         self._mine: set[int] = set()
         self._shown: set[str] = set()
         self._drafts: dict[str, Draft] = {}
@@ -52,6 +52,7 @@ class Dialog:
         self._stale = asyncio.Event()
         self._to_send = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
+        self._hearing: asyncio.Task[None] | None = None
         screen.on_interrupt = self.interrupt
 
     async def run(self) -> None:
@@ -66,7 +67,9 @@ class Dialog:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if not await self._hand_over():
-            await self._screen.remark("Not sent, because the daemon was away: " + " / ".join(self._unsent.values()))
+            await self._screen.remark(
+                "Not sent, because the daemon was away: " + " / ".join(text for _, text in self._unsent.values())
+            )
 
     async def _read(self) -> None:
         while (text := await self._screen.read()) is not None and not leaves(text):
@@ -96,14 +99,25 @@ class Dialog:
         if text.startswith("/"):
             await self._command(text)
         else:
-            self._unsent[new_external_id()] = text
+            self._unsent[new_external_id()] = (self._session, text)
             self._to_send.set()
 
     async def _command(self, text: str) -> None:
         try:
             await self._screen.markdown(await self._link.command(text, self._session))
+            await self._switch(switched(text, self._session))
         except AssistantError as error:
             await self._screen.remark(str(error))
+
+    async def _switch(self, session: str) -> None:
+        """From now on what is typed goes there, and what happens there is shown. What was typed before goes where it
+        was typed."""
+        if session == self._session:
+            return
+        self._session = session
+        await self._forget_drafts()
+        if self._hearing is not None:
+            self._hearing.cancel()
 
     async def _send(self) -> None:
         """Hand over what was typed, until somebody took it."""
@@ -122,9 +136,9 @@ class Dialog:
 
     async def _hand_over(self) -> bool:
         """Say what nobody took yet, oldest first; False when nobody is there. What is refused is told and let go."""
-        for external_id, text in list(self._unsent.items()):
+        for external_id, (session, text) in list(self._unsent.items()):
             try:
-                self._mine.add((await self._link.say(text, external_id, self._session)).inbox_id)
+                self._mine.add((await self._link.say(text, external_id, session)).inbox_id)
             except LinkLost:
                 return False
             except AssistantError as error:
@@ -133,6 +147,17 @@ class Dialog:
         return True
 
     async def _listen(self) -> None:
+        """Listen to the session one is in, anew after each switch."""
+        while True:
+            self._hearing = asyncio.create_task(self._hear())
+            try:
+                await asyncio.wait([self._hearing])
+            finally:
+                self._hearing.cancel()
+            if not self._hearing.cancelled():
+                self._hearing.result()
+
+    async def _hear(self) -> None:
         attempt = 0
         while True:
             try:

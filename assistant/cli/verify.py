@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 
 import click
 
@@ -10,16 +11,17 @@ from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
-from assistant.records import Report
+from assistant.records import Problem, Report
 from assistant.settings import Settings
 
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild the message index from the log alone, then check.")
+@click.option("--archives", is_flag=True, help="Read archives away from this machine too.")
 @click.option("--json", "json_out", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
-def verify(context: click.Context, repair: bool, json_out: bool) -> None:
-    """Check the home: the log's chain and commitments, the index against the log, coverage, foreign keys.
+def verify(context: click.Context, repair: bool, archives: bool, json_out: bool) -> None:
+    """Check the home: the log's chain and commitments, the index against the log, coverage, foreign keys, archives.
 
     Exits with 0 when all is well and 1 when it is not. --repair needs the home for itself: stop the daemon first.
 
@@ -29,7 +31,7 @@ def verify(context: click.Context, repair: bool, json_out: bool) -> None:
       assistant verify --repair
     """
     settings = settings_module.load()
-    report = _repaired(settings) if repair else _checked(settings)
+    report = _repaired(settings, archives) if repair else _checked(settings, archives)
     if json_out:
         as_json(_as_json(report))
     else:
@@ -37,14 +39,18 @@ def verify(context: click.Context, repair: bool, json_out: bool) -> None:
     context.exit(0 if report.ok else 1)
 
 
-def _checked(settings: Settings) -> Report:
+def _checked(settings: Settings, archives: bool) -> Report:
     with opened(settings) as stores:
-        return stores.verifier.verify()
+        return _with_archives(stores.verifier.verify(), stores.archive.check(remote=archives))
 
 
-def _repaired(settings: Settings) -> Report:
+def _repaired(settings: Settings, archives: bool) -> Report:
     with daemon.home_lock(settings.home), opened(settings, reading=False) as stores:
-        return stores.verifier.repair(daemon.utc_now())
+        return _with_archives(stores.verifier.repair(daemon.utc_now()), stores.archive.check(remote=archives))
+
+
+def _with_archives(report: Report, found: Sequence[Problem]) -> Report:
+    return replace(report, problems=(*report.problems, *found))
 
 
 def _as_json(report: Report) -> dict[str, object]:

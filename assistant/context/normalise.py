@@ -8,6 +8,7 @@ One message that a provider refuses would be refused for ever, so what is sent n
 - internal rows, rows that appear twice, and copies of what is there in the original are left out;
 - what a person said long ago, kept by a compaction, is marked as history (F18);
 - notes of the runtime (role system) are given as labelled text in the next user message, never as instructions;
+- in a room, each message says who speaks;
 - no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
 - a user message comes first, and a user message or a tool result last;
 - thinking stands in the open tool loop only, verbatim;
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assistant.context.quote import NOTE, defused, quoted, safe
+from assistant.context.quote import NOTE, defused, quoted, safe, spoken
 from assistant.context.structure import is_kept_request, loop_start
 from assistant.messages import Media, Message, ToolCall
 
@@ -152,6 +153,8 @@ def _worded(message: Message) -> Message | None:
     if message.metadata.get("note") or (blank and message.media):
         return message
     instead = EMPTY_REQUEST if message.role == "user" else NO_OUTPUT
+    if message.role == "user" and message.name:
+        return replace(message, content=spoken(safe(message.name), instead if blank else safe(content)), name=None)
     return _with(message, instead if blank else defused(safe(content)), message.tool_calls)
 
 

@@ -10,8 +10,9 @@ import re
 
 NOTE = "runtime-note"
 RECORD = "context-record"
+SPEAKER = "speaker"
 
-_BOUNDARY = re.compile(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD})\b)", re.IGNORECASE)
+_BOUNDARY = re.compile(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD}|{SPEAKER})\b)", re.IGNORECASE)
 _REPLACEMENT = "\ufffd"
 _HIDING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -19,6 +20,12 @@ _HIDING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 def quoted(tag: str, text: str) -> str:
     """`text` between boundaries of `tag`, which it cannot close."""
     return f"<{tag}>\n{defused(text)}\n</{tag}>"
+
+
+def spoken(name: str, text: str) -> str:
+    """What one of several people said, between boundaries that tell who it was; neither can forge another's."""
+    who = "".join(letter for letter in visible(name) if letter not in '<>"')
+    return f'<{SPEAKER} name="{who}">\n{defused(text)}\n</{SPEAKER}>'
 
 
 def defused(text: str) -> str:

@@ -17,7 +17,7 @@ from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
-from assistant.memory.values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said
+from assistant.memory.values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said, Then
 from assistant.memory_ports import Consolidations, Memories, MemorySearch
 from assistant.ports import History
 from assistant.records import Record
@@ -74,15 +74,26 @@ class MemoryCommands:
         limit: int = 8,
         after: datetime | None = None,
         before: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> list[Recalled]:
-        """Best first. Raises `UsageError` for nothing to look for, and `StoreError`."""
+        """Best first; with `as_of` what was known then. Raises `UsageError` for nothing to look for, `StoreError`."""
         if not text.strip():
             raise UsageError("Say what to look for.")
-        return self._stores.search.search(text, scope, limit=limit, after=after, before=before)
+        return self._stores.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
 
     async def held(self, scope: str) -> Held:
         """Everything, oldest first. Raises `StoreError`."""
         return await self._known.held(scope)
+
+    def then(self, text: str, scope: str, at: datetime, *, limit: int = 100, former: bool = False) -> Then:
+        """What was known at a time: all that held, with `former` what had held before too; what bears on `text`, if
+        that says anything. Raises `StoreError`."""
+        first = self._stores.consolidations.first_known(scope)
+        if text.strip():
+            found = self.search(text, scope, limit=limit, as_of=at)
+            return Then(at, tuple(Known(one.memory, one.memory.superseded_by[:8]) for one in found), first, True)
+        held = [one for one in reversed(self._known.held_then(scope, at).known) if former or one.memory.is_current]
+        return Then(at, tuple(held[:limit]), first, left_out=max(0, len(held) - limit))
 
     async def show(self, reference: str, scope: str) -> Known:
         """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""

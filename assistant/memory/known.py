@@ -9,8 +9,9 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory.values import Held, Known
@@ -47,7 +48,9 @@ class KnownMemories:
         if entry is None:
             raise UsageError(f"There is no {_told(text)} here. Nothing was changed; `memory list` shows what there is.")
         into = self._consolidations.memory_of([entry.id or 0]).get(entry.id or 0)
-        return self._alone(entry) if into is None else await self._memory(into, scope)
+        if into is None:
+            return self._alone(entry, self._entry(entry.superseded_by, scope))
+        return await self._memory(into, scope)
 
     async def held(self, scope: str) -> Held:
         """Everything of the scope, former memories and entries without one included, oldest first."""
@@ -59,8 +62,24 @@ class KnownMemories:
                 there[change.memory.id] = change.memory
         settled = {entry for plan in planned for entry in plan.entries}
         pending = [one for one in self.pending(scope) if one.id not in settled]
-        known = [*self._put_right(there, pending), *map(self._alone, pending)]
-        return Held(tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries))), note)
+        waiting = {one.id or 0: one for one in pending}
+        replaced = self._consolidations.replaced_by(list(waiting))
+        by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
+        bare = [self._alone(one, self._entry(one.superseded_by, scope)) for one in pending]
+        return Held(_in_order([*_put_right(there.values(), by), *bare]), note)
+
+    def held_then(self, scope: str, at: datetime) -> Held:
+        """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
+        then = self._consolidations.known_then(scope, at)
+        bare = [self._alone(entry, then.replaced.get(entry.id or 0)) for entry in then.entries]
+        waiting = {one.id for one in then.entries}
+        by = {
+            memory.id: then.replaced[entry]
+            for memory in then.memories
+            for entry in memory.entries
+            if entry in then.replaced and then.replaced[entry].id in waiting
+        }
+        return Held(_in_order([*_put_right(then.memories, by), *bare]))
 
     def pending(self, scope: str) -> list[JournalEntry]:
         """Entries of the scope without a memory yet, oldest first."""
@@ -94,9 +113,9 @@ class KnownMemories:
     def _entry(self, number: int | None, scope: str) -> JournalEntry | None:
         return next(iter(self._journal.read([number], scope)), None) if number is not None else None
 
-    def _alone(self, entry: JournalEntry) -> Known:
+    @staticmethod
+    def _alone(entry: JournalEntry, by: JournalEntry | None) -> Known:
         memory = replace(first_memory(entry), id="")
-        by = self._entry(entry.superseded_by, entry.scope)
         if by is None:
             return Known(memory, "", (entry,))
         return Known(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
@@ -120,16 +139,18 @@ class KnownMemories:
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
         return {memory.id: memory for memory in made_again(self._consolidations, scope)}
 
-    def _put_right(self, there: dict[str, Memory], pending: Sequence[JournalEntry]) -> Iterator[Known]:
-        """Memories, and where an entry that waits took the place of one, that it did."""
-        waiting = {one.id or 0: one for one in pending}
-        replaced = self._consolidations.replaced_by(list(waiting))
-        by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
-        for memory in there.values():
-            if memory.is_current and memory.id in by:
-                yield Known(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
-            else:
-                yield Known(memory, memory.superseded_by[:8])
+
+def _put_right(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[Known]:
+    """Memories, and where an entry that waits took the place of one, that it did."""
+    for memory in memories:
+        if memory.is_current and memory.id in by:
+            yield Known(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
+        else:
+            yield Known(memory, memory.superseded_by[:8])
+
+
+def _in_order(known: Iterable[Known]) -> tuple[Known, ...]:
+    return tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries)))
 
 
 def _told(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from assistant.context.quote import RECORD
 from assistant.memory.exchange import memory_out
 from assistant.memory.remembering import MARK
-from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said
+from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said, Then
 from assistant.plural import counted
 from assistant.quotes import block, local_time, quoted
 from assistant.records import Record
@@ -58,6 +58,24 @@ def held_lines(held: Held, zone: tzinfo, most: int) -> list[str]:
     lines = [memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
     more = [f"- … and {len(current) - most} older ones: `assistant memory list` has all"] if len(current) > most else []
     return [*lines, *more, *_noted(held.note)]
+
+
+def then_lines(then: Then, zone: tzinfo) -> list[str]:
+    lines = [memory_line(one.memory, zone, one.by) for one in then.known] or [then_empty(then, zone)]
+    more = [f"- … and {then.left_out} older ones: `assistant memory as-of` has all"] if then.left_out else []
+    return [then_head(then, zone), *lines, *more]
+
+
+def then_head(then: Then, zone: tzinfo) -> str:
+    return f"As it was known on {local_time(then.at, zone)}:"
+
+
+def then_empty(then: Then, zone: tzinfo) -> str:
+    if then.first is None:
+        return "Nothing is remembered yet."
+    if then.at < then.first:
+        return f"Nothing was known yet: what is remembered was noted from {local_time(then.first, zone)} on."
+    return f"Nothing that was known then {'has to do with that' if then.searched else 'is left'}."
 
 
 def known_lines(known: Known, zone: tzinfo) -> list[str]:
@@ -149,6 +167,11 @@ def found_json(found: Sequence[Recalled]) -> list[dict[str, Any]]:
         }
         for one in found
     ]  # fmt: skip
+
+
+def then_json(then: Then) -> dict[str, Any]:
+    first = then.first.isoformat() if then.first else None
+    return {"as_of": then.at.isoformat(), "first": first, "known": [memory_out(one) for one in then.known]}
 
 
 def chain_json(chain: Chain) -> dict[str, Any]:

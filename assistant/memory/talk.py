@@ -12,11 +12,15 @@ from typing import Any
 from assistant.errors import UsageError
 from assistant.memory import report
 from assistant.memory.commands import MemoryCommands
+from assistant.memory.then import split_then
+from assistant.memory.values import Then
 from assistant.ports import Conversation
 from assistant.sessions import scope_of
 from assistant.typed import Command, Typed
 
-USAGE = "/memory [TEXT | list | show REF | edit REF TEXT | import FILE | rebuild [--from-log] | stats]"
+USAGE = (
+    "/memory [TEXT | list | as-of DATE [TEXT] | show REF | edit REF TEXT | import FILE | rebuild [--from-log] | stats]"
+)
 WHY_USAGE = "/why [REF]"
 MOST_BYTES = 64 * 1024 * 1024
 _LISTED = 50
@@ -66,9 +70,12 @@ class MemoryTalk:
                 return _json(report.imported_json(done)) if as_json else report.imported_line(done)
             case "rebuild" if words in ("", "--from-log"):
                 return await self._rebuild(now, from_log=bool(words), as_json=as_json)
+            case "as-of" if words:
+                at, text = split_then(words, now, self._zone)
+                return self._then(self._memory.then(text, scope, at, limit=_LISTED), as_json=as_json)
             case "search" if words:
                 return self._search(words, scope)
-            case "show" | "why" | "import" | "rebuild" | "search":
+            case "show" | "why" | "import" | "rebuild" | "search" | "as-of":
                 raise UsageError(_HOW.format(usage=USAGE))
             case _:
                 return self._search(rest, scope)
@@ -92,6 +99,9 @@ class MemoryTalk:
 
     def _search(self, words: str, scope: str) -> str:
         return "\n".join(report.found_lines(self._memory.search(words, scope, limit=_FOUND), self._zone))
+
+    def _then(self, then: Then, *, as_json: bool) -> str:
+        return _json(report.then_json(then)) if as_json else "\n".join(report.then_lines(then, self._zone))
 
     async def _edit(self, words: str, session: str, now: datetime, *, as_json: bool) -> str:
         found = _FIRST.fullmatch(words)

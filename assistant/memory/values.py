@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from assistant.records import Record
 from assistant.remembered import CycleReport, JournalEntry, Memory, MemoryVersion
@@ -33,6 +34,18 @@ class Held:
 
     known: tuple[Known, ...]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What was known at `at`, newest first, or best first where it was searched. `left_out` are older ones beyond the
+    limit; `first` is when the first thing that is remembered was noted, None where nothing is."""
+
+    at: datetime
+    known: tuple[Known, ...]
+    first: datetime | None
+    searched: bool = False
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.ports import ModelFacts
 from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
-NO_KEY = "There is no key for Anthropic: set ANTHROPIC_API_KEY. Your message is kept."
+NO_KEY = "There is no key for Anthropic: `assistant setup model`, or set ANTHROPIC_API_KEY. Your message is kept."
 WHO = Who("anthropic", "Anthropic")
 ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0

@@ -89,6 +89,8 @@ class Engine:
             allowed &= meta["second"] >= second_of(where.after)
         if where.before is not None:
             allowed &= meta["second"] <= second_of(where.before)
+        if where.last is not None:
+            allowed &= meta["source"] <= where.last
         return allowed
 
     def _terms(self, asked: Asked) -> dict[str, tuple[float, str]]:

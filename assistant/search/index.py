@@ -8,7 +8,7 @@ when they are asked for. Not for several threads at once.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,7 +111,7 @@ class Index:
         """Take units in, in their order, and note how far the streams of their source were read. Raises `StoreError`;
         what was not kept is not in memory either."""
         names: dict[str, int] = {}
-        vectors = quantised(self._embed([unit.text for unit in units])) if units else _NONE
+        vectors = self._vectors_of([unit.text for unit in units]) if units else _NONE
         last: dict[int, tuple[int, int]] = {}
         fresh = []
         for offset, unit in enumerate(units):
@@ -140,14 +140,19 @@ class Index:
         number = self._last.get(stream, -1)
         return number, int(self._meta[number]["second"]) if number >= 0 else 0
 
+    def _vectors_of(self, texts: Sequence[str]) -> Vectors:
+        """The same text is embedded once."""
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        return quantised(self._embed(list(places)))[[places[text] for text in texts]]
+
     def _stemmed(self, text: str) -> tuple[Stemmed, ...]:
-        words = [fold(word) for word in WORD.findall(spread(text))]
-        stems = self._stems(words)
+        said = {word: (fold(word), count) for word, count in Counter(WORD.findall(spread(text))).items()}
+        stems = self._stems(word for word, _ in said.values())
         counts: dict[str, tuple[str, int]] = {}
-        for word in words:
+        for word, count in said.values():
             for stem in stems[word].split():
-                known = counts.get(stem)
-                counts[stem] = (word, 1) if known is None else (known[0], known[1] + 1)
+                first, before = counts.get(stem, (word, 0))
+                counts[stem] = first, before + count
         return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
     def _meta_of(self, unit: Unit, stems: Sequence[Stemmed], names: dict[str, int]) -> Meta:

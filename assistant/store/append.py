@@ -17,7 +17,7 @@ from typing import Any
 
 from assistant.messages import Message, RecordKind, Span, Trust
 from assistant.records import InboxItem, LogPlace, Record
-from assistant.store import branch, bulk, index, requests, session_rows
+from assistant.store import branch, bulk, index, requests, session_rows, turnover
 from assistant.store.blanking import forgotten
 from assistant.store.database import Database
 from assistant.store.line import header_hash
@@ -79,6 +79,13 @@ class Appender:
         self._settled: set[str] = set()
         self._left: dict[str, tuple[Record, ...]] = {}
         self._last_id = index.largest_id(db)
+
+    def current(self, key: str, now: datetime) -> Session:
+        """The current generation of a session: the next one, where that is begun in the log and not in the index yet.
+        Raises `StoreError`."""
+        if any(record.kind in turnover.KINDS for record in self._left.get(key, ())):
+            self.settle(key, now)
+        return session_rows.require(self._db, key)
 
     def next_id(self) -> int:
         """A message id that no message of this home has or had."""
@@ -202,6 +209,8 @@ class Appender:
         for record in records:
             if record.kind == "branch":
                 branch.inherit(self._db, self._views, record)
+            elif record.kind in turnover.KINDS:
+                turnover.begin_next(self._db, self._log, self._views, record, self.viewed, self.counted)
         self._views.append(session, [row for row in rows if row is not None])
         for record in records:
             if record.kind == "undo":

@@ -78,14 +78,14 @@ def inherit(db: Database, views: Views, record: Record) -> None:
     view = views.read(said["session"])
     at = next((n for n, row in enumerate(view.messages) if row.id == said["id"]), -1)
     copies = [
-        Counted(_copy(message), tokens)
+        Counted(inherited(message), tokens)
         for message, (tokens, _, _) in zip(view.messages[: at + 1], view.sizes, strict=False)
     ]
     session_rows.grow(db, session, total(views.insert(session, 1, copies)))
 
 
-def _copy(message: Message) -> Message:
-    """The message outside of the branch's coverage; a copy of a copy is one of the same original."""
+def inherited(message: Message) -> Message:
+    """The message as a copy, outside of the coverage of where it goes; a copy of a copy is one of the same original."""
     origin = message.metadata.get("carried_from", message.id)
     about = {**message.metadata, "inherited": True}
     return replace(message, id=None, metadata=about if origin is None else {**about, "carried_from": origin})

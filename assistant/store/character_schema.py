@@ -152,3 +152,47 @@ _MEMORY = (
     ) STRICT""",
     "CREATE INDEX edits_target ON edits (scope, target, id)",
 )
+
+
+@character(name="0004_as_of")
+def as_of(db: Database) -> None:
+    """So that what was known then can be told: when plans were taken back, what they are about, what replaced what."""
+    for statement in _AS_OF:
+        db.execute(statement)
+
+
+_AS_OF = (
+    "ALTER TABLE change_plans ADD COLUMN undone_at TEXT",
+    "UPDATE change_plans SET undone_at = coalesce((SELECT max(c.at) FROM consolidated_entry_ids c"
+    " WHERE c.note = 'taken back' AND c.entry_id IN (SELECT value FROM json_each(body, '$.entries'))), at)"
+    " WHERE state = 'undone'",
+    # subject: a memory by its id, a journal entry as `entry 12`.
+    """CREATE TABLE plan_subjects (
+        subject TEXT NOT NULL,
+        plan INTEGER NOT NULL REFERENCES change_plans(id) ON DELETE CASCADE,
+        PRIMARY KEY (subject, plan)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX plan_subjects_plan ON plan_subjects (plan)",
+    "INSERT INTO plan_subjects (subject, plan)"
+    " SELECT DISTINCT json_extract(c.value, '$.memory.id'), p.id FROM change_plans p, json_each(p.body, '$.changes') c",
+    "INSERT INTO plan_subjects (subject, plan)"
+    " SELECT DISTINCT 'entry ' || e.value, p.id FROM change_plans p, json_each(p.body, '$.entries') e",
+    # What was put right in the journal itself, by hand or by what was read into it, as soon as both were noted; what
+    # plans replace stands in them.
+    """CREATE TABLE replacements (
+        entry_id INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
+        by_entry INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
+        PRIMARY KEY (entry_id, by_entry)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX replacements_by ON replacements (by_entry)",
+    "INSERT INTO replacements (entry_id, by_entry)"
+    " SELECT j.id, r.id FROM journal j JOIN journal r ON r.id = j.superseded_by"
+    " WHERE r.source_type IN ('correction', 'import')",
+    # Taking a night back gave the place back.
+    "INSERT OR IGNORE INTO replacements (entry_id, by_entry)"
+    " SELECT j.id, r.id FROM change_plans p, json_each(p.body, '$.superseded') pair"
+    " JOIN journal j ON j.id = json_extract(pair.value, '$[0]')"
+    " JOIN journal r ON r.id = json_extract(pair.value, '$[1]')"
+    " WHERE p.state = 'undone' AND r.source_type IN ('correction', 'import')",
+    "CREATE INDEX journal_noted ON journal (scope, created_at)",
+)

@@ -23,6 +23,7 @@ from assistant.store.cells import Cells, Change, carry_out, changes, columns_of,
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE
 from assistant.store.marked import Marked
+from assistant.store.plan_form import entry_subject
 from assistant.store.profiles import as_text, from_text
 from assistant.store.text import FORGOTTEN, dumps
 
@@ -52,6 +53,7 @@ def forget_in_character(db: Database, marked: Marked) -> bool:
     _let_go(db, [change.row for change in found if change.table == "journal" and change.values is None])
     _pend_again(db, marked)
     carry_out(db, found)
+    _no_subjects(db, marked)
     if columns_of(db, "journal_fts"):
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
@@ -100,6 +102,13 @@ def _pend_again(db: Database, marked: Marked) -> None:
     if columns_of(db, "consolidated_entry_ids"):
         for memory_id in marked.memories:
             db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
+
+
+def _no_subjects(db: Database, marked: Marked) -> None:
+    """A memory's id is made of words: who guesses them could prove it. What the plans are about is what they say."""
+    if columns_of(db, "plan_subjects"):
+        for subject in (*marked.memories, *map(entry_subject, marked.entries)):
+            db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
 
 
 def _plans(db: Database, marked: Marked) -> Iterator[Change]:

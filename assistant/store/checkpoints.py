@@ -81,9 +81,9 @@ def first_uncovered(db: Database, session: Session) -> int:
     if row is not None:
         return int(row["to_seq"]) + 1
     row = db.row(
-        "SELECT max(seq) FROM messages WHERE session = ? AND generation < ?", (session.key, session.generation)
-    )
-    return int(row[0] or 0) + 1 if row is not None and session.generation > 1 else 1
+        "SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation)
+    )  # fmt: skip
+    return 1 if row is None else int(row["from_seq"])
 
 
 def uncovered(db: Database, session: Session, start: int, end: int | None = None) -> int:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
+from assistant.remembered import ChangePlan, JournalEntry, KnownThen, Reading
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
-from assistant.store.text import dumps, moment, stamp
+from assistant.store.known_then import KnowledgeThen
+from assistant.store.plan_form import entry_subject, plan_from_json, plan_to_json
+from assistant.store.text import dumps, stamp
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
@@ -31,6 +32,7 @@ _LAST = "\U0010ffff"
 class Consolidations:
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._then = KnowledgeThen(db)
 
     # ---------------------------------------------------------------------------------------------------------- entries
 
@@ -93,14 +95,26 @@ class Consolidations:
             found.setdefault(row["by"], []).append(row["id"])
         return found
 
+    def known_then(self, scope: str, at: datetime) -> KnownThen:
+        return self._then.everything(scope, at)
+
+    def first_known(self, scope: str) -> datetime | None:
+        return self._then.first(scope)
+
     # ------------------------------------------------------------------------------------------------------------ plans
 
     def plan(self, plan: ChangePlan, now: datetime) -> None:
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO change_plans (key, cycle, scope, body, state, at) VALUES (?, ?, ?, ?, 'planned', ?)"
-                " ON CONFLICT (key) DO NOTHING",
-                (plan.key, plan.cycle, plan.scope, dumps(_plan_to_json(plan)), stamp(now)),
+            if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
+                return
+            number = db.insert(
+                "INSERT INTO change_plans (key, cycle, scope, body, state, at) VALUES (?, ?, ?, ?, 'planned', ?)",
+                (plan.key, plan.cycle, plan.scope, dumps(plan_to_json(plan)), stamp(now)),
+            )
+            subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
+            db.execute_many(
+                "INSERT INTO plan_subjects (subject, plan) VALUES (?, ?)",
+                [(subject, number) for subject in dict.fromkeys(subjects)],
             )
 
     def planned(self) -> list[ChangePlan]:
@@ -148,7 +162,7 @@ class Consolidations:
                         (TAKEN_BACK, stamp(now), entry_id),
                     )
                 self._hold_again(plan)
-                db.execute("UPDATE change_plans SET state = 'undone' WHERE key = ?", (key,))
+                db.execute("UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (stamp(now), key))
 
     def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
@@ -191,7 +205,7 @@ class Consolidations:
         return next(self._plans("SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state)), None)
 
     def _plans(self, sql: str, values: Sequence[Any] = ()) -> Iterator[ChangePlan]:
-        return (_plan_from_json(json.loads(row["body"])) for row in self._db.rows(sql, tuple(values)))
+        return (plan_from_json(json.loads(row["body"])) for row in self._db.rows(sql, tuple(values)))
 
 
 def _memories_by_entry(plan: ChangePlan) -> dict[int, str]:
@@ -201,40 +215,3 @@ def _memories_by_entry(plan: ChangePlan) -> dict[int, str]:
         if change.action != "delete"
         for entry_id in change.memory.entries
     }
-
-
-def _plan_to_json(plan: ChangePlan) -> dict[str, Any]:
-    changes = [
-        {
-            "action": change.action,
-            "memory": _memory_to_json(change.memory),
-            "before": None if change.before is None else _memory_to_json(change.before),
-        }
-        for change in plan.changes
-    ]
-    return {**asdict(plan), "changes": changes}
-
-
-def _plan_from_json(told: dict[str, Any]) -> ChangePlan:
-    changes = tuple(
-        MemoryChange(
-            change["action"],
-            _memory_from_json(change["memory"]),
-            None if change["before"] is None else _memory_from_json(change["before"]),
-        )
-        for change in told["changes"]
-    )
-    return ChangePlan(
-        told["key"], told["cycle"], told["scope"], changes, tuple(told["entries"]),
-        tuple((old, new) for old, new in told["superseded"]), tuple((one, why) for one, why in told["rejected"]),
-    )  # fmt: skip
-
-
-def _memory_to_json(memory: Memory) -> dict[str, Any]:
-    until = None if memory.until is None else stamp(memory.until)
-    return {**asdict(memory), "said_at": stamp(memory.said_at), "until": until}
-
-
-def _memory_from_json(told: dict[str, Any]) -> Memory:
-    until = None if told["until"] is None else moment(told["until"])
-    return Memory(**{**told, "said_at": moment(told["said_at"]), "until": until, "entries": tuple(told["entries"])})

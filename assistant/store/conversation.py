@@ -13,6 +13,7 @@ from datetime import datetime
 
 from assistant.compactions import Checkpoint, Compaction, Restorable
 from assistant.errors import CorruptStore, StoreError
+from assistant.generations import Ending
 from assistant.messages import Message, RecordKind, Role, Span, ToolCall, Trust
 from assistant.records import (
     Accepted,
@@ -36,6 +37,7 @@ from assistant.store import (
     commit,
     earlier,
     extraction,
+    generations,
     index,
     lease,
     outbox,
@@ -43,6 +45,7 @@ from assistant.store import (
     restore,
     rows,
     session_rows,
+    turnover,
     turns,
 )
 from assistant.store.append import Appender, AsViewed, Count, Draft, Origin, origin_of
@@ -115,7 +118,7 @@ class Conversation:
 
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
         turn, volatile = turns.turn_id(item.message_id), clean(volatile)
-        session = session_rows.require(self._db, item.incoming.session)
+        session = self.appender.current(item.incoming.session, now)
         begun = turns.find(self._db, turn)
         if begun is not None:
             return rows.turn(begun, self._inbox.of_turn(turn))
@@ -197,7 +200,7 @@ class Conversation:
         """Items of several sessions are settled session by session, the outgoing ones with the last."""
         by_session = dict.fromkeys(item.incoming.session for item in items)
         for key in by_session:
-            session = session_rows.require(self._db, key)
+            session = self.appender.current(key, now)
             of_it = [item for item in items if item.incoming.session == key]
             with self.appender.appending(session, self._unlogged(session, of_it, None, now), now):
                 self._inbox.end([item.id for item in of_it], "superseded", now)
@@ -268,6 +271,21 @@ class Conversation:
         self._note(of, Message("system", words), Origin("branch", None, None, "system", None, (message_id,)), now)
         return session_rows.info(self._db, of.key)
 
+    def turn_over(self, ending: Ending, now: datetime) -> SessionInfo:
+        of = self.appender.current(ending.session, now)
+        turnover.check(self._db, of, ending)
+        kind: RecordKind = "handover"
+        sources = ending.sources
+        if ending.resumes is not None:
+            kind, sources = "resume", (turnover.resumable(self._db, of, ending.resumes),)
+        following = Session(of.key, of.generation + 1, of.scope)
+        origin = Origin(kind, None, ending.reason, "system", None, sources)
+        self._note(following, Message("system", ending.words), origin, now)
+        return session_rows.info(self._db, of.key)
+
+    def unread(self) -> list[SessionInfo]:
+        return session_rows.unread(self._db)
+
     def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
         with self._db.write() as db:
             extraction.read_up_to(db, session, generation, seq, now)
@@ -283,7 +301,7 @@ class Conversation:
             db.execute("UPDATE checkpoints SET journaled = 1 WHERE id = ?", (checkpoint_id,))
 
     def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> Record:
-        of = session_rows.require(self._db, session)
+        of = self.appender.current(session, now)
         for message_id in message_ids:
             row = index.find(self._db, message_id)
             if row is None or row["session"] != session or row["kind"] in ("undo", "redaction"):
@@ -291,7 +309,7 @@ class Conversation:
         return self._note(of, Message("system"), Origin("undo", None, by, "owner", None, tuple(message_ids)), now)
 
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> Record:
-        of = session_rows.require(self._db, session)
+        of = self.appender.current(session, now)
         return self._note(of, Message("system", content), Origin(kind, None, None, "system", None, tuple(refs)), now)
 
     def sessions(self) -> list[SessionInfo]:
@@ -317,6 +335,9 @@ class Conversation:
     def upkeep(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
         self._take_out()
+        if generations.has_to_clear(self._db):
+            with self._db.write() as db:
+                generations.clear_some(db)
         self._db.checkpoint()
 
     def _take_out(self) -> None:

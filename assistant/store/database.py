@@ -26,6 +26,7 @@ from assistant.store.files import sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
+_COPIED = 1 << 18
 _SETUP = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -221,6 +222,10 @@ class Database:
         while idle, it is not left to a turn."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def wait_for_locks(self, milliseconds: int) -> None:
+        """How long from now on another's lock is waited for."""
+        self.rows(f"PRAGMA busy_timeout = {milliseconds}")
+
     def keep_nothing_deleted(self) -> None:
         """From now on what is deleted is overwritten."""
         self.rows("PRAGMA secure_delete = ON")
@@ -255,6 +260,26 @@ class Database:
             with self.write():
                 migrations.apply(self.utils)
 
+    def copy_to(self, target: Path, each: Callable[[int], None] | None = None) -> None:
+        """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
+        nobody reads it yet; `each` is called after every so many bytes. Raises `StoreError`."""
+        with _translated(target):
+            copy = sqlite3.connect(target, isolation_level=None)
+            try:
+                # Nobody needs to roll the copy back: it is thrown away where it does not come to its end.
+                for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2048"):
+                    copy.execute(f"PRAGMA {pragma}")
+                size = int(self._connection.execute("PRAGMA page_size").fetchone()[0])
+                step = (-1, None) if each is None else (_COPIED // size, lambda *_: each(_COPIED))
+                self._connection.backup(copy, pages=step[0], progress=step[1])
+            finally:
+                copy.close()
+
+    def schema(self) -> list[str]:
+        """The names of the migrations that it has, in their order."""
+        with _translated(self.path):
+            return [migration.name for migration in Migrations(self.path.stem).applied(self.utils)]
+
     def backup(self, now: datetime, reason: str) -> Path:
         """A consistent copy in `<home>/backups`, durable on return. Raises `StoreError`."""
         folder = self.path.parent / "backups"
@@ -264,12 +289,7 @@ class Database:
             folder.mkdir(mode=0o700, exist_ok=True)
             partial.unlink(missing_ok=True)
             os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            with _translated(partial):
-                copy = sqlite3.connect(partial)
-                try:
-                    self._connection.backup(copy)
-                finally:
-                    copy.close()
+            self.copy_to(partial)
             sync_file(partial)
             partial.replace(target)
             sync_directory(folder)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -54,8 +54,11 @@ class WordFile:
         rewrite(self.path, self.change)
 
 
-def word_files(home: Path, sessions: Sequence[str], marked: Marked) -> list[WordFile]:
-    """The scope's own files, and those of its sessions."""
+def word_files(
+    home: Path, sessions: Sequence[str], marked: Marked, known: Collection[str] = frozenset()
+) -> list[WordFile]:
+    """The scope's own files, and those of its sessions; but for archives that the index knows (`known`, relative to the
+    home), which are rewritten as such."""
     own = marked.scope == OWNER_SCOPE
     days = home / DAYS if own else home / DAYS / folder_name(marked.scope)
     texts = [*([home / CURATED] if own else []), *sorted(days.glob("*.md"))]
@@ -66,8 +69,12 @@ def word_files(home: Path, sessions: Sequence[str], marked: Marked) -> list[Word
         folder = folder_name(session)
         torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
         found += [WordFile("torn ends of logs", path, marked.wording.blanked) for path in torn]
-        archives = sorted((home / "archive" / folder).glob("*.jsonl*"))
-        found += [WordFile("archives", path, partial(archived_without, marked)) for path in archives]
+        stray = [
+            path
+            for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
+            if path.relative_to(home).as_posix() not in known
+        ]
+        found += [WordFile("archives", path, partial(archived_without, marked)) for path in stray]
     return found
 
 
@@ -90,10 +97,11 @@ def _typed_without(marked: Marked, data: bytes) -> bytes:
 
 def archived_without(marked: Marked, data: bytes) -> bytes:
     """The records of an archived log, the forgotten ones blank as in the log itself."""
-    return b"".join(_archived_line(line, marked) for line in data.splitlines(keepends=True))
+    return b"".join(archived_line(line, marked) for line in data.splitlines(keepends=True))
 
 
-def _archived_line(line: bytes, marked: Marked) -> bytes:
+def archived_line(line: bytes, marked: Marked) -> bytes:
+    """A line of an archived log; what is no record has its words blanked where they stand."""
     at = line.find(SALT)
     if at < 0 or not line.endswith(b"\n"):
         return marked.wording.blanked(line)

@@ -22,11 +22,22 @@ from assistant.errors import StoreError
 from assistant.forgotten import Found, Left, Wanted
 from assistant.forgotten import Place as Shown
 from assistant.messages import Span
+from assistant.store import archives
+from assistant.store.archive_words import forget_in_archives
+from assistant.store.archiving import StoredArchive
 from assistant.store.blanking import blank
 from assistant.store.character_words import character_changes, forget_in_character
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.forget_files import backups, forget_in_backup, in_backup, remove_copies, word_files
+from assistant.store.forget_files import (
+    WordFile,
+    backups,
+    forget_in_backup,
+    in_backup,
+    remove_copies,
+    word_files,
+)
+from assistant.store.index import spans
 from assistant.store.log import MasterLog
 from assistant.store.marked import Marked, read_notes, remove_note, write_note
 from assistant.store.marking import Marking
@@ -64,8 +75,9 @@ class ForgettingStore:
         conversation: Conversation,
         index: WordIndex | None,
         entries: WordIndex | None = None,
+        archive: StoredArchive | None = None,
     ) -> None:
-        """`index` has the words of the log, `entries` those of the journal."""
+        """`index` has the words of the log, `entries` those of the journal. `archive` None: nothing was archived."""
         self._home = home
         self._db = db
         self._people = people
@@ -73,6 +85,7 @@ class ForgettingStore:
         self._conversation = conversation
         self._index = index
         self._entries = entries
+        self._archive = archive
         self._marking = Marking(db, people, log)
         self._counted = conversation.appender.counted
 
@@ -87,6 +100,17 @@ class ForgettingStore:
         """The same with these memories too."""
         return marked.with_found(memories=tuple(dict.fromkeys((*marked.memories, *memory_ids))))
 
+    def of_this_home(self, marked: Marked) -> Marked:
+        """The same for another state of the home it was marked in: whatever has the words there, or the records that
+        are there too, in their places; and the memories that have the words there."""
+        if marked.everywhere:
+            here_too = self._marking.mark(Wanted(marked.scope, memories=marked.memories, text=marked.phrases[0]))
+            return self.with_memories(here_too, tuple(memory for memory, _ in self._local_memories(here_too)))
+        here = spans(self._db, [record.id for record in marked.records])
+        records = tuple(one for one in marked.records if here.get(one.id) == (one.session, one.span))
+        own = marked.with_found(records=records)
+        return self.with_memories(own, tuple(memory for memory, _ in self._local_memories(own)))
+
     def look(self, wanted: Wanted, marked: Marked) -> Found:
         """What would go, by place; nothing is changed."""
         said = {record.id for record in marked.records if not self._log.is_blank(record.session, record.span)}
@@ -99,6 +123,8 @@ class ForgettingStore:
         if marked.memories:
             words = dict(self._local_memories(marked))
             lines["memories"] = [words.get(memory, memory) for memory in marked.memories]
+        for row in archives.concerned(self._db, marked, list(said)):
+            lines.setdefault("archives", []).append(row["url"])
         for place, path in self._files_with(marked):
             lines.setdefault(place, []).append(path.relative_to(self._home).as_posix())
         places = tuple(
@@ -126,7 +152,7 @@ class ForgettingStore:
 
     def _files_with(self, marked: Marked) -> Iterator[tuple[str, Path]]:
         """Files and backups that have something of it; one that cannot be read is told of when it is its turn."""
-        for file in word_files(self._home, self._marking.sessions(marked.scope), marked):
+        for file in self._word_files(marked):
             with suppress(StoreError):
                 if file.has_words():
                     yield file.place, file.path
@@ -166,6 +192,11 @@ class ForgettingStore:
         left += self._files(marked)
         left += self._attempt((path.name, self._backup_step(path, marked)) for path in backups(self._home))
         return left
+
+    def archived(self, marked: Marked) -> list[Left]:
+        """Rewrite archives, wherever they are; what could not be done. Slow, and uses nothing that another thread
+        uses: for a worker thread. Raises `StoreError`."""
+        return [] if self._archive is None else forget_in_archives(self._archive, marked)
 
     def sweep(self) -> list[Left]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
@@ -209,8 +240,12 @@ class ForgettingStore:
         return {message_id for span in spans for message_id in self._log.read(session, span).refs}
 
     def _files(self, marked: Marked) -> list[Left]:
-        found = word_files(self._home, self._marking.sessions(marked.scope), marked)
+        found = self._word_files(marked)
         return self._attempt((file.path.relative_to(self._home).as_posix(), file.forget) for file in found)
+
+    def _word_files(self, marked: Marked) -> list[WordFile]:
+        known = archives.names(self._db) if self._archive is not None else frozenset[str]()
+        return word_files(self._home, self._marking.sessions(marked.scope), marked, known)
 
     def _backup_step(self, path: Path, marked: Marked) -> Callable[[], None]:
         def step() -> None:

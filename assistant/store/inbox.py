@@ -43,22 +43,30 @@ class Inbox:
         """See `ports.Conversation.accept`."""
         incoming = _cleaned(incoming)
         body = inbox_body(incoming)
-        with self._db.write() as db:
-            known = db.row(
-                "SELECT id, message_id FROM inbox WHERE bridge = ? AND external_id = ?",
-                (incoming.bridge, incoming.external_id),
-            )
-            if known is not None:
-                return Accepted(known["id"], known["message_id"], duplicate=True)
-            session = session_rows.ensure(db, incoming.session, incoming.scope, now)
-            message_id = self._next_id()
-            inbox_id = db.insert(
-                _INSERT,
-                (
-                    incoming.bridge, incoming.external_id, session.key, session.generation, session.scope,
-                    incoming.sender, incoming.trust, incoming.target, body, message_id, stamp(now),
-                ),
-            )  # fmt: skip
+        with self._db.write():
+            return self._put(incoming, body, now)
+
+    def put(self, incoming: Incoming, now: datetime) -> Accepted:
+        """Inside a transaction: the same."""
+        incoming = _cleaned(incoming)
+        return self._put(incoming, inbox_body(incoming), now)
+
+    def _put(self, incoming: Incoming, body: str, now: datetime) -> Accepted:
+        known = self._db.row(
+            "SELECT id, message_id FROM inbox WHERE bridge = ? AND external_id = ?",
+            (incoming.bridge, incoming.external_id),
+        )
+        if known is not None:
+            return Accepted(known["id"], known["message_id"], duplicate=True)
+        session = session_rows.ensure(self._db, incoming.session, incoming.scope, now)
+        message_id = self._next_id()
+        inbox_id = self._db.insert(
+            _INSERT,
+            (
+                incoming.bridge, incoming.external_id, session.key, session.generation, session.scope,
+                incoming.sender, incoming.trust, incoming.target, body, message_id, stamp(now),
+            ),
+        )  # fmt: skip
         return Accepted(inbox_id, message_id)
 
     def waiting(self) -> list[str]:

@@ -88,8 +88,9 @@ def has(db: Database, message_id: int) -> bool:
 
 
 def largest_id(db: Database) -> int:
-    """The largest message id that was given to an accepted or logged message."""
+    """The largest message id that was given to an accepted or logged message, or to what goes out and is not logged."""
     row = db.row(
-        "SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT max(message_id) FROM inbox), 0))"
+        "SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT max(message_id) FROM inbox), 0),"
+        " coalesce((SELECT max(message_id) FROM outbox WHERE state <> 'sent'), 0))"
     )
     return int(row[0]) if row else 0

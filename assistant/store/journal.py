@@ -75,6 +75,11 @@ class Journal:
                     " WHERE journal.key = ? AND instead.key = ? AND instead.scope = journal.scope",
                     (former, by),
                 )
+                self._db.execute(
+                    "INSERT INTO replacements (entry_id, by_entry) SELECT j.id, r.id FROM journal j, journal r"
+                    " WHERE j.key = ? AND r.key = ? AND r.scope = j.scope ON CONFLICT DO NOTHING",
+                    (former, by),
+                )
 
     def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
         rows = self._db.rows(

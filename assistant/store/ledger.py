@@ -2,7 +2,8 @@
 
 What always holds: a reservation is counted from the moment it is written, so that calls side by side, and a call whose
 end a crash hid, cannot pass a cap together. The sums of a day and a month (of the home's time zone) are kept as rows;
-a cap is checked without adding up. Settling moves the sums of the period in which the reservation was made.
+a cap is checked without adding up. Settling moves the sums of the period in which the reservation was made. Others
+than the owner may use a share of each cap (`store/shares.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from assistant.messages import Usage
 from assistant.requests import Call, Reservation, Spent
 from assistant.settings_sections import BudgetSettings
 from assistant.store.database import Database
+from assistant.store.shares import ShareExceeded, Shares, role
 from assistant.store.text import moment, stamp
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
@@ -54,7 +56,9 @@ class _Cap:
     usd: float
     tokens: int
 
-    def told(self, used: str, asked: str, key: str) -> str:
+    def told(self, role: str, used: str, asked: str, key: str) -> str:
+        if role != "owner":
+            return f"The {self.name} budget is used up. Your message is kept; ask again in the next {self.unit}."
         return (
             f"The {self.name} budget is used up: {used}, and this call may cost {asked}. Your message is kept; "
             f"raise `budget.{self.name}_{key}`, or wait for the next {self.unit}."
@@ -64,15 +68,27 @@ class _Cap:
 class Ledger:
     """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
 
-    def __init__(self, db: Database, budget: BudgetSettings, zone: ZoneInfo) -> None:
+    def __init__(
+        self, db: Database, budget: BudgetSettings, zone: ZoneInfo, shares: Shares | None = None
+    ) -> None:  # fmt: skip
+        """Without `shares` only the owner may spend."""
         self._db = db
-        self._budget = budget
+        self.shares = shares or Shares(db)
+        # Replaced where the owner changes it while the daemon runs.
+        self.budget = budget
         self._zone = zone
 
     def reserve(self, call: Call, now: datetime) -> Reservation:
-        cost = _Cost(call.usd, call.input_tokens + call.max_output)
+        try:
+            return self._reserve(call, now)
+        except ShareExceeded as error:
+            self.shares.share_used(error.role, error.cap, now)
+            raise
+
+    def _reserve(self, call: Call, now: datetime) -> Reservation:
+        cost, of = _Cost(call.usd, call.input_tokens + call.max_output), role(call.session)
         with self._db.write() as db:
-            self._check(cost, now)
+            self._check(cost, of, now)
             row_id = db.insert(
                 "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
@@ -83,6 +99,7 @@ class Ledger:
             )  # fmt: skip
             for period in self._periods(now):
                 self._add(period, cost, 1, calls=1)
+                self.shares.add(of, period, cost.usd or 0.0, cost.unpriced)
         return Reservation(row_id, cost.usd, cost.tokens)
 
     def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
@@ -101,9 +118,12 @@ class Ledger:
                     reservation.id,
                 ),
             )  # fmt: skip
+            reserved, of = _Cost(row["reserved_usd"], row["reserved_tokens"]), role(row["session"])
+            usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
             for period in self._periods(moment(row["ts"])):
-                self._add(period, _Cost(row["reserved_usd"], row["reserved_tokens"]), -1)
+                self._add(period, reserved, -1)
                 self._add(period, billed, 1)
+                self.shares.add(of, period, usd, unpriced)
 
     def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> Spent:
         """What was spent from `since` until before `until`."""
@@ -135,9 +155,9 @@ class Ledger:
 
     # -------------------------------------------------------------------------------------------------------- caps
 
-    def _check(self, cost: _Cost, now: datetime) -> None:
+    def _check(self, cost: _Cost, of: str, now: datetime) -> None:
         day, month = self._periods(now)
-        budget = self._budget
+        budget = self.budget
         for cap in (
             _Cap("daily", "day", day, budget.daily_usd, budget.daily_tokens),
             _Cap("monthly", "month", month, budget.monthly_usd, budget.monthly_tokens),
@@ -145,11 +165,14 @@ class Ledger:
             row = self._db.row("SELECT usd, unpriced_tokens FROM usage_totals WHERE period = ?", (cap.period,))
             usd, tokens = (0.0, 0) if row is None else (row["usd"], row["unpriced_tokens"])
             if cap.usd and cost.usd and usd + cost.usd > cap.usd:
-                raise BudgetExceeded(cap.told(f"${usd:.2f} of ${cap.usd:.2f}", f"${cost.usd:.2f}", "usd"))
+                raise BudgetExceeded(cap.told(of, f"${usd:.2f} of ${cap.usd:.2f}", f"${cost.usd:.2f}", "usd"))
             if cap.tokens and cost.unpriced and tokens + cost.unpriced > cap.tokens:
                 raise BudgetExceeded(
-                    cap.told(f"{tokens:,} tokens of {cap.tokens:,}", f"{cost.unpriced:,} tokens", "tokens")
+                    cap.told(of, f"{tokens:,} tokens of {cap.tokens:,}", f"{cost.unpriced:,} tokens", "tokens")
                 )
+            self.shares.check(
+                of, (cap.name, cap.unit, cap.period), (cap.usd, cap.tokens), cost.usd or 0.0, cost.unpriced
+            )  # fmt: skip
 
     def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
         self._db.execute(

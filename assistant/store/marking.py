@@ -108,7 +108,7 @@ class Marking:
     # ------------------------------------------------------------------------------------------------------------ ids
 
     def _records(self, wanted: Wanted) -> list[Record]:
-        """The messages that are named, and what later edits of them said."""
+        """The messages that are named, what later edits of them said, and reminders that they asked for."""
         found = []
         for message_id in dict.fromkeys(wanted.messages):
             row = self.message(message_id, wanted.scope)
@@ -117,7 +117,7 @@ class Marking:
                 raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
             found.append(self._log.read(row["session"], Span(row["byte_start"], row["byte_end"])))
         edits = self._db.rows(
-            "SELECT session, byte_start, byte_end FROM messages WHERE scope = ? AND kind IN ('edit', 'delete')",
+            "SELECT session, byte_start, byte_end FROM messages WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
             (wanted.scope,),
         )
         for row in edits:

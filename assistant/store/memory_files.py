@@ -21,10 +21,11 @@ from datetime import time as clock
 from pathlib import Path
 
 from assistant.errors import StaleView, StoreError, UsageError
-from assistant.remembered import Edit, EditedBy
+from assistant.remembered import Edit, EditedBy, FileThen
 from assistant.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.edits import FILE, PROFILE, Edits
+from assistant.store.file_then import text_then
 from assistant.store.log_files import folder_name
 from assistant.store.profiles import undo_profile
 from assistant.store.text import clean
@@ -54,6 +55,12 @@ class MemoryFiles:
     def curated(self) -> str:
         """Raises `StoreError` for what is no text file."""
         return self._file(CURATED_TARGET).read()
+
+    def curated_then(self, at: datetime) -> FileThen:
+        """Raises `StoreError` for what is no text file."""
+        file = self._file(CURATED_TARGET)
+        edits = self._edits.all(OWNER_SCOPE, target=CURATED_TARGET, limit=-1)
+        return text_then(edits, at, file.read(), file.changed_at())
 
     def day(self, scope: str, day: date) -> str:
         """Raises `StoreError` for what is no text file."""

@@ -7,6 +7,7 @@ What always holds:
   with its night, is not found.
 - What no longer holds stands below what holds, with what took its place beside it. Age and little weight lower a rank;
   they take nothing away.
+- As of an earlier time the same is found in what was known then (`known_then`), and nothing else.
 
 Whether something may come up unasked is not what its rank says: the best there is may have nothing to do with the
 question. It is how like the question it is in meaning, the share of the question's words that it has, and whether it
@@ -30,12 +31,15 @@ from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.journal_source import ENTRY
+from assistant.store.known_then import KnowledgeThen, alone
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
 from assistant.store.text import moment, stamp
 
 MemoriesBy = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""
+_Hit = tuple[Row, Found, Memory]
+"""An entry, how it was found, and what it is shown as."""
 
 _SHARE, _SURPRISE = 0.25, 0.115
 # All of the question's words are there.
@@ -46,7 +50,7 @@ _FORMER, _FADES, _FADED = 0.3, 0.15, timedelta(days=730)
 _OF_THE_TIME = 1.0
 _MOST_QUERY = 4_000
 _SPARE, _WITH_TIMES = 12, 200
-_KINDS = ("fact", "preference", "decision", "task")
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 _SELECT = (
     "SELECT j.*, c.entry_id AS settled, c.memory_id AS memory, c.note AS note, c.cycle AS settled_in,"
@@ -63,6 +67,7 @@ class StoredMemorySearch:
     def __init__(self, database: Database, finder: Finder, memories: MemoriesBy) -> None:
         """`database` (character.db) and `finder` are this object's own, and closed with it."""
         self._db = database
+        self._then = KnowledgeThen(database)
         self._finder = finder
         self._memories = memories
         self._stems = Stems()
@@ -82,6 +87,7 @@ class StoredMemorySearch:
         limit: int = 8,
         after: datetime | None = None,
         before: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> list[Recalled]:
         question = question[:_MOST_QUERY]
         words = query_words(question)
@@ -89,18 +95,17 @@ class StoredMemorySearch:
             return []
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
-            found = self._finder.find(question, Where(scope, (ENTRY,)), limit=many)
+            newest, last = self._newest(scope, as_of)
+            found = self._finder.find(question, Where(scope, (ENTRY,), last=last), limit=many)
             asked = asked_of(self._finder, words, self._stems)
-            rows = self._rows([one.source for one in found], scope)
-            newest = self._newest(scope)
             recalled = [
                 replace(one, score=one.score - _lowered(one.memory, newest))
-                for one in self._recalled([(rows[one.source], one) for one in found if one.source in rows], asked)
+                for one in self._recalled(self._hits(found, scope, as_of), asked)
             ]
             if after or before:
                 recalled = list(_of_the_time(recalled, after, before))
             else:
-                recalled = self._with_successors(recalled, scope)
+                recalled = self._with_successors(recalled, scope, as_of)
         return sorted(recalled, key=lambda one: -one.score)[:limit]
 
     def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
@@ -110,8 +115,8 @@ class StoredMemorySearch:
                 " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
                 (scope, stamp(after), stamp(before), limit + _SPARE),
             )
-            kept = [(row, Found(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
-            return self._recalled(kept, None)[:limit]
+            found = [(row, Found(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
+            return self._recalled(self._by_now(found), None)[:limit]
 
     # -------------------------------------------------------------------------------------------------------- what fits
 
@@ -126,22 +131,33 @@ class StoredMemorySearch:
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    def _rows(self, ids: Sequence[int], scope: str) -> dict[int, Row]:
+    def _hits(self, found: Sequence[Found], scope: str, as_of: datetime | None) -> list[_Hit]:
         rows = self._db.rows(
-            f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?", (json.dumps(list(ids)), scope)
+            f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?",
+            (json.dumps([one.source for one in found]), scope),
         )
-        return {row["id"]: row for row in rows if not _is_rejected(row)}
+        of = {row["id"]: row for row in rows}
+        if as_of is not None:
+            then = self._then.of_entries(list(of), scope, as_of)
+            return [(of[one.source], one, then[one.source]) for one in found if one.source in then]
+        there = [(of[one.source], one) for one in found if one.source in of]
+        return self._by_now([(row, one) for row, one in there if not _is_rejected(row)])
 
-    def _newest(self, scope: str) -> datetime:
-        row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
-        return moment(row["timestamp"]) if row else datetime.min.replace(tzinfo=UTC)
-
-    def _recalled(self, found: Sequence[tuple[Row, Found]], asked: Asked | None) -> list[Recalled]:
-        """What the rows became, each once, with the score of its best entry."""
+    def _by_now(self, found: Sequence[tuple[Row, Found]]) -> list[_Hit]:
         known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
+        return [(row, one, _memory(row, known)) for row, one in found]
+
+    def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
+        """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
+        if as_of is not None:
+            return self._then.newest(scope, as_of) or (_NEVER, 0)
+        row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
+        return (moment(row["timestamp"]) if row else _NEVER), None
+
+    def _recalled(self, hits: Sequence[_Hit], asked: Asked | None) -> list[Recalled]:
+        """What was hit, each memory once, with the score of its best entry."""
         made: dict[str, Recalled] = {}
-        for row, one in found:
-            memory = _memory(row, known)
+        for row, one, memory in hits:
             good = asked is not None and (self._good(memory.text, one, asked) or self._good(row["content"], one, asked))
             score = one.score
             sources = tuple(json.loads(row["sources"]))
@@ -152,7 +168,7 @@ class StoredMemorySearch:
             made[memory.reference] = Recalled(memory, score, good, sources)
         return list(made.values())
 
-    def _with_successors(self, recalled: Sequence[Recalled], scope: str) -> list[Recalled]:
+    def _with_successors(self, recalled: Sequence[Recalled], scope: str, as_of: datetime | None) -> list[Recalled]:
         """With what took the place of what no longer holds, just above it where it was not found better by itself."""
         best = {one.memory.id: one for one in recalled if one.memory.id}
         for one in recalled:
@@ -162,12 +178,18 @@ class StoredMemorySearch:
             score, known = one.score + _FORMER, best.get(by)
             if known is not None:
                 best[by] = replace(known, score=max(score, known.score), good=known.good or one.good)
-                continue
-            row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (by, scope))
-            if row is not None:
-                sources = tuple(json.loads(row["sources"]))
-                best[by] = Recalled(_memory(row, self._memories([by])), score, one.good, sources)
+            elif (after := self._successor(by, scope, as_of)) is not None:
+                best[by] = Recalled(after[0], score, one.good, after[1])
         return [*best.values(), *(one for one in recalled if not one.memory.id)]
+
+    def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
+        """A memory and the messages of its first entry."""
+        if as_of is not None:
+            then = self._then.memory(memory_id, scope, as_of)
+            of = then and self._db.row("SELECT sources FROM journal WHERE id = ?", then.entries[:1])
+            return (then, tuple(json.loads(of["sources"]))) if then and of else None
+        row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (memory_id, scope))
+        return (_memory(row, self._memories([memory_id])), tuple(json.loads(row["sources"]))) if row else None
 
 
 def _is_rejected(row: Row) -> bool:
@@ -184,12 +206,8 @@ def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
         if memory.until is not None or row["until"] is None:
             return memory
         return replace(memory, until=moment(row["until"]), superseded_by=row["by_memory"] or "")
-    entry = entry_of(row)
-    return Memory(
-        row["memory"] or "", entry.scope, entry.content, entry.timestamp,
-        next((tag for tag in entry.tags if tag in _KINDS), "fact"), entry.importance, (row["id"],),
-        moment(row["until"]) if row["until"] else None, row["by_memory"] or "",
-    )  # fmt: skip
+    until = moment(row["until"]) if row["until"] else None
+    return replace(alone(entry_of(row)), id=row["memory"] or "", until=until, superseded_by=row["by_memory"] or "")
 
 
 def _lowered(memory: Memory, newest: datetime) -> float:

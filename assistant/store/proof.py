@@ -1,4 +1,5 @@
-"""The proof of a forgetting: every byte of every file under the home is searched for the words.
+"""The proof of a forgetting: every byte of every file under the home is searched for the words; in backups, every byte
+of what they hold (`backup_forget`).
 
 What always holds: nothing is changed. Files are read as they are, gzip unpacked; words are found in UTF-8 and as JSON
 escapes them. A database file may rightly have the words in rows of other scopes: these are counted, and what goes
@@ -17,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from assistant.backups import named
 from assistant.errors import StoreError
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
@@ -35,9 +37,10 @@ _WHOSE = {
 
 
 def files(home: Path) -> Iterator[Path]:
-    """Every plain file under the home but the notes of forgettings themselves; links are not followed."""
+    """Every plain file under the home but the notes of forgettings themselves, and backups, whose files are searched
+    one by one; links are not followed."""
     for path in sorted(home.rglob("*")):
-        own = path.parent == home and is_note(path)
+        own = (path.parent == home and is_note(path)) or named(path.name, 0) is not None
         # Files may go meanwhile.
         with suppress(FileNotFoundError):
             if not own and stat.S_ISREG(path.lstat().st_mode):

@@ -10,6 +10,7 @@ from pathlib import Path
 from assistant.errors import StoreError
 from assistant.forgotten import Left
 from assistant.sessions import OWNER_SCOPE
+from assistant.store.backup_restore import ASIDE
 from assistant.store.log_files import LOG_NAME, folder_name
 from assistant.store.marked import Marked
 from assistant.store.marking import Marking
@@ -48,6 +49,10 @@ def _own_places(home: Path, marking: Marking, marked: Marked) -> dict[str, str]:
 
 def _told(path: Path, name: str, count: int, own: dict[str, str], marking: Marking, marked: Marked) -> Left | None:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
+    if name.startswith(ASIDE):
+        return Left(
+            name, count, f"the home as it was before a restore: remove {name.partition('/')[0]} if you need it no more"
+        )
     if is_database(path):
         theirs = rightly_in(path, marked)
         return Left(name, count - theirs, _still(marked)) if count > theirs else Left(name, count, _THEIRS)

@@ -24,6 +24,7 @@ from assistant.store import (
     index,
     lease,
     session_rows,
+    turnover,
 )
 from assistant.store.append import MANY, SHOWN_OF_MANY, batches, origin_of
 from assistant.store.checkpoints import BELONGS_IN_VIEW
@@ -73,16 +74,23 @@ class Repair:
         extraction.queue_again(self._db, session, now)
 
     def _inherit(self, session: Session) -> None:
-        """A branch that lost its row has its copies again, where its parent still shows the messages."""
+        """A branch, or a generation that goes on from an earlier one, which lost its row has its copies again, where
+        the messages can still be shown."""
         row = self._db.row(
             "SELECT m.byte_start, m.byte_end FROM messages m"
             " JOIN sessions s ON s.key = m.session AND s.generation = m.generation"
-            " WHERE m.session = ? AND m.kind = 'branch' AND s.parent_session IS NULL",
-            (session.key,),
+            " WHERE m.session = ? AND m.generation = ? AND (m.kind = 'branch' AND s.parent_session IS NULL"
+            " OR m.kind = 'resume' AND s.resumed IS NULL)",
+            (session.key, session.generation),
         )
-        if row is not None:
-            record = self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+        if row is None:
+            return
+        record = self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+        if record.kind == "branch":
             branch.inherit(self._db, self._views, record)
+        else:
+            appender = self._appender
+            turnover.begin_next(self._db, self._log, self._views, record, appender.viewed, appender.counted)
 
     def _records(self, session: str) -> Iterator[Record]:
         """The records of a log that can be read; `verify` names the others."""
@@ -100,6 +108,8 @@ class Repair:
         for record in records:
             if record.kind == "undo":
                 index.hide(self._db, record)
+            elif record.kind in turnover.KINDS:
+                turnover.end_former(self._db, record)
 
     def _tokens(self, record: Record) -> int:
         message = self._appender.viewed(record)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.messages import Message
-from assistant.store import earlier, session_rows
+from assistant.store import archives, earlier, session_rows
 from assistant.store.blanking import forgotten
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows
 from assistant.store.database import Database
@@ -27,6 +27,7 @@ from assistant.store.view import Counted, form_of
 _FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
 _CELLS = (
     Cells("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
+    Cells("archives", "archives", ("handover", "summary")),
     Cells("turns", "turns", ("volatile", "error")),
     Cells("tool runs", "tool_runs", (), ("arguments",)),
     Cells("helpers' tasks", "delegations", ("task", "result")),
@@ -50,6 +51,7 @@ def script_changes(db: Database, marked: Marked, counted: Callable[[Message], Co
 
 def forget_in_script(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> None:
     """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
+    archives.outdate(db, marked)
     kept = [(session, row) for session in _sessions(db, marked) for row in _whole(db, session)]
     # All are found before the first is carried out: a row may not be changed while it is read.
     carry_out(db, list(script_changes(db, marked, counted)))

@@ -120,10 +120,13 @@ class StoredHistory:
         )
 
     def _excerpt(self, row: Row, words: Words, asked: Asked) -> str:
-        """Of what the message says, the piece that has the most of the question."""
+        """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
+        the first in which all of it stands together."""
         idf, spots = asked.chance.idf, asked.matcher.spots(words.text)
         best = (best_passage(spots, idf, EXCERPT)[0], words.text, spots)
         for text in () if words.whole else self._passages.windows(row):
+            if best[0] >= sum(idf):
+                break
             spots = asked.matcher.spots(text)
             worth = best_passage(spots, idf, EXCERPT)[0]
             if worth > best[0]:

@@ -183,18 +183,27 @@ _INFOS = f"""
      AS checkpoints
     FROM sessions s LEFT JOIN messages m ON m.session = s.key
      AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)
-    WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)
 """
+_CURRENT = "WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
 
 
 def infos(db: Database) -> list[SessionInfo]:
     """The current generation of every session, the latest spoken in first."""
-    return [_info(row) for row in db.rows(f"{_INFOS} ORDER BY m.ts DESC, s.key")]
+    return [_info(row) for row in db.rows(f"{_INFOS} {_CURRENT} ORDER BY m.ts DESC, s.key")]
+
+
+def unread(db: Database) -> list[SessionInfo]:
+    """Ended generations of which something waits to be read for the journal, those that ended first before."""
+    waiting = "(SELECT q.session, q.generation FROM extraction_queue q WHERE q.state = 'waiting')"
+    rows = db.rows(
+        f"{_INFOS} WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting} ORDER BY s.ended_at, s.key"
+    )
+    return [_info(row) for row in rows]
 
 
 def info(db: Database, key: str) -> SessionInfo:
     """Raises `StoreError` where there is no such session."""
-    row = db.row(f"{_INFOS} AND s.key = ?", (key,))
+    row = db.row(f"{_INFOS} {_CURRENT} AND s.key = ?", (key,))
     if row is None:
         raise _unknown(key)
     return _info(row)

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.errors import StoreError
@@ -45,6 +46,15 @@ class TextFile:
             return self._text_of(descriptor)
         finally:
             os.close(descriptor)
+
+    def changed_at(self) -> datetime | None:
+        """When it was last written, by the file system's clock; None where there is no file. Raises `StoreError`."""
+        try:
+            return datetime.fromtimestamp(self._place().stat().st_mtime, UTC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
 
     def waiting(self, mark: str) -> TextFile:
         """Where a new text lies before it takes its place; `mark` names the change."""

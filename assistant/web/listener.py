@@ -20,6 +20,7 @@ from pathlib import Path
 
 import structlog
 
+from assistant.ending import PATIENCE, within
 from assistant.errors import HomeError, HomeLocked
 from assistant.unix_socket import answers, short_address
 
@@ -46,7 +47,7 @@ async def serve_control(load: Callable[[], Serving], path: Path) -> AsyncIterato
         yield
     finally:
         end.set()
-        await asyncio.wait([server])
+        await within(PATIENCE.serving, asyncio.wait([server]), "the control socket")
         listening.close()
         _remove(path, mine)
 

@@ -39,7 +39,7 @@ def _child(path: Path, number: int) -> None:
     for turn in range(_WARM_UP + _TURNS):
         asked, answered = prose.message(chance, topic), prose.message(chance, topic)
         began, used = time.perf_counter(), time.process_time()
-        _turn(stores, f"{number}-{turn}", asked, answered)
+        one_turn(stores, f"{number}-{turn}", asked, answered)
         seconds.append(time.perf_counter() - began)
         processor_seconds.append(time.process_time() - used)
     found = {"seconds": seconds[_WARM_UP:], "processor_seconds": processor_seconds[_WARM_UP:]}
@@ -47,7 +47,8 @@ def _child(path: Path, number: int) -> None:
     stores.close()
 
 
-def _turn(stores: Opened, key: str, asked: str, answered: str) -> None:
+def one_turn(stores: Opened, key: str, asked: str, answered: str) -> None:
+    """A question and its answer; `key` tells it from every other turn of the home."""
     now = datetime.now(UTC)
     conversation, outbox = stores.conversation, Outbox(stores.db)
     conversation.accept(Incoming("terminal", key, MAIN, OWNER_SCOPE, "me", "owner", asked), now)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assistant.authority import Authority, Grant
 from assistant.errors import BudgetExceeded
 from assistant.messages import Usage
 from assistant.requests import Call, Reservation
@@ -18,6 +19,7 @@ from assistant.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script
+from assistant.store.shares import Shares
 from tests.store_home import NOW, in_memory
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -125,7 +127,8 @@ def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Datab
 
 
 def test_sums_by_day_model_kind_and_session(db: Database) -> None:
-    ledger = Ledger(db, budget(), OSLO)
+    everybody = Authority({"guest": Grant(frozenset(), frozenset(), False, 1.0)})
+    ledger = Ledger(db, budget(), OSLO, Shares(db, everybody))
     made = [
         (Call("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
         (Call("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),

@@ -67,14 +67,26 @@ class _Renaming:
         return {self.path.parent} | ({self.gone.parent} if self.gone else set())
 
     def apply(self, files: dict[Path, _File], directories: set[Path]) -> None:
-        if self.directory:
+        if self.gone is not None and self.gone in directories:
+            self._move_folder(files, directories)
+        elif self.directory:
             directories.add(self.path)
         elif self.file is None:
             files.pop(self.path, None)
+            directories.discard(self.path)
         else:
             files[self.path] = self.file
         if self.gone is not None:
             files.pop(self.gone, None)
+
+    def _move_folder(self, files: dict[Path, _File], directories: set[Path]) -> None:
+        """Everything below it goes along."""
+        assert self.gone is not None
+        for old in [path for path in files if self.gone in path.parents]:
+            files[self.path / old.relative_to(self.gone)] = files.pop(old)
+        for old in [path for path in directories if path == self.gone or self.gone in path.parents]:
+            directories.discard(old)
+            directories.add(self.path / old.relative_to(self.gone))
 
 
 class Disk:
@@ -85,6 +97,7 @@ class Disk:
         self._now: dict[Path, _File] = {}
         self._durable: dict[Path, _File] = {}
         self._directories = {home, *(path for path in home.rglob("*") if path.is_dir())}
+        self._folders = set(self._directories)
         self._renamings: list[_Renaming] = []
         # Two processes may have two files under the same number.
         self._opened: dict[tuple[Path, int], tuple[_File, int, bool]] = {}
@@ -118,7 +131,7 @@ class Disk:
             raise ValueError(f"a power cut cannot be replayed over {call.name}")
 
     def _open(self, call: Call, path: Path) -> None:
-        if call.creates and path not in self._now and path not in self._directories:
+        if call.creates and path not in self._now and path not in self._folders:
             mode = int(call.arguments.rpartition(",")[2], 8)
             self._change_name(_Renaming(path, _File(mode)))
         file = self._now.get(path)
@@ -159,7 +172,7 @@ class Disk:
 
     def _change_name(self, renaming: _Renaming) -> None:
         self._renamings.append(renaming)
-        renaming.apply(self._now, set())
+        renaming.apply(self._now, self._folders)
 
     def cut(self, seed: int) -> None:
         """Write into the home what is left when the power goes now. Seed 0: nothing that was not synced; any other:
@@ -170,7 +183,7 @@ class Disk:
             renaming.apply(self._durable, self._directories)
         shutil.rmtree(self._home, ignore_errors=True)
         for directory in sorted(self._directories):
-            if directory == self._home or directory.parent in self._directories:
+            if directory == self._home or directory.parent.is_dir():
                 directory.mkdir(mode=0o700, exist_ok=True)
         for path, file in self._durable.items():
             if not path.name.endswith(_SHARED_MEMORY) and path.parent.is_dir():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tests.crash.backup_scenarios import BACKUP, RESTORE
 from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
 from tests.crash.night_scenarios import NIGHT
+from tests.crash.reset_scenarios import RESET
 from tests.crash.scenario import Scenario
 from tests.crash.toy import TOYS
 from tests.crash.turn_scenarios import (
@@ -31,6 +33,9 @@ _ALL = (
     UNCOMPACTION,
     BRANCHED,
     NIGHT,
+    BACKUP,
+    RESTORE,
+    RESET,
 )
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

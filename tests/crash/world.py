@@ -22,7 +22,7 @@ from assistant.messages import Message
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.ports import Tool, ToolContext
+from assistant.ports import Receive, Tool, ToolContext
 from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
 from assistant.requests import Request
 from assistant.settings import Home, Settings, load
@@ -79,20 +79,20 @@ class Network:
     def __init__(self, witness: Witness, deduplicates: bool) -> None:
         self.capabilities = Capabilities(dedupe_seconds=_A_DAY if deduplicates else 0)
         self._witness = witness
-        self._accept: Callable[[Incoming], Awaitable[Accepted]] | None = None
 
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
-        self._accept = accept
+    async def start(self, receive: Receive) -> None:
+        return None
 
-    async def hand_in(self, messages: Sequence[Incoming]) -> None:
-        assert self._accept is not None
+    async def hand_in(
+        self, messages: Sequence[Incoming], accept: Callable[[Incoming], Awaitable[Accepted]]
+    ) -> None:  # fmt: skip
         acknowledged = {seen["id"] for seen in self._witness.seen("acknowledged")}
         for message in messages:
             for _ in range(_MOST_TRIES):
                 if message.external_id in acknowledged:
                     break
                 try:
-                    await self._accept(message)
+                    await accept(message)
                 except StoreError as error:
                     self._witness.saw("told", text=str(error))
                 else:
@@ -151,7 +151,7 @@ async def _live(home: Path, world: World) -> None:
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         await house.runtime.start()
         witness.saw("ready")
-        await network.hand_in(world.messages)
+        await network.hand_in(world.messages, house.runtime.accept)
         life = Life(house, model, clock)
         if world.meanwhile is not None:
             model.gate = asyncio.Event() if world.model_waits else None

@@ -68,7 +68,7 @@ def test_sessions_are_listed_with_stable_keys(home: Path) -> None:
     (main,) = json.loads(look(home, "sessions", "--json").out)
     assert list(main) == [
         "session", "generation", "scope", "started_at", "last_at", "messages", "view_messages", "view_tokens",
-        "checkpoints",
+        "checkpoints", "kind", "first_at", "ended_at", "ended", "pressure", "resumed", "archive",
     ]  # fmt: skip
     assert main["session"] == "main"
     assert "main" in look(home, "sessions").out

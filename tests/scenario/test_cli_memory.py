@@ -16,6 +16,8 @@ import pytest
 from assistant.messages import Message
 from assistant.recall import memory_form
 from assistant.remembered import Memory
+from assistant.store.character_schema import character
+from assistant.store.database import Database
 from sleep.change_plan import Draft
 from sleep.contradiction import Decision
 from tests.forgetful_home import GUEST, ForgetfulHome
@@ -100,6 +102,40 @@ def test_search_finds_by_words_and_says_so_where_there_is_nothing(home: Home) ->
     assert "Nothing that is remembered" in look(home.path, "memory", "search", "zzyzx").out
     found = rows(home, "memory", "search", "boat", "--before", "2020-01-01")
     assert found == []
+
+
+def test_what_was_known_then_is_shown_and_searched(home: Home) -> None:
+    db = Database.open(home.path / "character.db", character, NOW)
+    with db.write():
+        db.execute("UPDATE journal SET created_at = '2021-03-0' || id || 'T10:00:00.000000Z'")
+        db.execute("UPDATE change_plans SET at = '2021-05-01T10:00:00.000000Z'")
+    db.close()
+
+    def known(*arguments: str) -> list[tuple[str, str]]:
+        return [(one["id"], one["text"]) for one in rows(home, "memory", "as-of", *arguments)["known"]]
+
+    assert known("2021-03-02") == [("entry 2", TEA), ("entry 1", NURSE)]
+    assert known("2021-06-01") == [(one["id"], one["text"]) for one in rows(home, "memory", "list")]
+    assert known("2021-03-02", "what does Anna do") == [("entry 1", NURSE)]
+    assert known("2021-03-02", "--limit", "1") == [("entry 2", TEA)]
+    assert known("2021-06-01", "--session", GUEST) == [(home.theirs.reference, "The guest owes money.")]
+    drawn = look(home.path, "memory", "as-of", "2021-03-01")
+    assert NURSE in drawn.out and TEA not in drawn.out and "known on Mon 2021-03-01 23:59" in drawn.err
+    assert "noted from Mon 2021-03-01" in look(home.path, "memory", "as-of", "2021-02-28").out
+    for words, why in (("2999-01-01", "still to come"), ("the boat", "no time that I understand")):
+        assert why in one_line_error(look(home.path, "memory", "as-of", words))
+
+
+def test_the_page_of_an_earlier_time_is_shown(home: Home) -> None:
+    (home.path / "MEMORY.md").write_text("# By hand\n")
+    os.utime(home.path / "MEMORY.md", (1_600_000_000, 1_600_000_000))
+    assert look(home.path, "memory", "as-of", "2020-10-01", "--file").out == "# By hand\n"
+    before = look(home.path, "memory", "as-of", "2020-01-01", "--file")
+    assert before.out.strip() == "" and "nobody noted when" in before.err
+    assert rows(home, "memory", "as-of", "2020-10-01", "--file")["text"] == "# By hand\n"
+    assert "MEMORY.md, which is the owner's" in one_line_error(
+        look(home.path, "memory", "as-of", "2020-10-01", "--file", "--session", GUEST)
+    )
 
 
 def test_counts_are_told_with_where_memories_lie(home: Home) -> None:

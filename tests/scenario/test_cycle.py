@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from assistant.errors import StoreError
+from assistant.generations import Ending
 from assistant.messages import Message
 from assistant.requests import Request
+from assistant.store.generations import StoredGenerations
 from tests.compacting import plan, summary
 from tests.journal_home import DOWN, FACTS, LATER, TOLD, Crash, Dying, JournalHome, attentive, learned, tell
 from tests.store_home import NOW, blank, reply_to, tool_round
@@ -131,10 +133,22 @@ async def test_f28_a_journal_that_cannot_be_written_is_read_for_again(home: Jour
 async def test_f31_a_session_is_read_to_its_end_before_a_reset(home: JournalHome) -> None:
     tell(home)
     tell(home, "I own a boat.", session="peer:x:ann")
+    told = await home.cycle().extract_session("main", NOW)
+    assert home.remembered() == TOLD
+    assert (told["waiting"], home.remembered("peer:x:ann")) == (0, [])
+
+
+async def test_f31_what_no_model_could_read_before_a_reset_is_read_at_the_next_sleep(home: JournalHome) -> None:
+    tell(home)
     home.model.script = [DOWN]
     told = await home.cycle().extract_session("main", NOW)
-    assert home.remembered() == list(FACTS)
-    assert (told["written"], told["waiting"], home.remembered("peer:x:ann")) == (4, 0, [])
+    assert (home.remembered(), told["waiting"]) == ([], 1)
+    seq = StoredGenerations(home.db, home.log).last_seq("main")
+    home.conversation.turn_over(Ending("main", 1, seq, "It ended.", "manual"), NOW)
+    home.model.script = [attentive]
+    report = await home.sleep()
+    assert (report.state, home.remembered()) == ("done", TOLD)
+    assert home.conversation.unread() == []
 
 
 # ----------------------------------------------------------------------------------------------------------- no rubbish

@@ -122,6 +122,29 @@ async def test_messages_wait_for_the_running_turn(tmp_path: Path) -> None:
         assert [m.content for m in model.requests[1].messages] == ["one", "first", "two"]
 
 
+async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> None:
+    model = ScriptedModel("first", "second")
+    model.gate = asyncio.Event()
+    async with lived(tmp_path, model=model) as it:
+        await it.say("one")
+        await it.house.runtime.tick(it.clock())
+        await model.called.wait()
+        await it.house.runtime.until_quiet(0.01)
+        await it.say("what waits behind it is no reason either")
+        async with asyncio.timeout(60):
+            await it.house.runtime.until_quiet(3_600)
+        model.gate.set()
+        await it.answered()
+        model.gate.clear()
+        await it.say("two")
+        await it.house.runtime.tick(it.clock())
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await it.house.runtime.until_quiet(3_600)
+        model.gate.set()
+        await it.answered()
+
+
 async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Path) -> None:
     model = ScriptedModel(ToolCall("c1", "current_time", {}), "both answered")
     model.gate = asyncio.Event()

@@ -225,7 +225,7 @@ def test_the_schemas_open_twice_and_hold_together(tmp_path: Path) -> None:
 def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -> None:
     wordless = {
         "breakers", "usage", "usage_totals", "model_facts", "slots", "effects", "readings", "sleep_cycles",
-        "_sqlite_migrations", "consolidated_entry_ids",
+        "_sqlite_migrations", "consolidated_entry_ids", "plan_subjects", "replacements",
     }  # fmt: skip
     # What is known of somebody outlives the conversations in which it was told.
     lasting = {"change_plans", "entity_profiles", "edits"}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
-from assistant.records import Accepted, Capabilities, Incoming, Outgoing
+from assistant.ports import Receive
+from assistant.records import Accepted, Arrival, Capabilities, Outgoing
 from assistant.store.database import Database
 from assistant.store.outbox import Outbox
 from assistant.store.script_schema import script
@@ -18,12 +19,12 @@ from tests.scripted import KeptBridge, SteppingClock
 FORGETFUL = Capabilities(dedupe_seconds=0)
 
 
-async def refuse(_: Incoming) -> Accepted:
+async def refuse(_: Arrival) -> Accepted:
     raise AssertionError("nothing comes in here")
 
 
 class Broken(KeptBridge):
-    async def start(self, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
+    async def start(self, receive: Receive) -> None:
         raise BridgeError("the token is wrong")
 
 

@@ -15,6 +15,7 @@ from pydantic import Field
 from assistant.errors import StoreError, ToolError
 from assistant.messages import ToolCall
 from assistant.ports import ToolContext
+from tests.granting import granting
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.declaration import EVERYONE, INVALID_JSON, Count, tool
 from tools.registry import Registry
@@ -47,7 +48,8 @@ def call(tool_name: str, /, **arguments: object) -> ToolCall:
 
 
 def registry(*tools: object, timeout_seconds: float = 60.0) -> Registry:
-    return Registry(tools or (greet, keep), timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
+    authority = granting(["greet", "keep"])
+    return Registry(tools or (greet, keep), timeout_seconds=timeout_seconds, authority=authority)  # type: ignore[arg-type]
 
 
 def test_a_signature_becomes_a_schema_without_ballast() -> None:
@@ -233,8 +235,10 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_the_house_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path: Path) -> None:
-    box = build_toolbox(ListedHistory(), ListedTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"))
     names = ["search_history", "read_history", "manage_todo_list", "current_time", "list_files", "read_file"]
+    box = build_toolbox(
+        ListedHistory(), ListedTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=granting(names)
+    )
     assert [spec.name for spec in box.specs("owner")] == names
     assert [spec.name for spec in box.specs("guest")] == names[:4]
     assert box.specs("room") == box.specs("guest")

@@ -16,6 +16,7 @@ from assistant.quotes import is_failure
 from assistant.records import Hit, Record
 from assistant.store.journal import Journal
 from sleep.importance import importance
+from tests.granting import granting_all
 from tests.memory_home import GUEST, NOW, MemoryHome
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.edit_memory_file import edit_memory_file_tool
@@ -77,7 +78,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         update_profile_tool(home.profiles, home.files, OSLO), edit_memory_file_tool(home.files),
         add_journal_entry_tool(journal, talk, importance),
     ]  # fmt: skip
-    yield House(home, talk, journal, Registry(tools, timeout_seconds=5))
+    yield House(home, talk, journal, Registry(tools, timeout_seconds=5, authority=granting_all(tools)))
     home.close()
 
 

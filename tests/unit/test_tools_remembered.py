@@ -16,6 +16,7 @@ from assistant.ports import ToolContext
 from assistant.quotes import is_failure
 from assistant.remembered import Memory, Recalled
 from assistant.sessions import role_of
+from tests.granting import granting_all
 from tests.known_home import GUEST, KnownHome
 from tests.store_home import NOW
 from tools.registry import Registry
@@ -59,7 +60,7 @@ class House:
 def house(tmp_path: Path) -> Iterator[House]:
     home, shelf = KnownHome(tmp_path / "home").open(), Shelf()
     tools = [search_memory_tool(shelf, OSLO, 2_000), update_memory_tool(home.commands, home.history)]
-    yield House(home, shelf, Registry(tools, timeout_seconds=5))
+    yield House(home, shelf, Registry(tools, timeout_seconds=5, authority=granting_all(tools)))
     home.close()
 
 

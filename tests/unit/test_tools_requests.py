@@ -114,7 +114,7 @@ async def test_only_requests_of_the_session_are_closed_and_listed(requests: List
     assert "theirs" not in await use(requests, ids=[1], state="done")
 
 
-async def test_i10_a_guest_closes_nothing(requests: ListedRequests) -> None:
+async def test_i10_who_was_not_granted_it_closes_nothing(requests: ListedRequests) -> None:
     requests.ask("book the train")
     for role in ("guest", "room"):
         assert "may not be used" in await use(requests, role, ids=[1], state="done")

@@ -11,8 +11,9 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
-from assistant.context.quote import NOTE
+from assistant.context.quote import NOTE, SPEAKER
 from assistant.errors import ModelError
 from assistant.messages import Message, ToolCall, Usage
 from assistant.models.offline import wording
@@ -27,6 +28,7 @@ LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_image
 _CHARACTERS_PER_TOKEN = 4
 _WORDS = re.compile(r"\S+\s*|\s+")
 _NOTES = re.compile(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
+_SPEAKER = re.compile(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
 _MOST_OWN_WORDS = 100
 _LONGEST_QUOTE = 600
 
@@ -107,8 +109,12 @@ def _is_said(message: Message) -> bool:
 
 
 def _said(message: Message) -> Message:
-    """The message without the notes that the runtime put before it; nobody else can write their boundaries."""
-    return message.with_content(_NOTES.sub("", message.content, count=1)) if _NOTES.match(message.content) else message
+    """The message without the notes that the runtime put before it, and without the words that tell who speaks; nobody
+    else can write their boundaries."""
+    content = _NOTES.sub("", message.content, count=1)
+    if by := _SPEAKER.match(content):
+        return replace(message, content=by[2], name=by[1])
+    return message if content == message.content else message.with_content(content)
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...]:
@@ -116,8 +122,8 @@ def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...
     earlier = [m for m in messages if _is_said(m) and m.id is not None and m.id != newest.id]
     quotes = [
         Quote(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
-        for m in earlier[-_MOST_OWN_WORDS:]
-        for piece in passages(_said(m).content, _LONGEST_QUOTE)
+        for m in map(_said, earlier[-_MOST_OWN_WORDS:])
+        for piece in passages(m.content, _LONGEST_QUOTE)
     ]
     return tuple(quotes[-_MOST_OWN_WORDS:])
 

@@ -1,0 +1,109 @@
+"""What reminders and scheduled prompts say when they are due. Pure.
+
+What always holds: each slot that is told stands in exactly one message; a place where more than a handful are due at a
+time gets one message of them all. Its key comes from the job and the slot, so that it goes out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.firing import lateness
+from assistant.agenda.times import told as as_people_read
+from assistant.agenda.values import Due, Ending, Fired, Firing, Job, Place, Telling
+from assistant.records import Incoming
+
+A_HANDFUL = 5
+_LISTED = 20
+_LINE = 160
+
+Ended = tuple[Job, Sequence[Ending], Due | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A reminder that is told."""
+
+    job: Job
+    ending: Ending
+
+    @property
+    def late(self) -> bool:
+        return self.ending.state == "late"
+
+
+def firing(ended: Sequence[Ended], zone: ZoneInfo, now: datetime) -> Firing:
+    """All that comes of slots that end; `zone` is the home's, in which times are told."""
+    reminders = [_Told(job, one) for job, of_it, _ in ended for one in of_it if one.told and job.kind == "reminder"]
+    tellings, keys = _tellings(reminders, zone, now)
+    fired = tuple(
+        Fired(job.id, tuple((one, keys.get((job.id, one.due.key), "")) for one in of_it), due)
+        for job, of_it, due in ended
+    )
+    prompts = tuple(
+        prompt(job, one.due, one.state == "late", zone)
+        for job, of_it, _ in ended
+        for one in of_it
+        if one.told and job.kind == "schedule"
+    )
+    return Firing(fired, tuple(tellings), prompts)
+
+
+def prompt(job: Job, due: Due | None, late: bool, zone: ZoneInfo, *, by_hand: str = "") -> Incoming:
+    """The owner's message that a schedule says for them, and says that it is one. One that somebody asked for beside
+    its times has no slot; `by_hand` tells these apart."""
+    when = "run by hand" if due is None else f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
+    place, which = job.place, f"by hand {by_hand}" if due is None else due.key
+    return Incoming(
+        place.bridge, f"schedule:{job.id}:{which}", place.session, place.scope, f"schedule {job.name}",
+        "owner", f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}", target=place.target,
+    )  # fmt: skip
+
+
+def as_fact(body: str) -> str:
+    """What the conversation is told of a reminder that went out; words in it are words, and ask for nothing."""
+    return f"A reminder came due, and this was sent here. It is for the person and asks nothing of you now:\n{body}"
+
+
+def _tellings(
+    reminders: Sequence[_Told], zone: ZoneInfo, now: datetime
+) -> tuple[list[Telling], dict[tuple[int, str], str]]:
+    groups: dict[tuple[Place, bool], list[_Told]] = {}
+    for one in reminders:
+        groups.setdefault((one.job.place, one.late), []).append(one)
+    tellings: list[Telling] = []
+    keys: dict[tuple[int, str], str] = {}
+    for (place, _), group in groups.items():
+        parts = [group] if len(group) > A_HANDFUL else [[one] for one in group]
+        for part in parts:
+            first = part[0]
+            kind = "reminders" if len(part) > 1 else "reminder"
+            key = f"{kind}:{first.job.id}:{first.ending.due.key}"
+            body = _many(part, zone) if len(part) > 1 else _one(first, zone, now)
+            tellings.append(Telling(key, place, body))
+            keys.update({(one.job.id, one.ending.due.key): key for one in part})
+    return tellings, keys
+
+
+def _one(one: _Told, zone: ZoneInfo, now: datetime) -> str:
+    if not one.late:
+        return f"Reminder: {one.job.text}"
+    due = one.ending.due.at
+    return f"Reminder: {one.job.text}\n(It was due {as_people_read(due, zone)}, {lateness(now - due)} ago.)"
+
+
+def _many(group: Sequence[_Told], zone: ZoneInfo) -> str:
+    """A list of reminders, by their times."""
+    by_time = sorted(group, key=lambda one: (one.ending.due.at, one.job.id))
+    lines = [f"- {as_people_read(one.ending.due.at, zone)}: {_short(one.job.text)}" for one in by_time[:_LISTED]]
+    head = f"{len(group):,} reminders{' came due while they could not be told' if group[0].late else ''}:"
+    more = len(group) - _LISTED
+    rest = [f"…and {more:,} more; `/remind history` lists all of them."] if more > 0 else []
+    return "\n".join([head, *lines, *rest])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"

@@ -1,0 +1,194 @@
+"""Objects in one folder of one file system that fsspec knows: written, read, moved, each within a time.
+
+What always holds:
+- Nothing is taken from a cache: what is read comes from where it is kept.
+- No step takes longer than it may: a place that hangs is left hanging in a thread of its own, which keeps nobody from
+  stopping the program.
+- What a file system says of a failure is told in one line without the credentials of the address.
+- Names are whole paths below the root, made of letters that no file system takes for a pattern.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from assistant.errors import ArchiveMissing, ArchiveUnavailable
+
+T = TypeVar("T")
+
+_S3 = ("s3://", "s3a://")
+# Where folders are only a way of writing names; making one would make a bucket.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "obs"})
+# For every so many bytes the place has its time once more.
+_BYTES_A_WAIT = 10_000_000
+
+
+class Disk(Protocol):
+    """What a folder of this machine needs, so that a power cut takes nothing back."""
+
+    def make_directory(self, path: Path) -> None: ...
+    def sync_file(self, path: Path) -> None: ...
+    def sync_directory(self, path: Path) -> None: ...
+
+
+class Place:
+    """`url` is the folder; it is not looked at before the first call. Every method but `told` raises
+    `ArchiveUnavailable`."""
+
+    def __init__(self, url: str, disk: Disk, timeout_seconds: float) -> None:
+        self.told = told(url)
+        self._url = url
+        self._disk = disk
+        self._timeout = timeout_seconds
+        self._opened: tuple[Any, str] | None = None
+
+    def write(self, name: str, data: bytes) -> None:
+        """The object is there, on the medium, with these bytes or others: read it back."""
+        fs, path = self._at(name)
+        local = isinstance(fs, LocalFileSystem)
+
+        def act() -> None:
+            if local:
+                self._disk.make_directory(Path(path).parent)
+            elif not _OBJECT_STORES & _protocols(fs):
+                fs.makedirs(posixpath.dirname(path), exist_ok=True)
+            fs.pipe_file(path, data)
+            if local:
+                Path(path).chmod(0o600)
+                self._disk.sync_file(Path(path))
+
+        self._run(act, "written", len(data))
+
+    def read(self, name: str) -> bytes:
+        """Raises `ArchiveMissing` where there is none."""
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+        size = self._run(lambda: fs.info(path)["size"], "read")
+        return bytes(self._run(lambda: fs.cat_file(path), "read", size or 0))
+
+    def has(self, name: str) -> bool:
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+        return bool(self._run(lambda: fs.exists(path), "read"))
+
+    def move(self, name: str, to: str) -> None:
+        """In place of what stood at `to`."""
+        fs, path = self._at(name)
+        _, target = self._at(to)
+
+        def act() -> None:
+            if isinstance(fs, LocalFileSystem):
+                self._disk.make_directory(Path(target).parent)
+                fs.mv(path, target)
+                self._disk.sync_directory(Path(target).parent)
+                self._disk.sync_directory(Path(path).parent)
+                return
+            if not _OBJECT_STORES & _protocols(fs):
+                fs.makedirs(posixpath.dirname(target), exist_ok=True)
+            fs.mv(path, target)
+
+        self._run(act, "moved to its name")
+
+    def remove(self, name: str) -> None:
+        """None there is as good."""
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+
+        def act() -> None:
+            if fs.exists(path):
+                fs.rm_file(path)
+                if isinstance(fs, LocalFileSystem):
+                    self._disk.sync_directory(Path(path).parent)
+
+        self._run(act, "removed")
+
+    def names(self, folder: str) -> list[str]:
+        """The objects right in a folder below the root."""
+        fs, path = self._at(folder)
+        fs.invalidate_cache()
+
+        def act() -> list[str]:
+            if not fs.exists(path):
+                return []
+            found = fs.ls(path, detail=True)
+            return [posixpath.basename(one["name"]) for one in found if one["type"] == "file"]
+
+        return self._run(act, "listed")
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def _at(self, name: str) -> tuple[Any, str]:
+        if self._opened is None:
+            options = _s3_options(self._timeout) if self._url.startswith(_S3) else {}
+            self._opened = self._run(
+                lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened"
+            )  # fmt: skip
+        fs, root = self._opened
+        return fs, f"{root.rstrip('/')}/{name}"
+
+    def _run(self, act: Callable[[], T], done: str, size: int = 0) -> T:
+        seconds = self._timeout * (1 + size // _BYTES_A_WAIT)
+        outcome: Future[T] = Future()
+        threading.Thread(target=_act, args=(act, outcome), name="archive", daemon=True).start()
+        try:
+            error = outcome.exception(seconds)
+        except TimeoutError:
+            raise ArchiveUnavailable(
+                f"The archive at {self.told} did not answer within {seconds:g} s ([archive] timeout_seconds). Nothing "
+                "was cleared; it is tried again later."
+            ) from None
+        if isinstance(error, FileNotFoundError):
+            raise ArchiveMissing(f"The archive at {self.told} could not be {done}: it is not there.") from None
+        if error is not None:
+            # Not chained: what a file system says of itself may name what it was opened with.
+            raise ArchiveUnavailable(
+                f"The archive at {self.told} could not be {done}: {self._reason(error)}. Nothing was cleared; see "
+                "[archive] in the settings. It is tried again later."
+            ) from None
+        return outcome.result()
+
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, ImportError):
+            return f"this kind of address needs a package that is not installed ({error.name or 'see its manual'})"
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        first = (said.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+        parts = urlsplit(self._url)
+        for secret in (parts.password, parts.username, parts.query):
+            first = first.replace(secret, "***") if secret else first
+        return first
+
+
+def _act(act: Callable[[], T], outcome: Future[T]) -> None:
+    try:
+        outcome.set_result(act())
+    except BaseException as error:  # noqa: BLE001 - handed to who waits for it
+        outcome.set_exception(error)
+
+
+def told(url: str) -> str:
+    """An address without what opens it: no user, password or query, and no slash at its end."""
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return url.rstrip("/")
+    rest = rest.partition("?")[0]
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
+
+
+def _protocols(fs: Any) -> frozenset[str]:
+    found = fs.protocol
+    return frozenset((found,) if isinstance(found, str) else found)
+
+
+def _s3_options(seconds: float) -> dict[str, Any]:
+    """Its own waits end before ours does; who may do what comes from AWS's own files and variables."""
+    return {"use_listings_cache": False, "config_kwargs": {"connect_timeout": seconds, "read_timeout": seconds}}

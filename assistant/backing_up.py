@@ -1,0 +1,175 @@
+"""Backups of the home, by the clock and by hand.
+
+What always holds: one is made at a time, and none while something is being forgotten, so that no backup keeps words
+which everything else has lost. Nobody waits for one: it is made beside whatever else is done. Only when a new one is
+whole and proved does an old one go. One that fails is told until another succeeds, and is tried again (I11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import structlog
+
+from assistant import backup_plan
+from assistant.backups import Backup, BackupKind, Made
+from assistant.errors import AssistantError, UsageError
+from assistant.typed import Command, Typed
+from sleep.nights import Nights
+
+log = structlog.get_logger()
+
+USAGE = "/backup"
+Making = Callable[[BackupKind, datetime], Awaitable[Made]]
+"""Makes one and proves it. Raises `AssistantError` with nothing kept of it."""
+
+
+class Folder(Protocol):
+    """Where backups are. Both methods raise `StoreError`."""
+
+    def all(self) -> Sequence[Backup]:
+        """Oldest first."""
+        ...
+
+    def remove(self, backup: Backup) -> None: ...
+
+
+class BackingUp:
+    def __init__(
+        self,
+        folder: Folder,
+        make: Making,
+        days: Nights,
+        keep: int,
+        *,
+        begun: Callable[[], datetime | None],
+        forgetting: Callable[[], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`days` tells when one is made every day, `begun` since when something is said in the home, `forgetting`
+        whether something is being forgotten."""
+        self._folder = folder
+        self._make = make
+        self._days = days
+        self._keep = keep
+        self._begun = begun
+        self._forgetting = forgetting
+        self._clock = clock
+        self._task: asyncio.Task[Made] | None = None
+        self._again_at: datetime | None = None
+        self.trouble = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is being made."""
+        return self._task is not None and not self._task.done()
+
+    def look(self) -> None:
+        """Called at every wake-up: begin one that is due."""
+        now = self._clock()
+        if self.busy or self._forgetting() or (self._again_at is not None and now < self._again_at):
+            return
+        try:
+            due = backup_plan.due(self._days, self._folder.all(), self._begun(), now)
+        except AssistantError as error:
+            self._failed(error, now)
+        else:
+            if due:
+                self._begin("daily", now).add_done_callback(_noted)
+
+    async def create(self) -> Made:
+        """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
+        something is being forgotten, `StoreError` where it was not made."""
+        if self.busy:
+            raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
+        if self._forgetting():
+            raise UsageError("Something is being forgotten just now. Nothing was changed; try again after that.")
+        return await asyncio.shield(self._begin("manual", self._clock()))
+
+    async def stop(self) -> None:
+        """Give up the one that is being made: nothing is kept of it."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, AssistantError):
+                await self._task
+
+    def _begin(self, kind: BackupKind, now: datetime) -> asyncio.Task[Made]:
+        self._task = asyncio.create_task(self._made(kind, now), name=f"backup ({kind})")
+        return self._task
+
+    async def _made(self, kind: BackupKind, now: datetime) -> Made:
+        try:
+            made = await self._make(kind, now)
+            self.trouble, self._again_at = "", None
+            for old in backup_plan.surplus(self._folder.all(), self._keep):
+                self._folder.remove(old)
+                log.info("an old backup was removed", name=old.name)
+        except AssistantError as error:
+            self._failed(error, now)
+            raise
+        log.info("backed up", name=made.backup.name, bytes=made.backup.bytes, seconds=round(made.seconds, 1))
+        return made
+
+    def _failed(self, error: AssistantError, now: datetime) -> None:
+        self._again_at = now + backup_plan.AGAIN_AFTER
+        self.trouble = f"The home is not backed up: {error} It is tried again by itself."
+        log.error("the home is not backed up", error=str(error))
+
+
+def _noted(task: asyncio.Task[Made]) -> None:
+    """What went wrong was told already."""
+    if not task.cancelled():
+        task.exception()
+
+
+class BackupCommands:
+    """The slash command about backups."""
+
+    def __init__(self, backing_up: BackingUp, place: str) -> None:
+        """`place` is the folder, as people read it."""
+        self._backing_up = backing_up
+        self._place = place
+
+    def entries(self) -> Mapping[str, Command]:
+        return {"backup": Command(USAGE, "back the home up now; `assistant backup` lists and restores", self._create)}
+
+    async def _create(self, call: Typed) -> str:
+        """Markdown, or JSON where `--json` is typed."""
+        if call.rest not in ("", "--json"):
+            raise UsageError(f"Use {USAGE}. Nothing was changed.")
+        made = await self._backing_up.create()
+        return json.dumps(made_json(made), indent=2) if call.rest else "\n".join(made_lines(made, self._place))
+
+
+def made_lines(made: Made, place: str) -> list[str]:
+    """What was backed up, as a person reads it."""
+    left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
+    return [
+        f"Backed up to {place}/{made.backup.name}: {made.files:,} files, {megabytes(made.unpacked_bytes)} packed into "
+        f"{megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
+        *left[:10],
+        *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
+    ]
+
+
+def made_json(made: Made) -> dict[str, Any]:
+    return {
+        **backup_json(made.backup), "files": made.files, "unpacked_bytes": made.unpacked_bytes,
+        "left_out": dict(made.left_out), "seconds": round(made.seconds, 3),
+    }  # fmt: skip
+
+
+def backup_json(backup: Backup) -> dict[str, Any]:
+    return {
+        "name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes
+    }  # fmt: skip
+
+
+def megabytes(count: int) -> str:
+    """A size as people read it."""
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

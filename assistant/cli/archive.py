@@ -1,0 +1,254 @@
+"""`assistant archive`: ended generations of conversations, where they are kept, what was said in them, whether they are
+whole, and bringing back what the home lost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.archive_ports import Archive, Archived
+from assistant.archive_search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.cli.plain import as_json, say
+from assistant.cli.stored import opened, require_home, scope_of_session
+from assistant.cli.tables import local, table
+from assistant.cli.text import clean, one_line, typed
+from assistant.cli.transcript import print_record, record_json
+from assistant.errors import UsageError
+from assistant.sessions import OWNER_SCOPE
+from assistant.settings import Settings
+from assistant.wire_archive import archive_of, restored
+
+_JSON = click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
+
+
+@click.group()
+def archive() -> None:
+    """Conversations that ended: where each generation is kept, and what was said in it.
+
+    A generation is named by its conversation and its number, as in `main 3`.
+
+    \b
+    Example:
+      assistant archive list
+      assistant archive show main 3
+      assistant archive search "booking number"
+      assistant archive verify
+    """
+
+
+@archive.command("list")
+@click.option("--session", metavar="NAME", help="Only this conversation.")
+@_JSON
+def list_(session: str | None, json_out: bool) -> None:
+    """List what is archived, by conversation, oldest first.
+
+    \b
+    Example:
+      assistant archive list
+      assistant archive list --session main --json
+    """
+    settings, store = _archive()
+    found = [one for one in store.listed() if session in (None, one.session)]
+    if json_out:
+        as_json([_as_json(one) for one in found])
+        return
+    table(
+        ("session", "generation", "from", "until", "records", "size", "where", "encrypted"),
+        [
+            (
+                one.session, str(one.generation), local(one.from_ts, settings.zone), local(one.to_ts, settings.zone),
+                f"{one.records:,}", _size(one.bytes), one.url, "yes" if one.encrypted else "no",
+            )
+            for one in found
+        ],
+        right=("generation", "records", "size"),
+        empty="Nothing is archived yet. A conversation is archived when it is reset: `assistant reset`.",
+    )  # fmt: skip
+
+
+@archive.command()
+@click.argument("session", metavar="SESSION")
+@click.argument("generation", metavar="[GENERATION]", type=click.IntRange(min=1), required=False)
+@click.option("--json", "json_out", is_flag=True, help="Print one JSON object a line.")
+def show(session: str, generation: int | None, json_out: bool) -> None:
+    """Print what was said in an archived generation, oldest first; the newest one without its number.
+
+    \b
+    Example:
+      assistant archive show main
+      assistant archive show main 3 --json
+    """
+    settings, store = _archive()
+    number = generation or _newest(store, session)
+    records = said(store.read(session, number))
+    if json_out:
+        for record in records:
+            as_json(record_json(record), indent=None)
+        return
+    notes = store.notes(session, number)
+    for title, text in (("Handed over", notes.handover), ("Summary", notes.summary)):
+        if text:
+            say(f"{title}: {clean(text)}\n")
+    for record in records:
+        print_record(record, settings.zone)
+
+
+@archive.command()
+@click.argument("text")
+@click.option("--session", metavar="NAME", help="In whose scope to look (the owner's).")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many messages.")
+@_JSON
+def search(text: str, session: str | None, limit: int, json_out: bool) -> None:
+    """Find messages of archived generations by words; archives themselves are read where the home lost its log.
+
+    \b
+    Example:
+      assistant archive search "booking number"
+    """
+    wanted = typed(text, "TEXT").strip()
+    if not wanted:
+        raise UsageError("The text to look for is empty.")
+    settings = settings_module.load()
+    with opened(settings) as stores:
+        scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
+        hits = stores.history.search(wanted, scope, limit=limit * HITS_A_RESULT)
+        found = in_home(hits, stores.archive.listed(scope))
+        for one in stores.archive.lost(scope):
+            found += in_records(stores.archive.read(one.session, one.generation), wanted)
+    _print_found(found[:limit], settings, json_out)
+
+
+@archive.command()
+@click.argument("session", metavar="[SESSION]", required=False)
+@click.argument("generation", metavar="[GENERATION]", type=click.IntRange(min=1), required=False)
+@click.option("--repair", is_flag=True, help="Archive again, from the log, what is not whole.")
+@_JSON
+@click.pass_context
+def verify(context: click.Context, session: str | None, generation: int | None, repair: bool, json_out: bool) -> None:
+    """Read archives where they are kept, and check bytes, count, chain, and the commitment of every record.
+
+    Exits with 0 when all are whole and 1 when one is not. --repair needs the home for itself: stop the daemon first.
+
+    \b
+    Example:
+      assistant archive verify
+      assistant archive verify main 3 --repair
+    """
+    settings, store = _archive()
+    chosen = _chosen(store, session, generation)
+    if repair:
+        with daemon.home_lock(settings.home):
+            for one in chosen:
+                if store.verify(*one):
+                    store.store_again(*one, daemon.utc_now())
+    checked = [(one, list(store.verify(*one))) for one in chosen]
+    problems = [problem for _, found in checked for problem in found]
+    if json_out:
+        as_json([asdict(problem) for problem in problems])
+    else:
+        for (key, number), found in checked:
+            say(f"{key} {number}: {'not whole' if found else 'whole'}")
+            for problem in found:
+                say(f"! {problem.where}: {problem.text}")
+        say(_verdict(len(checked), len(problems)))
+    context.exit(1 if problems else 0)
+
+
+@archive.command()
+@click.argument("session", metavar="SESSION")
+@click.argument("generation", metavar="GENERATION", type=click.IntRange(min=1))
+def restore(session: str, generation: int) -> None:
+    """Bring records of an archived generation back into the home's log, where the log lost them.
+
+    Records that are there are never changed or doubled, and what was forgotten stays so. It needs the home for itself:
+    stop the daemon first.
+
+    \b
+    Example:
+      assistant archive restore main 3
+    """
+    settings, _ = _archive()
+    with daemon.home_lock(settings.home):
+        done = restored(settings, session, generation)
+    if not done.brought:
+        say(f"Nothing is missing: the log has all {done.held:,} records of {session} {generation}.")
+        return
+    say(
+        f"Brought back {done.brought:,} records of {session} {generation}; {done.held:,} were there. "
+        "`assistant verify` checks the home; the assistant takes them up when it starts."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- choosing
+
+
+def _archive() -> tuple[Settings, Archive]:
+    settings = settings_module.load()
+    require_home(settings)
+    return settings, archive_of(settings)
+
+
+def _newest(store: Archive, session: str) -> int:
+    numbers = [one.generation for one in store.listed() if one.session == session]
+    if not numbers:
+        raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
+    return max(numbers)
+
+
+def _chosen(store: Archive, session: str | None, generation: int | None) -> list[tuple[str, int]]:
+    if session and generation:
+        return [(session, generation)]
+    if session:
+        _newest(store, session)
+    return [(one.session, one.generation) for one in store.listed() if session in (None, one.session)]
+
+
+# ------------------------------------------------------------------------------------------------------------- printing
+
+
+def _print_found(found: list[Found], settings: Settings, json_out: bool) -> None:
+    if json_out:
+        as_json([{**asdict(one), "at": one.at.isoformat()} for one in found])
+        return
+    table(
+        ("session", "generation", "when", "message", "text"),
+        [
+            (
+                one.session, str(one.generation), local(one.at, settings.zone), f"{one.role} #{one.message_id}",
+                one_line(one.text, 300),
+            )
+            for one in found
+        ],
+        right=("generation",),
+        empty="No archived message has these words. `assistant log --grep` looks through what is not archived too.",
+    )  # fmt: skip
+
+
+def _verdict(checked: int, problems: int) -> str:
+    if not checked:
+        return "Nothing is archived yet."
+    if not problems:
+        return "All is well."
+    return (
+        f"{problems} problems. Where the home's log is whole (`assistant verify`), `assistant archive verify --repair` "
+        "archives it again; where it is not, keep what is left of both."
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
+
+
+def _as_json(one: Archived) -> dict[str, Any]:
+    return {
+        "session": one.session, "generation": one.generation, "scope": one.scope,
+        "from": one.from_ts.isoformat() if one.from_ts else None,
+        "until": one.to_ts.isoformat() if one.to_ts else None,
+        "records": one.records, "first_id": one.first_id, "last_id": one.last_id, "bytes": one.bytes,
+        "sha256": one.sha256, "where": one.url, "encrypted": one.encrypted,
+        "archived_at": one.archived_at.isoformat(), "reason": one.reason,
+    }  # fmt: skip

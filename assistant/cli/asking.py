@@ -1,0 +1,64 @@
+"""Asking a person, at a terminal or of lines that are piped in: one question, one answer, the known value as default.
+
+Enter takes the default, `-` leaves the whole step out. An answer that cannot be used is told so and asked again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from assistant.cli.plain import say
+from assistant.errors import AssistantError
+
+LEAVE_OUT = "-"
+
+T = TypeVar("T")
+
+
+class LeftOut(Exception):
+    """The person leaves this step out."""
+
+
+def ask(question: str, default: str, use: Callable[[str], T], *, shown: str | None = None, secret: bool = False) -> T:
+    """What `use` makes of the answer; an `AssistantError` of it is told, and the question asked again. `shown` stands
+    for a default that is not shown itself. Raises `LeftOut`; `click.Abort` for Ctrl-C and the end of the input."""
+    beside = default if shown is None else shown
+    while True:
+        answer = _answer(f"{question} [{beside}]" if beside else question, secret).strip()
+        if answer == LEAVE_OUT:
+            raise LeftOut
+        try:
+            return use(answer or default)
+        except AssistantError as error:
+            say(str(error))
+
+
+def _answer(prompt: str, secret: bool) -> str:
+    """A line, as it was given. Raises `click.Abort`."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        typed: str = click.prompt(prompt, default="", show_default=False, hide_input=secret)
+        return typed
+    say(f"{prompt}:")
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    if not line:
+        raise click.Abort
+    return line
+
+
+def choose(question: str, choices: dict[str, str], default: str) -> str:
+    """One of `choices` (a word, and what it means), by its word or its number."""
+    from_number = {str(number): word for number, word in enumerate(choices, 1)}
+    for number, word in from_number.items():
+        say(f"  {number}  {word}: {choices[word]}")
+
+    def use(answer: str) -> str:
+        word = from_number.get(answer, answer.casefold())
+        if word not in choices:
+            raise AssistantError(f"Answer with one of: {', '.join([*choices, *from_number])}.")
+        return word
+
+    return ask(question, default, use)

@@ -1,0 +1,191 @@
+"""`assistant backup`: make a backup of the home, look at those there are, prove them, restore one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assistant import daemon, wire_backup, wire_restore
+from assistant import settings as settings_module
+from assistant.backing_up import backup_json, megabytes
+from assistant.cli.commanding import command
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import as_json, say, tell
+from assistant.cli.tables import local, table
+from assistant.cli.text import typed
+from assistant.errors import UsageError
+from assistant.sessions import MAIN
+from assistant.settings import Home, Settings
+from assistant.wire_restore import Proved, Restored
+
+_json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
+_NAME = "NAME|PATH"
+
+
+@click.group()
+def backup() -> None:
+    """Back the home up into one file, and restore it from one.
+
+    A backup is made while the assistant runs, every day by itself (see [backup] in config.toml).
+
+    \b
+    Example:
+      assistant backup create
+      assistant backup verify
+      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+    """
+
+
+@backup.command()
+@_json_option
+def create(json_out: bool) -> None:
+    """Make a backup now and prove it. It stays until you remove it.
+
+    \b
+    Example:
+      assistant backup create
+    """
+    say(command(settings_module.load(), "/backup --json" if json_out else "/backup", MAIN))
+
+
+@backup.command("list")
+@_json_option
+def list_(json_out: bool) -> None:
+    """List the backups, oldest first.
+
+    \b
+    Example:
+      assistant backup list --json
+    """
+    settings = settings_module.load()
+    folder = wire_backup.folder_of(settings)
+    backups = folder.all()
+    if json_out:
+        as_json([{**backup_json(one), "path": str(folder.path / one.name)} for one in backups])
+        return
+    table(
+        ("name", "made", "why", "size"),
+        [(one.name, local(one.made_at, settings.zone), one.kind, megabytes(one.bytes)) for one in backups],
+        right=("size",), empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
+    )  # fmt: skip
+
+
+@backup.command()
+@click.argument("name", metavar=f"[{_NAME}]", default="")
+@_json_option
+def verify(name: str, json_out: bool) -> None:
+    """Prove a backup, the newest without a name: every file in it, its databases, the chain of its log.
+
+    \b
+    Example:
+      assistant backup verify
+      assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
+    """
+    settings = settings_module.load()
+    log_to_stderr("error")
+    proved = wire_restore.verified(settings, wire_restore.found(settings, typed(name, "NAME")), daemon.utc_now())
+    if json_out:
+        as_json({"ok": True, **_proved_json(proved)})
+    else:
+        say("\n".join(_proved_lines(proved, settings)))
+
+
+@backup.command()
+@click.argument("name", metavar=f"[{_NAME}]", default="")
+@click.option("--force", is_flag=True, help="Restore into a home that is not empty; what is there is kept aside.")
+@click.option("--to", "to", type=click.Path(path_type=Path), metavar="HOME", help="Restore into this folder instead.")
+@_json_option
+def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
+    """Restore the home from a backup, after proving it. Stop the assistant first.
+
+    Without a name, a restore that was cut off is finished.
+
+    \b
+    Example:
+      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
+      assistant backup restore ~/usb/nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+    """
+    settings = settings_module.load()
+    log_to_stderr("error")
+    home = Home(to.expanduser().absolute()) if to is not None else settings.home
+    path = wire_restore.found(settings, typed(name, "NAME")) if name else None
+    with daemon.home_lock(home):
+        if told := wire_restore.finish(home.path):
+            tell(told)
+        if path is None:
+            if not told:
+                raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
+            return
+        restored = wire_restore.restore(settings, path, home.path, daemon.utc_now(), force=force)
+    if json_out:
+        as_json(_restored_json(restored))
+    else:
+        say("\n".join(_restored_lines(restored, settings)))
+
+
+@backup.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def remove(names: tuple[str, ...]) -> None:
+    """Remove backups for good.
+
+    \b
+    Example:
+      assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
+    """
+    folder = wire_backup.folder_of(settings_module.load())
+    with folder.alone():
+        for one in [folder.find(typed(name, "NAME")) for name in names]:
+            folder.remove(one)
+            say(f"Removed {one.name}.")
+
+
+# ------------------------------------------------------------------------------------------------------------ telling
+
+
+def _proved_json(proved: Proved) -> dict[str, object]:
+    manifest, report = proved.manifest, proved.report
+    return {
+        "path": str(proved.path), "made_at": manifest.made_at.isoformat(), "kind": manifest.kind,
+        "program": manifest.program, "files": len(manifest.files), "bytes": manifest.bytes,
+        "records": report.records, "sessions": report.sessions, "left_out": dict(manifest.left_out),
+    }  # fmt: skip
+
+
+def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
+    manifest, report = proved.manifest, proved.report
+    rewritten = (
+        [f"Words were forgotten in it, last at {local(manifest.rewritten_at, settings.zone)}."]
+        if manifest.rewritten_at
+        else []
+    )
+    return [
+        f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, {len(manifest.files):,} "
+        f"files, {megabytes(manifest.bytes)}.",
+        f"{report.records:,} records of {report.sessions:,} sessions: every file, the databases and the chain of the "
+        "log are sound.",
+        *rewritten,
+        *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),
+    ]
+
+
+def _restored_json(restored: Restored) -> dict[str, object]:
+    aside = restored.aside
+    return {
+        "home": str(restored.home), "aside": str(aside) if aside else None,
+        "said_again": list(restored.said_again), "unfinished_forgetting": restored.unfinished,
+        **_proved_json(restored.proved),
+    }  # fmt: skip
+
+
+def _restored_lines(restored: Restored, settings: Settings) -> list[str]:
+    lines = [f"Restored {restored.home}. {_proved_lines(restored.proved, settings)[1]}"]
+    if restored.aside:
+        lines.append(f"What was there before is kept in {restored.aside}; remove it when you need it no more.")
+    if restored.said_again:
+        some = ", ".join(f"#{one}" for one in restored.said_again[:8])
+        more = f" and {len(restored.said_again) - 8} more" if len(restored.said_again) > 8 else ""
+        lines.append(f"Forgotten after this backup was made, and back now: messages {some}{more}. Forget them again.")
+    if restored.unfinished:
+        lines.append("A forgetting was not finished in what was there before: forget the same again.")
+    return lines

@@ -1,0 +1,196 @@
+"""`assistant config set|unset|edit`: config.toml changed by command, never to something that could not be started with.
+
+What is refused is refused in the words that starting would use. A file that has other problems already may be mended
+one by one: only what a change adds to them is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import click
+from pydantic import SecretStr
+
+from assistant import daemon, wire_settings
+from assistant import settings as settings_module
+from assistant.cli.plain import say, tell
+from assistant.config_text import HEADER, Change, changes, with_value, without
+from assistant.errors import SettingsError, UsageError
+from assistant.secrets import NAMES
+from assistant.settings import Home, Settings, Shown, problems_of, values_of
+from assistant.settings_layers import from_text, masked, shown
+from assistant.settings_sections import FIELDS, is_text
+from assistant.settings_watch import is_live
+
+WHEN_STARTED = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
+BY_ITSELF = "The assistant that runs takes it over within half a minute."
+
+
+@click.command("set")
+@click.argument("key")
+@click.argument("value")
+def set_(key: str, value: str) -> None:
+    """Set KEY to VALUE in config.toml; its comments and its order stay.
+
+    Text needs no quotes of its own; a list is written as in TOML. Secrets are not set here: `assistant config secret`.
+
+    \b
+    Example:
+      assistant config set context.target 0.25
+      assistant config set home.timezone Europe/Oslo
+      assistant config set model.fallback '["openai:qwen3", "offline"]'
+    """
+    _must_be_open(key)
+    home = settings_module.home_from_environment()
+    report(home, changed(home, lambda text: with_value(text or HEADER, key, from_text(key, value))))
+
+
+@click.command()
+@click.argument("key")
+def unset(key: str) -> None:
+    """Take KEY out of config.toml, so that its default holds.
+
+    \b
+    Example:
+      assistant config unset context.target
+    """
+    if key not in FIELDS:
+        raise no_setting(key)
+    home = settings_module.home_from_environment()
+    report(home, changed(home, lambda text: without(text, key)))
+
+
+@click.command()
+def edit() -> None:
+    """Open config.toml in your editor ($VISUAL or $EDITOR). It replaces the file only when it can be understood.
+
+    \b
+    Example:
+      EDITOR=nano assistant config edit
+    """
+    home = settings_module.home_from_environment()
+    file = wire_settings.config_file(home)
+    before = file.text()
+    written = click.edit(before or HEADER, extension=".toml", require_save=True)
+    while written is not None:
+        text = written
+        try:
+            report(home, _replaced(home, before, text))
+            return
+        except SettingsError as error:
+            tell("\n".join(error.problems))
+        if not _again():
+            break
+        before = file.text()
+        written = click.edit(text, extension=".toml", require_save=False)
+    tell("Nothing was changed.")
+    if written is not None:
+        raise click.exceptions.Exit(SettingsError.exit_code)
+
+
+def _replaced(home: Home, before: str, text: str) -> list[Change]:
+    """Put `text` in place of `before`, and of nothing else. Raises `SettingsError` for any problem that it has."""
+
+    def checked(now: str) -> str:
+        problems = list(problems_of(home, text))
+        if now != before:
+            problems.append(f"{home.config} was changed by somebody else meanwhile.")
+        if problems:
+            raise SettingsError("\n".join(problems), problems=problems)
+        return text
+
+    return changes(*wire_settings.config_file(home).change(checked))
+
+
+def changed(home: Home, edited: Callable[[str], str]) -> list[Change]:
+    """Change config.toml; which keys became different. Raises `SettingsError` for what starting would refuse, and then
+    nothing is changed; `UsageError`, `HomeError`, `StoreError`."""
+
+    def checked(text: str) -> str:
+        new = edited(text)
+        had = problems_of(home, text)
+        added = [problem for problem in problems_of(home, new) if problem not in had]
+        if added:
+            raise SettingsError("\n".join([*added, "Nothing was changed."]), problems=added)
+        return new
+
+    return changes(*wire_settings.config_file(home).change(checked))
+
+
+def report(home: Home, done: list[Change]) -> None:
+    """Say what became different, what wins over it, and when it holds."""
+    if not done:
+        say("Nothing is different.")
+        return
+    tell_changes(home, done)
+    if daemon.is_served(home):
+        tell(BY_ITSELF if all(is_live(change.key) for change in done) else WHEN_STARTED)
+
+
+def tell_changes(home: Home, done: list[Change]) -> None:
+    """Say what became different, and what wins over it."""
+    for change in done:
+        say(f"{change.key}: {_words(change, change.old)} -> {_words(change, change.new)}")
+    try:
+        settings = settings_module.load(home)
+    except SettingsError as error:
+        for problem in error.problems:
+            tell(problem)
+    else:
+        for change in done:
+            _tell_what_wins(settings, change)
+
+
+def in_force(settings: Settings, row: Shown) -> str:
+    """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
+    if row.key not in FIELDS:
+        return row.value.strip('"')
+    section, _, name = row.key.partition(".")
+    value = getattr(getattr(settings.values, section), name)
+    text = masked(value)
+    return text[1:-1] if is_text(FIELDS[row.key]) and text.startswith('"') else text
+
+
+def no_setting(key: str) -> UsageError:
+    near = difflib.get_close_matches(key, FIELDS, n=1)
+    meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
+    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
+
+
+def _must_be_open(key: str) -> None:
+    """A setting, and no secret: what is typed in a shell is kept in its history. Raises `UsageError`."""
+    if key in NAMES:
+        raise UsageError(
+            f"{key} is a secret. Nothing was changed; `assistant config secret set {key}` asks for it without echo."
+        )
+    if key not in FIELDS:
+        raise no_setting(key)
+
+
+def _words(change: Change, value: Any) -> str:
+    spec = FIELDS.get(change.key)
+    if value is None:
+        return f"{_default(change.key)} (the default)"
+    return shown(SecretStr(value)) if spec is not None and spec.annotation is SecretStr else shown(value)
+
+
+def _default(key: str) -> str:
+    """What the shipped defaults say."""
+    section, _, name = key.partition(".")
+    values, _ = values_of(settings_module.home_from_environment(), "")
+    return shown(getattr(getattr(values, section), name)) if key in FIELDS else "nothing"
+
+
+def _tell_what_wins(settings: Settings, change: Change) -> None:
+    origin = settings.origins.get(change.key, "")
+    if origin not in ("", "default.toml", str(settings.home.config)):
+        tell(f"{origin} wins over config.toml: `{change.key}` stays as it says there.")
+
+
+def _again() -> bool:
+    try:
+        return click.confirm("Go back to editing?", default=True, err=True)
+    except click.Abort:
+        return False

@@ -1,0 +1,60 @@
+"""`assistant reset`: end a conversation and begin it afresh, with what was learned, an archive and a hand-over note."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from assistant import settings as settings_module
+from assistant import wire_resets
+from assistant.cli.commanding import command
+from assistant.cli.plain import say, tell
+from assistant.cli.stored import opened
+from assistant.errors import UsageError
+from assistant.sessions import MAIN, session_named
+from assistant.settings import Settings
+
+
+@click.command()
+@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation to end.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--cancel", is_flag=True, help="Give up a reset that waits for the archive.")
+def reset(session: str, yes: bool, cancel: bool) -> None:
+    """End a conversation and begin the next: learn from it first, archive it, hand over what was open.
+
+    Nothing is forgotten: the messages stay in the log, and `assistant sessions resume` takes it up again.
+
+    \b
+    Example:
+      assistant reset
+      assistant reset --session trip --yes
+    """
+    settings, key = settings_module.load(), session_named(session)
+    if cancel:
+        say(command(settings, f"/reset {key} --cancel", MAIN))
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("Say --yes to reset where nobody can be asked. Nothing was changed.")
+        say(foreseen(settings, key))
+        if not click.confirm("Reset it?", err=True):
+            tell("Nothing was changed.")
+            return
+    tell(f"Resetting {key}: reading it for what is worth remembering, then archiving it…")
+    say(command(settings, f"/reset {key}", MAIN))
+
+
+def foreseen(settings: Settings, key: str) -> str:
+    """What a reset would do. Raises `UsageError` for a session that there is not."""
+    with opened(settings) as stores:
+        looking = wire_resets.looking_at(settings, stores)
+        known = looking.one(key, None).generation
+        where = settings.values.archive.url or str(settings.home.path / "archive")
+        requests = len(stores.requests.open(known.session))
+    return (
+        f"{known.session} (number {known.number}) has {known.messages:,} messages. What is worth remembering is "
+        f"written down first, then all of it is archived at {where}, and the archive read back.\n"
+        f"The next conversation begins empty, with a short note of what was open ({requests} open requests). Memories, "
+        "to-dos, pins, requests and the log stay as they are."
+    )

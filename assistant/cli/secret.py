@@ -1,0 +1,127 @@
+"""`assistant config secret`: putting secrets where they are kept, and telling which there are. None is ever printed."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from assistant import daemon, wire_settings
+from assistant import settings as settings_module
+from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.plain import as_json, say, tell
+from assistant.errors import SettingsError, UsageError
+from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
+from assistant.settings import Home, Settings
+from assistant.settings_layers import variable
+
+_ABOUT = {
+    IN_KEYRING: "in the keyring of this machine",
+    IN_FILE: "in secrets.toml of the home, for your eyes only (0600)",
+}
+
+
+@click.group()
+def secret() -> None:
+    """Keep secrets: keys of providers, passwords, tokens. They are never printed, only whether they are set and where.
+
+    \b
+    Example:
+      assistant config secret set ANTHROPIC_API_KEY
+      assistant config secret list
+    """
+
+
+@secret.command("set")
+@click.argument("name")
+@click.option("--file", "in_file", is_flag=True, help="Keep it in secrets.toml of the home, not in the keyring.")
+def set_(name: str, in_file: bool) -> None:
+    """Keep the secret NAME: asked for without echo, or read from standard input.
+
+    It goes to the keyring of the operating system where there is one that works, else to secrets.toml (mode 0600).
+
+    \b
+    Example:
+      assistant config secret set ANTHROPIC_API_KEY
+      pass show anthropic | assistant config secret set ANTHROPIC_API_KEY --file
+    """
+    spelled = known(name)
+    home = settings_module.home_from_environment()
+    put(home, spelled, _asked(spelled), in_file=in_file)
+    _tell_when(home)
+
+
+@secret.command("list")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of names and places.")
+def list_(json_out: bool) -> None:
+    """List the secrets there can be, and where each that is set was found.
+
+    \b
+    Example:
+      assistant config secret list
+    """
+    settings = settings_module.load()
+    rows = [(name, _origin(settings, name)) for name in NAMES]
+    if json_out:
+        as_json([{"name": name, "set": bool(origin), "origin": origin or None} for name, origin in rows])
+    else:
+        widest = max(len(name) for name in NAMES)
+        say("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in rows))
+    for warning in settings.warnings:
+        tell(warning)
+
+
+@secret.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Take the secret NAME out of the keyring and out of secrets.toml. One in the environment or in config.toml stays.
+
+    \b
+    Example:
+      assistant config secret remove OPENAI_API_KEY
+    """
+    spelled = known(name)
+    home = settings_module.home_from_environment()
+    if not wire_settings.secret_store(home).remove(spelled):
+        raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
+    say(f"{spelled} was removed.")
+    _tell_when(home)
+
+
+def put(home: Home, name: str, value: str, *, in_file: bool = False) -> None:
+    """Keep a secret and say where; and what wins over it, where something does. Raises `UsageError` for an empty one,
+    `StoreError`."""
+    if not value:
+        raise UsageError("An empty secret is none. Nothing was changed.")
+    place = wire_settings.secret_store(home).put(name, value, in_file=in_file)
+    say(f"{name} is {_ABOUT[place]}.")
+    try:
+        winner = _origin(settings_module.load(home), name)
+    except SettingsError as error:
+        tell("\n".join(error.problems))
+    else:
+        if winner not in ("", place):
+            where = "The environment" if winner in (name, variable(name)) else winner
+            tell(f"{where} has another {name}, which wins over this one.")
+
+
+def _origin(settings: Settings, name: str) -> str:
+    """Where a secret that is in force was found; "" where none is."""
+    origin = settings.origins.get(name, "")
+    if name in PROVIDER_KEYS:
+        return origin
+    section, _, key = name.partition(".")
+    is_set = getattr(getattr(settings.values, section), key).get_secret_value()
+    return origin if is_set else ""
+
+
+def _asked(name: str) -> str:
+    if sys.stdin is not None and sys.stdin.isatty():
+        value: str = click.prompt(name, hide_input=True, err=True)
+        return value.strip()
+    return sys.stdin.read().strip() if sys.stdin is not None else ""
+
+
+def _tell_when(home: Home) -> None:
+    if daemon.is_served(home):
+        tell(WHEN_STARTED)

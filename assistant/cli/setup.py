@@ -1,0 +1,77 @@
+"""`assistant setup`: what an assistant has to know before it begins, asked in a conversation.
+
+Each step can be left out and asked again. What was answered is kept as it is answered; a step that is broken off in the
+middle of a choice that needs more than one answer (who answers, and the key for it) changes nothing of that choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.cli import setup_model, setup_steps
+from assistant.cli.asking import LeftOut
+from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.lazy import INTERRUPTED
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import say
+from assistant.settings import Home
+
+# Each adds to the list what it changed, as soon as it is on the disk.
+Step = Callable[[Home, list[str]], None]
+STEPS: dict[str, tuple[str, Step]] = {
+    "model": ("Who answers", setup_model.model),
+    "persona": ("Names", setup_steps.persona),
+    "time": ("Time", setup_steps.time),
+    "budget": ("Budget", setup_steps.budget),
+    "service": ("Service", setup_steps.service),
+}
+_HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends this; what you answered is kept."
+
+
+@click.command()
+@click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)))
+@click.pass_context
+def setup(context: click.Context, steps: Sequence[str]) -> None:
+    """Ask for what the assistant has to know: who answers, names, time, budget, service; all of it, or the named STEPS.
+
+    It can be said again at any time: what is set already stands in brackets. Answers may be piped in, line by line.
+
+    \b
+    Example:
+      assistant setup
+      assistant setup model
+      printf 'offline\\n' | assistant setup model
+    """
+    log_to_stderr("error")
+    home = settings_module.home_from_environment()
+    say(f"Setting up the assistant in {home.path}. {_HOW}")
+    kept: list[str] = []
+    for name in steps or STEPS:
+        title, step = STEPS[name]
+        say(f"\n{title}")
+        try:
+            step(home, kept)
+        except LeftOut:
+            say("Left out.")
+        except (click.Abort, KeyboardInterrupt):
+            say(f"\nEnded. {_told(kept)} `assistant setup {name}` goes on from here.")
+            context.exit(INTERRUPTED)
+    say(f"\n{_told(kept)}\n{_next(home)}")
+
+
+def _told(kept: list[str]) -> str:
+    done = ", ".join(dict.fromkeys(kept))
+    return f"Changed and kept: {done}." if done else "Nothing was changed."
+
+
+def _next(home: Home) -> str:
+    if daemon.is_served(home):
+        return WHEN_STARTED
+    return (
+        "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "
+        "to see how it is. `assistant config show` lists everything else."
+    )

@@ -1,0 +1,166 @@
+"""The step of `assistant setup` that chooses who answers, and proves it by a real answer before anything is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+
+from pydantic import SecretStr
+
+from assistant import daemon, wire_settings
+from assistant import settings as settings_module
+from assistant.cli import secret
+from assistant.cli.asking import LeftOut, ask, choose
+from assistant.cli.config_changing import changed, tell_changes
+from assistant.cli.plain import say
+from assistant.cli.text import one_line
+from assistant.config_text import HEADER, with_value, without
+from assistant.errors import ModelError, UsageError
+from assistant.settings import Home, Settings, problems_of, values_of
+
+_WHO = {
+    "anthropic": "Claude, with a key of Anthropic's",
+    "openai": "any OpenAI-compatible address: Ollama, llama.cpp, vLLM, OpenAI itself",
+    "offline": "the built-in one, without key or network",
+}
+_OFFLINE = (
+    "The offline model is a clerk: it takes notes, finds again word for word what you told it, minds your to-do list, "
+    "and tells the time. It cannot converse, write or reason, and uses no network. `assistant setup model` changes it."
+)
+_AFTER = {
+    "again": "answer these questions again",
+    "keep": "keep the answers as they are",
+    "leave": "leave everything as it was",
+}
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_ADVICE = {
+    "auth": "Is the key right, whole, and for this provider?",
+    "bad_request": "Is the model spelled as the provider spells it?",
+    "network": "Is the address right, and is there a way to it?",
+    "rate_limit": "Another time, then.",
+    "overload": "Another time, then.",
+}
+_KEPT = " Your message is kept"
+_LOCAL = "http://localhost:11434/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was answered. `key` is "" where none was given; then the one that was found, if any, stays."""
+
+    provider: str
+    name: str = ""
+    url: str = ""
+    key: str = ""
+
+
+def model(home: Home, kept: list[str]) -> None:
+    """Who answers, the key, a real answer to prove it; kept when it came, or when the person says so."""
+    while True:
+        settings = settings_module.load(home)
+        choice = _asked(home, settings)
+        if choice.provider == "offline":
+            _keep(home, settings, choice, kept)
+            say(_OFFLINE)
+            return
+        reason = _tried(home, settings, choice)
+        then = choose("What now?", _AFTER, "again") if reason else "keep"
+        if then == "keep":
+            _keep(home, settings, choice, kept)
+            return
+        if then == "leave":
+            raise LeftOut
+
+
+# ------------------------------------------------------------------------------------------------------------ questions
+
+
+def _asked(home: Home, settings: Settings) -> Choice:
+    provider = choose("Who answers?", _WHO, settings.provider)
+    if provider == "offline":
+        return Choice(provider)
+    url = _address(home, settings) if provider == "openai" else ""
+    key = _key(settings, provider)
+    known = settings.values.model.name if settings.provider == provider else ""
+    default = known or wire_settings.default_model(provider)
+    name = ask("Which model?", default, str, shown=default or "the first one that it lists")
+    return Choice(provider, name, url, key)
+
+
+def _address(home: Home, settings: Settings) -> str:
+    def use(answer: str) -> str:
+        problems = problems_of(home, with_value("", "model.base_url", answer))
+        if problems:
+            raise UsageError("\n".join(problems))
+        return answer
+
+    return ask("At which address?", settings.openai_url or _LOCAL, use)
+
+
+def _key(settings: Settings, provider: str) -> str:
+    found = settings.anthropic_key if provider == "anthropic" else settings.openai_key
+    if found.get_secret_value():
+        return ask("Key (it is not shown)", "", str, shown="the one that is set", secret=True)
+    needed = provider == "anthropic"
+
+    def use(answer: str) -> str:
+        if needed and not answer:
+            raise UsageError("Claude needs a key (https://platform.claude.com, API keys); - leaves this step out.")
+        return answer
+
+    return ask("Key (it is not shown)", "", use, shown="" if needed else "none", secret=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ the proof
+
+
+def _tried(home: Home, settings: Settings, choice: Choice) -> str:
+    """Have the model answer once; what went wrong in words, "" where nothing did."""
+    trial = _with(home, settings, choice)
+    served = daemon.is_served(home)
+    say("Asking for a first answer ...")
+    try:
+        with contextlib.nullcontext() if served else daemon.home_lock(home):
+            reply = wire_settings.first_answer(trial, daemon.utc_now, served=served)
+    except ModelError as error:
+        reason = f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip()
+        say(reason)
+        return reason
+    say(f"It answers: {one_line(reply)}")
+    return ""
+
+
+def _with(home: Home, settings: Settings, choice: Choice) -> Settings:
+    """The settings as they would be. What the environment says of the model would win, and does not count here."""
+    values, _ = values_of(home, _edited(wire_settings.config_file(home).text(), settings, choice))
+    chosen = values.model.model_copy(update={"provider": choice.provider})
+    trial = replace(
+        settings,
+        values=settings.values.model_copy(update={"model": chosen}),
+        openai_url=choice.url or settings.openai_url,
+    )
+    if not choice.key:
+        return trial
+    key = SecretStr(choice.key)
+    return replace(trial, anthropic_key=key) if choice.provider == "anthropic" else replace(trial, openai_key=key)
+
+
+def _keep(home: Home, settings: Settings, choice: Choice, kept: list[str]) -> None:
+    """The key first: a provider without one is worse than a key without a provider."""
+    if choice.key:
+        secret.put(home, _KEYS[choice.provider], choice.key)
+        kept.append(_KEYS[choice.provider])
+    done = changed(home, lambda text: _edited(text, settings, choice))
+    tell_changes(home, done)
+    kept += [change.key for change in done]
+
+
+def _edited(text: str, settings: Settings, choice: Choice) -> str:
+    """config.toml with this choice in it. A key that stands there would win over the one that is kept elsewhere."""
+    text = with_value(text or HEADER, "model.provider", choice.provider)
+    if choice.key:
+        text = without(text, "model.api_key")
+    if choice.url and choice.url != settings.openai_url:
+        text = with_value(text, "model.base_url", choice.url)
+    is_default = choice.name == wire_settings.default_model(choice.provider)
+    return without(text, "model.name") if is_default else with_value(text, "model.name", choice.name)

@@ -1,0 +1,117 @@
+"""The steps of `assistant setup` that need no network: names, time, budget, service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from assistant import settings as settings_module
+from assistant import wire_settings
+from assistant.cli.asking import ask, choose
+from assistant.cli.config_changing import changed, tell_changes
+from assistant.cli.lazy import load
+from assistant.cli.plain import say
+from assistant.cli.service_managers import on_this_machine
+from assistant.config_text import HEADER, Change, with_value
+from assistant.errors import AssistantError, SettingsError, UsageError
+from assistant.persona import Names, fit, names_in, with_names
+from assistant.settings import Home, Settings, config_dir
+from assistant.settings_layers import from_text
+
+NEVER = "never"
+
+
+def persona(home: Home, kept: list[str]) -> None:
+    """Writes PERSONA.md: what the assistant is told of itself before each conversation."""
+    file = wire_settings.persona_file(home)
+    shipped = (config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
+    known = names_in(file.text() or shipped)
+
+    def keep(names: Names) -> None:
+        before, after = file.change(lambda text: with_names(text or shipped, names))
+        if after != before:
+            kept.append("PERSONA.md")
+
+    person = ask("What are you called?", known.person, fit)
+    name = ask("What shall it be called?", known.assistant or "Nocturne", _name)
+    keep(Names(name, person, known.manner))
+    manner = ask("How shall it be, in a few words (dry, patient, formal, ...)?", known.manner, fit)
+    keep(Names(name, person, manner))
+    say(f"{home.persona} says so; change there whatever else you like.")
+
+
+def time(home: Home, kept: list[str]) -> None:
+    """The zone that people read times in, and when the assistant sleeps."""
+    zone = _settings(home).zone.key
+    _setting(home, kept, "home.timezone", "Your time zone?", zone)
+    at = _settings(home).values.sleep.at
+    asked = f'When does it sleep, that is, go through the day and learn from it ("{NEVER}" for only by hand)?'
+    _setting(home, kept, "sleep.at", asked, at or NEVER)
+
+
+def budget(home: Home, kept: list[str]) -> None:
+    """What models may cost."""
+    caps = _settings(home).values.budget
+    say("What models may cost at most, in US dollars; 0 for no limit. At the limit the offline model answers.")
+    _setting(home, kept, "budget.daily_usd", "A day?", f"{caps.daily_usd:g}")
+    _setting(home, kept, "budget.monthly_usd", "A month?", f"{caps.monthly_usd:g}")
+
+
+def service(home: Home, kept: list[str]) -> None:
+    """Have the service manager of this machine run it."""
+    manager = on_this_machine()
+    if manager:
+        serve(manager, kept, lambda: load("assistant.cli.service:service").main(["install"], standalone_mode=False))
+    else:
+        say("Neither systemd nor launchd runs this machine; `assistant run` serves in the foreground.")
+
+
+def serve(manager: str, kept: list[str], install: Callable[[], object]) -> None:
+    """Ask, and install where it is wanted; what hinders that hinders nothing else."""
+    choices = {"yes": f"{manager} starts it with the machine, and again should it end", "no": "leave it as it is"}
+    if choose("Run it as a service?", choices, "no") == "yes":
+        try:
+            install()
+        except AssistantError as error:
+            say(str(error))
+        else:
+            kept.append("the service")
+
+
+def _setting(home: Home, kept: list[str], key: str, question: str, default: str) -> None:
+    """Ask for one setting; what is another value than the one in force is written at once."""
+
+    def use(answer: str) -> list[Change]:
+        if answer == default:
+            return []
+        value = "" if answer == NEVER else answer
+        return set_all(home, {key: value})
+
+    done = ask(question, default, use)
+    kept += [change.key for change in done]
+
+
+def set_all(home: Home, answers: dict[str, str]) -> list[Change]:
+    """Write settings that were given as text, all or none, and say so. Raises `UsageError` for what is refused."""
+
+    def edited(text: str) -> str:
+        text = text or HEADER
+        for key, answer in answers.items():
+            text = with_value(text, key, from_text(key, answer))
+        return text
+
+    try:
+        done = changed(home, edited)
+    except SettingsError as error:
+        raise UsageError("\n".join(error.problems)) from None
+    tell_changes(home, done)
+    return done
+
+
+def _name(text: str) -> str:
+    if "," in text or "." in text.rstrip("."):
+        raise UsageError("A name without commas and full stops, please.")
+    return fit(text)
+
+
+def _settings(home: Home) -> Settings:
+    return settings_module.load(home)

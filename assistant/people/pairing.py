@@ -1,0 +1,174 @@
+"""How somebody is let in: a code that a stranger is given and the owner approves, or one that the owner is given and
+sends from another bridge.
+
+What always holds: whoever knows a code of a stranger's gains nothing by it, since only the owner can approve it;
+whoever sends the owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once,
+on one bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from assistant.errors import UsageError
+from assistant.people_ports import Pairings, People
+from assistant.persons import CODE_LENGTH, Identity, Knock, Pairing, new_code, shown_name, typed_code
+from assistant.plural import counted
+from assistant.records import Arrival, Outgoing
+from assistant.sessions import peer_key, room_key
+
+NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
+TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."
+WELCOME = "You are let in. Write to me."
+WELCOME_ROOM = "This room is let in. What is said here stays here."
+WELCOME_OWNER = "From now on what you write from here is yours, as everywhere else."
+
+_SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PairingRules:
+    """`unknown` is what becomes of strangers; a code holds for `minutes`, `most` wait at a time, `tries` wrong ones lock
+    it."""
+
+    unknown: Literal["pair", "tell", "ignore"]
+    minutes: float
+    most: int
+    tries: int
+
+
+class PairingDesk:
+    """Gives codes out and takes them back."""
+
+    def __init__(self, people: People, pairings: Pairings, rules: PairingRules, zone: ZoneInfo) -> None:
+        self._people = people
+        self._pairings = pairings
+        self._rules = rules
+        self._zone = zone
+
+    # ---------------------------------------------------------------------------------------------- strangers' side
+
+    def meet(self, arrival: Arrival, now: datetime) -> None:
+        """Somebody, or a room, that nobody decided on: told, given a code, or passed over, by setting. Nothing of what
+        they said is kept."""
+        if self._rules.unknown == "ignore":
+            return
+        if self._rules.unknown == "tell":
+            self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
+            return
+        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        name = arrival.sender_name if arrival.room is None else arrival.room_name
+        knock = Knock(arrival.bridge, arrival.sender, arrival.room, arrival.target, shown_name(name))
+        text = (
+            "I talk to those whom my owner lets in. Ask them to approve this code within "
+            f"{counted(round(self._rules.minutes), 'minute')}: {code}"
+        )
+        outgoing = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
+        if not self._pairings.knock(knock, kept, outgoing, now, self._until(now), self._rules.most):
+            self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
+
+    def redeem(self, arrival: Arrival, now: datetime) -> bool:
+        """Whether this message was the owner's own code, and its sender is the owner from now on."""
+        typed = typed_code(arrival.content)
+        if typed is None or arrival.room is not None:
+            return False
+        offered = [one for one in self._pairings.pending(now) if one.kind == "link" and one.bridge == arrival.bridge]
+        fitting = next((one for one in offered if one.code.fits(typed) and not one.locked), None)
+        if fitting is None:
+            self._pairings.wrong(offered, self._rules.tries)
+            return False
+        outgoing = _notice(arrival, f"paired:{_session(arrival)}:{now.isoformat()}", WELCOME_OWNER)
+        self._pairings.redeem(fitting, Identity(arrival.bridge, arrival.sender), outgoing, now)
+        return True
+
+    # ------------------------------------------------------------------------------------------------- owner's side
+
+    def approve(self, text: str, name: str, now: datetime, *, as_owner: bool) -> str:
+        """Let in whoever was given this code. Raises `UsageError` for one that is wrong, used, expired or locked."""
+        code = typed_code(text)
+        if code is None:
+            raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
+        waiting = [one for one in self._pairings.pending(now) if one.kind == "knock"]
+        pairing = next((one for one in waiting if one.code.fits(code)), None)
+        if pairing is None:
+            locked = self._pairings.wrong(waiting, self._rules.tries)
+            raise UsageError(self._wrong_code(waiting, locked=locked))
+        if pairing.locked:
+            raise UsageError(self._locked(waiting))
+        if as_owner and pairing.room is not None:
+            raise UsageError("That code is a room's, and a room cannot be you. Nothing was changed.")
+        self._pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
+        who = self._people.by(Identity(pairing.bridge, pairing.sender))
+        if name and who is not None and not as_owner and pairing.room is None:
+            self._people.rename(who.id, name)
+        return _let_in(pairing, name or pairing.name, as_owner=as_owner)
+
+    def offer_link(self, bridge: str, now: datetime) -> str:
+        """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
+        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        if not self._pairings.offer_link(bridge, kept, now, self._until(now), self._rules.most):
+            raise UsageError(
+                f"{counted(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of them, "
+                "or wait until they have expired. Nothing was changed."
+            )
+        until = self._until(now).astimezone(self._zone)
+        return (
+            f"Send {code} to the assistant from {bridge}, until {until:%H:%M}, and nothing else in that message. "
+            "Whoever sends it first is you there: show it to nobody."
+        )
+
+    def waiting(self, now: datetime) -> list[Pairing]:
+        """Who knocked and waits, oldest first."""
+        return [one for one in self._pairings.pending(now) if one.kind == "knock"]
+
+    def forget_knocks(self, bridge: str, sender: str, room: str | None) -> None:
+        """The owner decided on them in another way."""
+        self._pairings.drop(bridge, sender, room)
+
+    def _until(self, now: datetime) -> datetime:
+        return now + timedelta(minutes=self._rules.minutes)
+
+    def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
+        if not waiting:
+            return "Nobody waits with a code: it was used, or it has expired. They get another by writing again."
+        if locked:
+            return self._locked(waiting)
+        return "Nobody waits with that code: it was used, has expired, or was mistyped. Nothing was changed."
+
+    def _locked(self, waiting: list[Pairing]) -> str:
+        until = max(one.expires_at for one in waiting).astimezone(self._zone)
+        return (
+            f"Pairing is locked after {counted(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
+            "changed; `/people allow BRIDGE ID` lets somebody in without a code."
+        )
+
+
+def _session(arrival: Arrival) -> str:
+    if arrival.room is not None:
+        return room_key(arrival.bridge, arrival.room)
+    return peer_key(arrival.bridge, arrival.sender)
+
+
+def _notice(arrival: Arrival, key: str, body: str) -> Outgoing:
+    session = _session(arrival)
+    return Outgoing(key, session, session, arrival.bridge, arrival.target, body, "notice")
+
+
+def _welcome(pairing: Pairing, *, as_owner: bool) -> Outgoing:
+    if pairing.room is not None:
+        session, body = room_key(pairing.bridge, pairing.room), WELCOME_ROOM
+    else:
+        session, body = peer_key(pairing.bridge, pairing.sender), WELCOME_OWNER if as_owner else WELCOME
+    return Outgoing(f"paired:{pairing.id}:{session}", session, session, pairing.bridge, pairing.target, body, "notice")
+
+
+def _let_in(pairing: Pairing, name: str, *, as_owner: bool) -> str:
+    if pairing.room is not None:
+        return f"The room {name or pairing.room} on {pairing.bridge} is let in."
+    if as_owner:
+        return f"{pairing.sender} on {pairing.bridge} is you from now on."
+    return f"{name or pairing.sender} on {pairing.bridge} is let in, as a guest."

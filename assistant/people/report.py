@@ -1,0 +1,104 @@
+"""People and rooms as the owner reads them: lines of Markdown, and plain JSON. Pure.
+
+What always holds: a code that somebody waits with is never shown; names that strangers chose stay on their line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from assistant.persons import KnownRoom, Pairing, Person
+from assistant.records import Outgoing
+from assistant.sessions import MAIN, OWNER_SCOPE
+
+
+def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: ZoneInfo) -> list[str]:
+    lines = [_person_line(person) for person in people]
+    lines = lines or ["Nobody is known yet but whoever sits at this home's terminal: you."]
+    if waiting:
+        lines += ["", "Waiting to be let in; ask them for their code, then `/pair CODE`:"]
+        lines += [f"- {_who(one)}, since {_local(one.created_at, zone)}{_lock(one)}" for one in waiting]
+    return lines
+
+
+def room_lines(rooms: Sequence[KnownRoom], zone: ZoneInfo) -> list[str]:
+    lines = [
+        f"- {plain(room.name) or '(no name)'}: {_verbatim(room.room)} on {room.bridge}, {room.state} since "
+        f"{_local(room.decided_at, zone)}"
+        for room in rooms
+    ]
+    return lines or ["No room is known. `/people allow room BRIDGE ID` lets one in."]
+
+
+def people_json(people: Sequence[Person], waiting: Sequence[Pairing]) -> dict[str, Any]:
+    return {
+        "people": [
+            {
+                "id": person.id, "name": person.name, "role": person.role, "state": person.state,
+                "since": person.created_at.isoformat(),
+                "identities": [{"bridge": one.bridge, "id": one.sender} for one in person.identities],
+            }
+            for person in people
+        ],
+        "waiting": [
+            {
+                "bridge": one.bridge, "id": one.sender, "room": one.room, "name": one.name,
+                "since": one.created_at.isoformat(), "until": one.expires_at.isoformat(), "locked": one.locked,
+            }
+            for one in waiting
+        ],
+    }  # fmt: skip
+
+
+def rooms_json(rooms: Sequence[KnownRoom]) -> list[dict[str, Any]]:
+    return [
+        {
+            "bridge": room.bridge, "room": room.room, "name": room.name, "state": room.state,
+            "since": room.decided_at.isoformat(),
+        }
+        for room in rooms
+    ]  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Words of somebody else's on one line, without what would format it."""
+    return "".join(" " if not letter.isprintable() or letter in "`*_[]<>|" else letter for letter in text).strip()
+
+
+def _verbatim(name: str) -> str:
+    """A name as a network has it, as Markdown that is shown as it is."""
+    return "`" + "".join("?" if letter == "`" or not letter.isprintable() else letter for letter in name) + "`"
+
+
+def _person_line(person: Person) -> str:
+    accounts = ", ".join(f"{_verbatim(one.sender)} on {one.bridge}" for one in person.identities) or "no account"
+    denied = ", denied" if person.state == "denied" else ""
+    return f"- #{person.id} {plain(person.name)} ({person.role}{denied}): {accounts}"
+
+
+def _who(pairing: Pairing) -> str:
+    name = plain(pairing.name)
+    if pairing.room is not None:
+        return f"the room {name or '(no name)'}, {_verbatim(pairing.room)} on {pairing.bridge}"
+    return f"{name or '(no name)'}, {_verbatim(pairing.sender)} on {pairing.bridge}"
+
+
+def _lock(pairing: Pairing) -> str:
+    return " (locked after wrong codes)" if pairing.locked else ""
+
+
+def _local(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def share_notice(role: str, cap: str, day: str) -> Outgoing:
+    """What the owner is told, once a day, when others have used their part of the budget."""
+    who = "guests" if role == "guest" else "rooms"
+    body = (
+        f"The part of the {cap} budget that {who} may use is used up, so that the built-in model answers them. "
+        f"`{role}.budget_share` in the settings is how large that part is."
+    )
+    return Outgoing(f"share:{role}:{cap}:{day}", MAIN, OWNER_SCOPE, "terminal", MAIN, body, "notice")

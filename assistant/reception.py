@@ -1,0 +1,198 @@
+"""The one door for what comes in from bridges: who is it, may they talk, and in which conversation.
+
+What always holds: who sent something is what the network says of the account, looked up in what the owner decided;
+nothing in a message takes part in that (I10). The owner's accounts come into the owner's conversations, everybody else
+into one of their own, a room into the room's, whoever speaks there. Of what somebody says who was not let in, nothing
+is kept. A command is kept before it is acknowledged, run once, and answered once, across a crash too: one that was
+running then is reported as cut off, never run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from assistant.errors import AssistantError, StoreError, ToolError, UsageError
+from assistant.people_ports import People, Places, TypedCommands
+from assistant.persons import Identity, Person, TypedCommand, shown_name
+from assistant.records import Accepted, Arrival, Incoming, Outgoing
+from assistant.sessions import MAIN, peer_key, role_of, room_key, scope_of
+
+log = structlog.get_logger()
+
+CUT_OFF = (
+    "The assistant was stopped while it ran this command. Whether that took effect is not known: look before repeating."
+)
+FAILED = "That did not work, by no fault of yours. Try again later."
+
+
+class Slash(Protocol):
+    """What answers commands (`assistant.commands.Commands`)."""
+
+    def names(self) -> list[str]: ...
+
+    async def run(
+        self, text: str, session: str, *, bridge: str = ..., target: str = ..., sender: str = ...
+    ) -> str: ...  # fmt: skip
+
+
+class Desk(Protocol):
+    """What becomes of those whom nobody let in (`assistant.people.pairing.PairingDesk`)."""
+
+    def meet(self, arrival: Arrival, now: datetime) -> None: ...
+    def redeem(self, arrival: Arrival, now: datetime) -> bool: ...
+
+
+class Reception:
+    def __init__(
+        self,
+        people: People,
+        places: Places,
+        typed: TypedCommands,
+        desk: Desk,
+        slash: Slash,
+        accept: Callable[[Incoming], Awaitable[Accepted]],
+        answered: Callable[[str], None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`accept` keeps a message that is to be answered; `answered` is told where a notice goes out."""
+        self._people = people
+        self._places = places
+        self._typed = typed
+        self._desk = desk
+        self._slash = slash
+        self._accept = accept
+        self._answered = answered
+        self._clock = clock
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def settle(self) -> None:
+        """At start: commands that an earlier process did not answer."""
+        for command in self._typed.open():
+            if command.begun:
+                self._answer(command, CUT_OFF)
+            else:
+                self._run(command)
+
+    async def stop(self) -> None:
+        """Commands that still run are given up; the next start tells of them."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def idle(self) -> None:
+        """Wait until every command is answered."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def receive(self, arrival: Arrival) -> Accepted | None:
+        """See `ports.Receive`. Raises `StoreError` when what is to be kept was not."""
+        if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
+            return None
+        now = self._clock()
+        person = self._people.by(Identity(arrival.bridge, arrival.sender))
+        if person is not None and person.state == "denied":
+            return None
+        owners = person is not None and person.role == "owner"
+        if not owners and self._desk.redeem(arrival, now):
+            self._answered(arrival.bridge)
+            return None
+        session = self._session(arrival, person)
+        if session is None:
+            self._pass_over(arrival, now)
+            return None
+        incoming = Incoming(
+            arrival.bridge, arrival.external_id, session, scope_of(session), arrival.sender,
+            "owner" if owners else "guest", arrival.content, arrival.media, _name_in(arrival), arrival.target,
+        )  # fmt: skip
+        if (text := self._command(arrival.content)) is not None:
+            self._take(incoming, text, now)
+            return None
+        return await self._accept(incoming)
+
+    def _session(self, arrival: Arrival, person: Person | None) -> str | None:
+        """Where this belongs; None where it is not to be answered."""
+        if arrival.room is not None:
+            room = self._people.room(arrival.bridge, arrival.room)
+            allowed = room is not None and room.state == "allowed" and arrival.addressed
+            return room_key(arrival.bridge, arrival.room) if allowed else None
+        if person is None:
+            return None
+        if person.role == "owner":
+            session = self._places.session_at(arrival.bridge, arrival.target)
+            return session if role_of(session) == "owner" else MAIN
+        return peer_key(arrival.bridge, arrival.sender)
+
+    def _pass_over(self, arrival: Arrival, now: datetime) -> None:
+        """Who was let in but not addressed, or was denied, hears nothing; whoever nobody decided on may be told."""
+        if arrival.room is not None:
+            decided = self._people.room(arrival.bridge, arrival.room) is not None
+            if decided or not arrival.addressed:
+                return
+        self._desk.meet(arrival, now)
+        self._answered(arrival.bridge)
+
+    # --------------------------------------------------------------------------------------------------------- commands
+
+    def _command(self, text: str) -> str | None:
+        """`text` as a command; networks let people address one as in `/help@name`. None where it is a message."""
+        if not text.lstrip().startswith("/"):
+            return None
+        name, *rest = text.strip().split(maxsplit=1)
+        name = name.partition("@")[0].lower()
+        return " ".join([name, *rest]) if name in self._slash.names() else None
+
+    def _take(self, incoming: Incoming, text: str, now: datetime) -> None:
+        command = self._typed.accept(
+            incoming.bridge, incoming.external_id, incoming.session, incoming.scope, incoming.sender, incoming.target,
+            text, now,
+        )  # fmt: skip
+        if command is not None:
+            self._run(command)
+
+    def _run(self, command: TypedCommand) -> None:
+        task = asyncio.create_task(self._answered_by(command), name=f"command {command.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._failed, command))
+
+    async def _answered_by(self, command: TypedCommand) -> None:
+        self._typed.begin(command)
+        try:
+            text = await self._slash.run(
+                command.text, command.session, bridge=command.bridge, target=command.target, sender=command.sender
+            )
+        except (ToolError, UsageError) as error:
+            text = str(error)
+        except AssistantError as error:
+            # What failed names files and sessions: that is for the owner.
+            text = str(error) if role_of(command.session) == "owner" else FAILED
+        self._answer(command, text)
+
+    def _failed(self, command: TypedCommand, task: asyncio.Task[None]) -> None:
+        """A fault of ours ends the command with a notice; one that cannot be written waits for the next start."""
+        if task.cancelled() or task.exception() is None:
+            return
+        error = task.exception()
+        log.error("command failed", command=command.id, error=type(error).__name__)
+        if not isinstance(error, StoreError):
+            self._answer(command, FAILED)
+
+    def _answer(self, command: TypedCommand, text: str) -> None:
+        outgoing = Outgoing(
+            f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
+        )
+        self._typed.answer(command, outgoing, self._clock())
+        self._answered(command.bridge)
+
+
+def _name_in(arrival: Arrival) -> str | None:
+    """In a room it has to be seen who speaks."""
+    return None if arrival.room is None else shown_name(arrival.sender_name) or shown_name(arrival.sender) or None

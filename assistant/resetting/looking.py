@@ -1,0 +1,61 @@
+"""Looking at sessions and their generations, as stored: for chats and for command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assistant.archive_ports import Archive
+from assistant.errors import UsageError
+from assistant.generations import Generation
+from assistant.ports import Conversation
+from assistant.reset_ports import Generations, Resets
+from assistant.resetting.listing import Listed
+from assistant.resetting.policies import Policies
+from assistant.sessions import session_named
+
+
+class Looking:
+    """Reads alone, whether a daemon runs or not."""
+
+    def __init__(
+        self, conversation: Conversation, generations: Generations, resets: Resets, archive: Archive, policies: Policies
+    ) -> None:
+        self._conversation = conversation
+        self.generations = generations
+        self._resets = resets
+        self._archive = archive
+        self.policies = policies
+
+    def listed(self, most: int) -> Iterator[Listed]:
+        """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
+        waiting = {one.session: one for one in self._resets.unfinished()}
+        for info in self._conversation.sessions():
+            for known in reversed(self.generations.all(info.key)[-most:]):
+                current = known.number == info.generation
+                archived = self._archive.find(info.key, known.number)
+                yield Listed(known, info if current else None, archived, waiting.get(info.key) if current else None)
+
+    def one(self, session: str, number: int | None) -> Listed:
+        """A generation, the current one unless named. Raises `UsageError`."""
+        key = self.known(session)
+        found = next((one for one in self.listed_of(key) if number in (None, one.generation.number)), None)
+        if found is None:
+            raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
+        return found
+
+    def listed_of(self, key: str) -> Iterator[Listed]:
+        """The generations of one session, newest first."""
+        return (one for one in self.listed(1_000_000) if one.generation.session == key)
+
+    def known(self, name: str) -> str:
+        """The key of a session that there is, as a person names it. Raises `UsageError`."""
+        key = session_named(name)
+        keys = [info.key for info in self._conversation.sessions()]
+        if key not in keys:
+            raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
+        return key
+
+    def note(self, known: Generation) -> str:
+        """The words that handed over to a generation; "" where it is the first, or they were forgotten."""
+        first = next(iter(self.generations.records(known.session, known.number)), None)
+        return first.content if first is not None and first.kind in ("handover", "resume") else ""

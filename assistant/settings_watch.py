@@ -1,0 +1,127 @@
+"""config.toml may be edited at any time, also to nonsense: what of it holds while the daemon runs.
+
+What always holds: the daemon runs on settings that were understood. When the file changes it is read again: a few keys
+are taken over at once, the others are told of until the next start. A file that cannot be understood changes nothing,
+and turns the status red until it is mended. A look costs two calls to the system while nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import SecretStr
+
+from assistant.errors import SettingsError
+from assistant.secrets import IN_KEYRING
+from assistant.settings import Home, Settings, Values
+from assistant.settings_sections import FIELDS
+
+log = structlog.get_logger()
+
+_LIVE_SECTION = "budget."
+_LIVE = ("log.level",)
+
+Mark = tuple[int, int, int] | None
+
+
+def is_live(key: str) -> bool:
+    """Whether a changed setting is taken over by a daemon that runs."""
+    return key.startswith(_LIVE_SECTION) or key in _LIVE
+
+
+class SettingsWatch:
+    """Looks after the settings that a daemon was started with. `read` reads them again; `take_over` is given those that
+    hold from now on."""
+
+    def __init__(self, settings: Settings, read: Callable[[], Settings], take_over: Callable[[Settings], None]) -> None:
+        self._running = settings
+        self._read = read
+        self._take_over = take_over
+        self._seen = _mark(settings.home.config)
+        self._kept = _others(settings.home)
+        self._refused: tuple[str, ...] = ()
+        self._waiting: tuple[str, ...] = ()
+
+    def look(self) -> None:
+        """Read config.toml again where it changed."""
+        seen = _mark(self._running.home.config)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            found = self._read()
+        except SettingsError as error:
+            self._refused = error.problems
+            log.warning("changed settings are not understood; the old ones stay", problems=len(error.problems))
+            return
+        self._refused = ()
+        self._compare(found)
+
+    def problems(self) -> list[str]:
+        """What of the file cannot be understood."""
+        return [
+            f"{problem} The settings that the daemon was started with stay; `assistant config edit` mends it."
+            for problem in self._refused
+        ]
+
+    def waiting(self) -> list[str]:
+        """The changed keys, and files, that take effect at the next start."""
+        others = _others(self._running.home)
+        return [*self._waiting, *(name for name in others if others[name] != self._kept[name])]
+
+    # ----------------------------------------------------------------------------------------------------------- within
+
+    def _compare(self, found: Settings) -> None:
+        keys = list(_differing(self._running, found))
+        live = [key for key in keys if is_live(key)]
+        self._waiting = tuple(key for key in keys if not is_live(key))
+        if live:
+            taken = {key: found.origins[key] for key in live}
+            values = _with(self._running.values, {key: _value(found.values, key) for key in live})
+            self._running = replace(self._running, values=values, origins={**self._running.origins, **taken})
+            self._take_over(self._running)
+            log.info("changed settings hold from now on", keys=", ".join(live))
+        if self._waiting:
+            log.info("changed settings take effect at the next start", keys=", ".join(self._waiting))
+
+
+def _differing(old: Settings, new: Settings) -> Iterator[str]:
+    """The keys with another value. What is in the keyring was not asked for again."""
+    for key, spec in FIELDS.items():
+        rung = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
+        if not rung and _value(old.values, key) != _value(new.values, key):
+            yield key
+
+
+def _value(values: Values, key: str) -> Any:
+    section, _, name = key.partition(".")
+    return getattr(getattr(values, section), name)
+
+
+def _with(values: Values, changed: Mapping[str, Any]) -> Values:
+    """`values` with some that were validated as part of others."""
+    sections: dict[str, dict[str, Any]] = {}
+    for key, value in changed.items():
+        section, _, name = key.partition(".")
+        sections.setdefault(section, {})[name] = value
+    return values.model_copy(
+        update={section: getattr(values, section).model_copy(update=update) for section, update in sections.items()}
+    )
+
+
+def _others(home: Home) -> dict[str, Mark]:
+    """Other files that are read once, at the start."""
+    return {place.name: _mark(place) for place in (home.secrets, home.persona)}
+
+
+def _mark(path: Path) -> Mark:
+    """What changes when a file does; None where there is none to read."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino

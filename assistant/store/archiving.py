@@ -1,0 +1,303 @@
+"""Archives of ended generations over the home's logs and a shelf: implements `archive_ports.Archive`.
+
+What always holds: a generation counts as archived (has a row) only after its object was read back and found to hold,
+line by line, what the log has; the log is hashed once more after the row was written, since a forgetting may come
+between. Databases are opened anew for each call: this runs in worker threads, beside whoever has the home open.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from sqlite3 import Row
+
+from assistant import __version__
+from assistant.archive_ports import Archived, Kept, Notes, Shelf
+from assistant.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
+from assistant.messages import Span
+from assistant.records import Problem, Record
+from assistant.store import archives
+from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, walked
+from assistant.store.database import Database
+from assistant.store.line import decode
+from assistant.store.log_files import LogFiles, folder_name
+from assistant.store.text import clean, stamp
+
+_PROGRAM = f"nocturne-assistant {__version__}"
+_TRIES = 3
+
+
+def object_name(session: str, generation: int) -> str:
+    return f"{folder_name(session)}/{generation}.jsonl.gz"
+
+
+class StoredArchive:
+    """`home` is the home's directory; `open_shelf` is called when the shelf is first needed."""
+
+    def __init__(self, home: Path, open_shelf: Callable[[], Shelf]) -> None:
+        self._home = home
+        self._log = LogFiles(home)
+        self._open_shelf = open_shelf
+        # What is being written has one name a generation.
+        self.lock = threading.RLock()
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return self._open_shelf()
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        db = Database.reader(self._home / "script.db")
+        try:
+            yield db
+        finally:
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """Inside a transaction."""
+        db = Database.as_it_is(self._home / "script.db")
+        try:
+            with db.write():
+                yield db
+        finally:
+            db.close()
+
+    # ---------------------------------------------------------------------------------------------------------- storing
+
+    def store(
+        self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
+    ) -> Archived:
+        """See `Archive.store`."""
+        with self.lock:
+            self.shelf.tidy()
+            for _ in range(_TRIES):
+                start, walk, member = self._taken(session, generation)
+                if not walk.records:
+                    return Archived(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
+                header = walk.header(
+                    start, reason=clean(reason), archived_at=stamp(now), program=_PROGRAM,
+                    handover=clean(handover), summary=clean(summary),
+                )  # fmt: skip
+                kept, header = self._kept(header, member)
+                with self.writing() as db:
+                    archives.put(db, header, kept)
+                if self._still_says(header):
+                    return archives.archived_of(header, kept)
+        raise ArchiveUnavailable(
+            f"What was said in {session!r} changed while it was archived. Nothing was cleared; it is tried again later."
+        )
+
+    def _taken(self, session: str, generation: int) -> tuple[int, Walk, bytes]:
+        """The lines of a generation as the log has them: from which byte, what they come to, compressed. Raises
+        `CorruptStore` where the log is not whole there: an archive must not stand for what it cannot prove."""
+        walk = Walk(session, generation)
+        span, records = self._span(session, generation)
+        member = compressed(self._walking(walk, span)) if records else b""
+        if walk.problems or walk.records != records:
+            found = walk.problems[0] if walk.problems else f"{walk.records} of {records} records are there"
+            raise CorruptStore(
+                f"The log of {session!r} is not whole in generation {generation}: {found}. Nothing was archived or "
+                "cleared; run `assistant verify`."
+            )
+        return span.start, walk, member
+
+    def _still_says(self, header: Header) -> bool:
+        """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
+        walk = Walk(header.session, header.generation)
+        span, records = self._span(header.session, header.generation, header.to_seq)
+        for _ in self._walking(walk, span):
+            continue
+        return not records or walk.lines_sha256 == header.lines_sha256
+
+    def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[Span, int]:
+        """Where a generation stands in the log, and how many records of it the index knows."""
+        with self.reading() as db:
+            row = db.row(
+                "SELECT min(byte_start) AS start, max(byte_end) AS end, count(*) AS records FROM messages"
+                " WHERE session = ? AND generation = ? AND (seq <= ? OR ? IS NULL)",
+                (session, generation, to_seq, to_seq),
+            )
+        return (Span(row["start"], row["end"]), row["records"]) if row and row["records"] else (Span(0, 0), 0)
+
+    def _walking(self, walk: Walk, span: Span) -> Iterator[bytes]:
+        for offset, line in self._log.lines(walk.session, span.start):
+            if offset >= span.end:
+                return
+            walk.take(line)
+            yield line
+
+    def _kept(self, header: Header, member: bytes) -> tuple[Kept, Header]:
+        """What stands there already, if it says the same; else what was put in its place."""
+        name = object_name(header.session, header.generation)
+        with self.reading() as db:
+            row = archives.find(db, header.session, header.generation)
+        url = row["url"] if row else self.shelf.url_of(name)
+        found = self._standing(url, header, known=row is not None)
+        if found is not None:
+            return found
+        kept = self.shelf.put(name, archive(header, member), lambda data: _prove(data, header))
+        if row and row["url"] != kept.url:
+            with suppress(ArchiveUnavailable):
+                self.shelf.remove(row["url"])
+        return kept, header
+
+    def _standing(self, url: str, header: Header, *, known: bool) -> tuple[Kept, Header] | None:
+        try:
+            got = self.shelf.get(url)
+            standing, walk = walked(got.data)
+        except (ArchiveMissing, Damaged):
+            return None
+        except ArchiveUnavailable:
+            if known:
+                return None
+            raise
+        if not known and standing.first_hash != header.first_hash:
+            raise ArchiveUnavailable(
+                f"At {url} stands an archive of something else, as another home would put there. Nothing was changed; "
+                "set [archive] url to a folder of this home's own."
+            )
+        same = replace(standing, archived_at=header.archived_at, program=header.program, reason=header.reason)
+        if walk.problems or same != header:
+            return None
+        return Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    def find(self, session: str, generation: int) -> Archived | None:
+        with self.reading() as db:
+            row = archives.find(db, session, generation)
+        return None if row is None else archives.archived(row)
+
+    def listed(self, scope: str | None = None) -> list[Archived]:
+        with self.reading() as db:
+            return [archives.archived(row) for row in archives.listed(db, scope)]
+
+    def lost(self, scope: str | None = None) -> list[Archived]:
+        with self.reading() as db:
+            rows = [row for row in archives.listed(db, scope) if not self._is_logged(db, row)]
+        return [archives.archived(row) for row in rows]
+
+    def _is_logged(self, db: Database, row: Row) -> bool:
+        place = db.row("SELECT byte_end FROM messages WHERE session = ? AND seq = ?", (row["session"], row["to_seq"]))
+        return place is not None and place["byte_end"] <= self._log.size(row["session"])
+
+    def notes(self, session: str, generation: int) -> Notes:
+        """See `Archive.notes`."""
+        header = self._opened(session, generation)[0]
+        return Notes(header.handover, header.summary)
+
+    def read(self, session: str, generation: int) -> list[Record]:
+        """See `Archive.read`; `span` of each record is its place in the log."""
+        header, data = self._opened(session, generation)
+        records, start = [], header.start
+        try:
+            for line in lines_of(data):
+                records.append(decode(line, start))
+                start += len(line)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _broken(self.url(session, generation), error) from None
+        return records
+
+    def _opened(self, session: str, generation: int) -> tuple[Header, bytes]:
+        url = self.url(session, generation)
+        data = self.shelf.get(url).data
+        try:
+            return header_of(data), data
+        except Damaged as error:
+            raise _broken(url, error) from None
+
+    def url(self, session: str, generation: int) -> str:
+        """By the index, or where it would stand if the index lost it. Raises `UsageError` where there is none."""
+        row = self.find(session, generation)
+        if row is not None:
+            return row.url
+        url = self.shelf.url_of(object_name(session, generation))
+        if generation < 1 or not self.shelf.has(url):
+            raise UsageError(
+                f"Generation {generation} of {session!r} is not archived. Nothing was changed; `assistant archive list`"
+                " shows what is."
+            )
+        return url
+
+    # --------------------------------------------------------------------------------------------------------- checking
+
+    def verify(self, session: str, generation: int) -> list[Problem]:
+        """See `Archive.verify`."""
+        url = self.url(session, generation)
+        with self.reading() as db:
+            row = archives.find(db, session, generation)
+        try:
+            got = self.shelf.get(url)
+            header, walk = walked(got.data)
+        except (ArchiveUnavailable, Damaged) as error:
+            return [Problem("archive", url, str(error))]
+        found = list(walk.problems)
+        if (header.session, header.generation) != (session, generation):
+            found.append(f"it is of generation {header.generation} of {header.session!r}")
+        if row is not None:
+            found += _differs(row, got.bytes, got.sha256, header)
+        if not self._still_says(header):
+            found.append("the home's log does not say the same; `assistant verify` tells whether it is whole")
+        return [Problem("archive", url, text) for text in found]
+
+    def check(self, *, remote: bool) -> list[Problem]:
+        """See `Archive.check`."""
+        chosen = [one for one in self.listed() if remote or self.shelf.is_local(one.url)]
+        return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
+
+    # ---------------------------------------------------------------------------------------------------------- keeping
+
+    def store_again(self, session: str, generation: int, now: datetime) -> Archived:
+        """See `Archive.store_again`."""
+        with self.reading() as db:
+            row = archives.find(db, session, generation)
+            whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
+        if row is None or not whole:
+            raise UsageError(
+                f"The home's log does not have what was archived of {session!r} {generation}. Nothing was changed; "
+                "`assistant archive restore` brings it back from an archive that is whole."
+            )
+        return self.store(
+            session, generation, now, handover=row["handover"], summary=row["summary"], reason=row["reason"]
+        )
+
+    def remove(self, session: str, generation: int) -> None:
+        """See `Archive.remove`."""
+        with self.lock:
+            found = self.find(session, generation)
+            if found is not None:
+                self.shelf.remove(found.url)
+                with self.writing() as db:
+                    archives.remove(db, session, generation)
+
+    def tidy(self) -> None:
+        """See `Archive.tidy`."""
+        with self.lock:
+            for part in (self._home / "archive" / ".part").glob("*"):
+                part.unlink(missing_ok=True)
+
+
+def _prove(data: bytes, header: Header) -> None:
+    """Raises `ArchiveUnavailable` where the object that came back does not hold what the log has."""
+    try:
+        back, walk = walked(data)
+    except Damaged as error:
+        raise ArchiveUnavailable(f"The archive came back damaged: {error}. Nothing was cleared.") from None
+    if back != header or walk.problems:
+        raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
+
+
+def _differs(row: Row, size: int, sha256: str, header: Header) -> list[str]:
+    if (row["bytes"], row["sha256"]) != (size, sha256):
+        return ["other bytes than were put there"]
+    return [] if row["lines_sha256"] == header.lines_sha256 else ["its records are not those that were put there"]
+
+
+def _broken(url: str, error: Exception) -> ArchiveUnavailable:
+    return ArchiveUnavailable(f"{url} cannot be read: {error}. Nothing was changed; run `assistant archive verify`.")

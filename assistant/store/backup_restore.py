@@ -1,0 +1,187 @@
+"""Putting a backup in the place of a home, so that a kill at any moment leaves the old home or the new one.
+
+What always holds: the new home is unpacked and proved in a folder within the home, which nobody looks into. Then a
+marker is written, durably: from here on every start, and every restore, goes on until the new home stands. First all
+of the old home goes aside into a folder of its own, then the new one comes in; each step is a rename, and can be
+repeated. The settings, which are read before anything is settled, are one or the other all the time. The home's folder
+itself stays, and so do its lock, its backups, and what was downloaded for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assistant.errors import StoreError
+from assistant.store.files import sync_directory, sync_file
+
+ASIDE = "before-restore-"
+_NEW = ".restoring"
+_MARKER = ".restoring.json"
+_STAYING = frozenset(("run", "backups", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
+_SETTINGS = "config.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """What a restore was about to do: `aside` is where the old home goes ("" for none), `staying` what does not move,
+    `settings` whether the new home has some, `out` whether all of the old home is aside."""
+
+    aside: str
+    staying: tuple[str, ...]
+    settings: bool
+    out: bool
+
+
+def new_home(home: Path) -> Path:
+    """Where a home lies until it is put in place."""
+    return home / _NEW
+
+
+def is_cut_off(home: Path) -> bool:
+    """Whether a restore was begun and has to be gone on with before the home is a whole one."""
+    return (home / _MARKER).exists()
+
+
+def occupants(home: Path, staying: Collection[str] = ()) -> list[str]:
+    """What a restore into this home would put aside; sorted."""
+    if not home.is_dir():
+        return []
+    return sorted(
+        path.name
+        for path in home.iterdir()
+        if path.name not in _STAYING and path.name not in staying and not path.name.startswith(ASIDE)
+    )
+
+
+def settle(home: Path) -> str:
+    """Go on with a restore that was cut off, or clear away what one left that had changed nothing yet; what was done,
+    in a line, "" for nothing. The caller holds the home's lock. Raises `StoreError`."""
+    if is_cut_off(home):
+        aside = _go_on(home)
+        kept = f" What was here before is in {home / aside}." if aside else ""
+        return f"A restore of {home} that was cut off was finished: the backup is in place.{kept}"
+    if new_home(home).exists():
+        clear(home)
+        return f"A restore of {home} that was cut off had changed nothing; what it left was removed."
+    return ""
+
+
+def clear(home: Path) -> None:
+    """Take away a new home that is not wanted. Raises `StoreError`."""
+    with _explained(home):
+        if new_home(home).exists():
+            shutil.rmtree(new_home(home))
+
+
+def put_in_place(home: Path, now: datetime, staying: Collection[str] = ()) -> str:
+    """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
+    ("" where nothing was there). Raises `StoreError`; then the next start or restore goes on."""
+    with _explained(home):
+        for made_again in ("run", "backups"):
+            shutil.rmtree(new_home(home) / made_again, ignore_errors=True)
+        sync_directory(new_home(home))
+        there = occupants(home, staying)
+        aside = _free_name(home, now) if there else ""
+        _mark(home, _Marked(aside, tuple(sorted(staying)), (new_home(home) / _SETTINGS).exists(), out=False))
+    return _go_on(home)
+
+
+def _go_on(home: Path) -> str:
+    with _explained(home):
+        told = json.loads((home / _MARKER).read_text(encoding="utf-8"))
+        marked = _Marked(told["aside"], tuple(told["staying"]), told["settings"], told["out"])
+        if not marked.out:
+            _move_out(home, marked)
+            marked = _Marked(marked.aside, marked.staying, marked.settings, out=True)
+            _mark(home, marked)
+        if not marked.settings:
+            (home / _SETTINGS).unlink(missing_ok=True)
+        _move_in(home)
+        (home / _MARKER).unlink()
+        sync_directory(home)
+    return marked.aside
+
+
+def _move_out(home: Path, marked: _Marked) -> None:
+    if not marked.aside:
+        return
+    aside = home / marked.aside
+    aside.mkdir(mode=0o700, exist_ok=True)
+    if _SETTINGS in occupants(home):
+        (aside / _SETTINGS).write_bytes((home / _SETTINGS).read_bytes())
+        shutil.copymode(home / _SETTINGS, aside / _SETTINGS)
+        sync_file(aside / _SETTINGS)
+    for name in occupants(home, marked.staying):
+        if name != _SETTINGS:
+            (home / name).rename(aside / name)
+    sync_directory(aside)
+    sync_directory(home)
+
+
+def _move_in(home: Path) -> None:
+    new = new_home(home)
+    if not new.exists():
+        return
+    for path in sorted(new.iterdir()):
+        path.replace(home / path.name)
+    sync_directory(home)
+    sync_directory(new)
+    new.rmdir()
+
+
+def _mark(home: Path, marked: _Marked) -> None:
+    """Durable on return."""
+    fresh = home / f"{_MARKER}.new"
+    fresh.write_text(json.dumps(asdict(marked)), encoding="utf-8")
+    sync_file(fresh)
+    fresh.replace(home / _MARKER)
+    sync_directory(home)
+
+
+def _free_name(home: Path, now: datetime) -> str:
+    name = f"{ASIDE}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    taken = {path.name for path in home.glob(f"{ASIDE}*")}
+    return next(one for one in _numbered(name) if one not in taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1
+
+
+@contextmanager
+def _explained(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+        state = (
+            "Both homes are kept; repeat the restore, or start the assistant, and it is gone on with"
+            if is_cut_off(home)
+            else "Nothing was changed"
+        )
+        raise StoreError(f"{home} was not restored: {what}{where}. {state}.") from error
+
+
+def room_or_refuse(home: Path, needed: int) -> None:
+    """Raises `StoreError` where a home of so many bytes does not fit beside what is there."""
+    free = shutil.disk_usage(_existing(home)).free
+    if free < needed:
+        raise StoreError(
+            f"The restored home needs {-(-needed // 10**6)} MB at {home}, where {free // 10**6} MB are free. Nothing "
+            "was changed; make room, then try again."
+        )
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() or path == path.parent else _existing(path.parent)

@@ -1,0 +1,69 @@
+"""The one writer of files that a person configures the home with: config.toml, and any other text of that kind.
+
+What always holds: a new text takes the place of the old one in one step, durable and closed to others (0600), or the
+old one stays. Two who change the same file at a time do it one after the other. A file that is a link stays one: the
+file that it leads to is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from assistant.errors import StoreError
+from assistant.store.database import prepare_home
+from assistant.store.text_file import TextFile
+
+_MARK = "new"
+
+
+class ConfigFile:
+    """The file at `path`, which may not exist yet; the home is made when something is first written."""
+
+    def __init__(self, path: Path) -> None:
+        self._home = path.parent
+        place = Path(os.path.realpath(path))
+        self._file = TextFile(place.parent, place.name)
+
+    def text(self) -> str:
+        """What it says; "" where there is none. Raises `StoreError` for what is no text."""
+        return self._file.read()
+
+    def change(self, edit: Callable[[str], str]) -> tuple[str, str]:
+        """Replace what it says by what `edit` makes of it, while nobody else can; before and after. What `edit` raises
+        leaves the file as it is. Raises `HomeError`, `StoreError`."""
+        prepare_home(self._home)
+        with _alone(self._home):
+            before = self._file.read()
+            after = edit(before)
+            if after != before:
+                self._replace(after)
+        return before, after
+
+    def _replace(self, text: str) -> None:
+        new = self._file.waiting(_MARK)
+        try:
+            new.write(text)
+            new.move_to(self._file)
+        except StoreError:
+            with contextlib.suppress(StoreError):
+                new.remove()
+            raise
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One at a time, of all processes; the kernel lets go of it however a process ends."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be read: {error.strerror}. Nothing was changed.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

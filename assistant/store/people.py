@@ -1,0 +1,181 @@
+"""Who is who, and where the owner's places lead: `people_ports.People` and `Places` over script.db.
+
+What always holds: an account belongs to one person at most; nobody becomes the owner but by `link_owner`, and the
+owner's accounts are changed by it and by `unlink` alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.persons import Identity, KnownRoom, Person, Standing
+from assistant.records import Outgoing
+from assistant.sessions import MAIN, peer_key
+from assistant.store import outbox
+from assistant.store.database import Database
+from assistant.store.text import clean, moment, stamp
+
+OWNERS_NAME = "owner"
+
+
+class People:
+    """Implements `people_ports.People`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def all(self) -> list[Person]:
+        rows = self._db.rows("SELECT * FROM people ORDER BY role <> 'owner', id")
+        return [self._person(row) for row in rows]
+
+    def person(self, person_id: int) -> Person | None:
+        row = self._db.row("SELECT * FROM people WHERE id = ?", (person_id,))
+        return None if row is None else self._person(row)
+
+    def by(self, identity: Identity) -> Person | None:
+        return by(self._db, identity)
+
+    def _person(self, row: Row) -> Person:
+        return _person(self._db, row)
+
+    # --------------------------------------------------------------------------------------------------------- changing
+
+    def link_owner(self, identity: Identity, now: datetime) -> Person:
+        with self._db.write() as db:
+            return link_owner(db, identity, now)
+
+    def let_in(self, identity: Identity, name: str, state: Standing, now: datetime) -> Person:
+        with self._db.write() as db:
+            return let_in(db, identity, name, state, now)
+
+    def unlink(self, identity: Identity) -> bool:
+        bridge, sender = clean(identity.bridge), clean(identity.sender)
+        with self._db.write() as db:
+            was = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", (bridge, sender))
+            db.execute("DELETE FROM told WHERE session = ?", (peer_key(identity.bridge, identity.sender),))
+            _tidy(db)
+        return bool(was)
+
+    def set_state(self, person_id: int, state: Standing) -> None:
+        with self._db.write() as db:
+            db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, person_id))
+
+    def rename(self, person_id: int, name: str) -> None:
+        with self._db.write() as db:
+            db.execute("UPDATE people SET name = ? WHERE id = ?", (clean(name), person_id))
+
+    # ------------------------------------------------------------------------------------------------------------ rooms
+
+    def room(self, bridge: str, room: str) -> KnownRoom | None:
+        row = self._db.row("SELECT * FROM rooms WHERE bridge = ? AND room = ?", (clean(bridge), clean(room)))
+        return None if row is None else _room(row)
+
+    def rooms(self) -> list[KnownRoom]:
+        return [_room(row) for row in self._db.rows("SELECT * FROM rooms ORDER BY bridge, room")]
+
+    def decide_room(self, bridge: str, room: str, name: str, state: Standing, now: datetime) -> None:
+        with self._db.write() as db:
+            decide_room(db, bridge, room, name, state, now)
+
+    def tell_once(self, outgoing: Outgoing, now: datetime) -> bool:
+        with self._db.write() as db:
+            fresh = db.execute(
+                "INSERT OR IGNORE INTO told (session, told_at) VALUES (?, ?)", (outgoing.session, stamp(now))
+            )
+            if fresh:
+                outbox.insert(db, [outgoing], 1, None, now)
+        return bool(fresh)
+
+
+class Places:
+    """Implements `people_ports.Places`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def session_at(self, bridge: str, target: str) -> str:
+        row = self._db.row("SELECT session FROM places WHERE bridge = ? AND target = ?", (clean(bridge), clean(target)))
+        return MAIN if row is None else str(row["session"])
+
+    def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "INSERT INTO places (bridge, target, session, chosen_at) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (bridge, target) DO UPDATE SET session = excluded.session,"
+                " chosen_at = excluded.chosen_at",
+                (clean(bridge), clean(target), session, stamp(now)),
+            )
+
+
+# ------------------------------------------------------------------------------------------------ inside a transaction
+
+
+def by(db: Database, identity: Identity) -> Person | None:
+    row = db.row(
+        "SELECT p.* FROM identities i JOIN people p ON p.id = i.person_id WHERE i.bridge = ? AND i.sender = ?",
+        (clean(identity.bridge), clean(identity.sender)),
+    )
+    return None if row is None else _person(db, row)
+
+
+def link_owner(db: Database, identity: Identity, now: datetime) -> Person:
+    row = db.row("SELECT id FROM people WHERE role = 'owner'")
+    owner = row["id"] if row is not None else _add(db, OWNERS_NAME, "owner", "allowed", now)
+    return _give(db, identity, owner, now)
+
+
+def let_in(db: Database, identity: Identity, name: str, state: Standing, now: datetime) -> Person:
+    known = by(db, identity)
+    if known is None:
+        return _give(db, identity, _add(db, name, "guest", state, now), now)
+    db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, known.id))
+    return _of(db, known.id)
+
+
+def decide_room(db: Database, bridge: str, room: str, name: str, state: Standing, now: datetime) -> None:
+    db.execute(
+        "INSERT INTO rooms (bridge, room, name, state, decided_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bridge, room)"
+        " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"
+        " decided_at = excluded.decided_at",
+        (clean(bridge), clean(room), clean(name), state, stamp(now)),
+    )
+
+
+def _give(db: Database, identity: Identity, person_id: int, now: datetime) -> Person:
+    db.execute(
+        "INSERT INTO identities (bridge, sender, person_id, linked_at) VALUES (?, ?, ?, ?) ON CONFLICT (bridge, sender)"
+        " DO UPDATE SET person_id = excluded.person_id, linked_at = excluded.linked_at",
+        (clean(identity.bridge), clean(identity.sender), person_id, stamp(now)),
+    )
+    _tidy(db)
+    return _of(db, person_id)
+
+
+def _add(db: Database, name: str, role: str, state: Standing, now: datetime) -> int:
+    return db.insert(
+        "INSERT INTO people (name, role, state, created_at) VALUES (?, ?, ?, ?)", (clean(name), role, state, stamp(now))
+    )
+
+
+def _tidy(db: Database) -> None:
+    """A guest without an account is nobody any more."""
+    db.execute(
+        "DELETE FROM people WHERE role = 'guest' AND id NOT IN (SELECT person_id FROM identities)"
+    )  # fmt: skip
+
+
+def _of(db: Database, person_id: int) -> Person:
+    return _person(db, db.rows("SELECT * FROM people WHERE id = ?", (person_id,))[0])
+
+
+def _person(db: Database, row: Row) -> Person:
+    accounts = db.rows(
+        "SELECT bridge, sender FROM identities WHERE person_id = ? ORDER BY bridge, sender", (row["id"],)
+    )  # fmt: skip
+    identities = tuple(Identity(account["bridge"], account["sender"]) for account in accounts)
+    return Person(row["id"], row["name"], row["role"], row["state"], moment(row["created_at"]), identities)
+
+
+def _room(row: Row) -> KnownRoom:
+    return KnownRoom(row["bridge"], row["room"], row["name"], row["state"], moment(row["decided_at"]))

@@ -1,0 +1,51 @@
+"""A plan of changes as it is stored: JSON, and what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from assistant.remembered import ChangePlan, Memory, MemoryChange
+from assistant.store.text import moment, stamp
+
+
+def entry_subject(entry_id: int) -> str:
+    """A journal entry among what plans are about; a memory stands there by its id."""
+    return f"entry {entry_id}"
+
+
+def plan_to_json(plan: ChangePlan) -> dict[str, Any]:
+    changes = [
+        {
+            "action": change.action,
+            "memory": _memory_to_json(change.memory),
+            "before": None if change.before is None else _memory_to_json(change.before),
+        }
+        for change in plan.changes
+    ]
+    return {**asdict(plan), "changes": changes}
+
+
+def plan_from_json(told: dict[str, Any]) -> ChangePlan:
+    changes = tuple(
+        MemoryChange(
+            change["action"],
+            _memory_from_json(change["memory"]),
+            None if change["before"] is None else _memory_from_json(change["before"]),
+        )
+        for change in told["changes"]
+    )
+    return ChangePlan(
+        told["key"], told["cycle"], told["scope"], changes, tuple(told["entries"]),
+        tuple((old, new) for old, new in told["superseded"]), tuple((one, why) for one, why in told["rejected"]),
+    )  # fmt: skip
+
+
+def _memory_to_json(memory: Memory) -> dict[str, Any]:
+    until = None if memory.until is None else stamp(memory.until)
+    return {**asdict(memory), "said_at": stamp(memory.said_at), "until": until}
+
+
+def _memory_from_json(told: dict[str, Any]) -> Memory:
+    until = None if told["until"] is None else moment(told["until"])
+    return Memory(**{**told, "said_at": moment(told["said_at"]), "until": until, "entries": tuple(told["entries"])})

@@ -1,0 +1,59 @@
+"""Commands that were typed on a bridge: `people_ports.TypedCommands` over script.db.
+
+What always holds: a command is kept before it is acknowledged, and its answer goes out once: the row ends in the
+transaction that stores the answer. Nothing that was typed is kept after that.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.persons import TypedCommand
+from assistant.records import Outgoing
+from assistant.store import outbox, session_rows
+from assistant.store.database import Database
+from assistant.store.text import clean, stamp
+
+
+class TypedCommands:
+    """Implements `people_ports.TypedCommands`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def accept(
+        self, bridge: str, external_id: str, session: str, scope: str, sender: str, target: str, text: str,
+        now: datetime,
+    ) -> TypedCommand | None:  # fmt: skip
+        values = (clean(bridge), clean(external_id), session, scope, clean(sender), clean(target), clean(text))
+        with self._db.write() as db:
+            added = db.execute(
+                "INSERT OR IGNORE INTO typed_commands (bridge, external_id, session, scope, sender, target, text,"
+                " state, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted', ?)",
+                (*values, stamp(now)),
+            )
+            row = db.rows("SELECT * FROM typed_commands WHERE bridge = ? AND external_id = ?", values[:2])[0]
+        return _command(row) if added else None
+
+    def begin(self, command: TypedCommand) -> None:
+        with self._db.write() as db:
+            db.execute("UPDATE typed_commands SET state = 'running' WHERE id = ?", (command.id,))
+
+    def answer(self, command: TypedCommand, outgoing: Outgoing, now: datetime) -> None:
+        session = session_rows.current(self._db, command.session)
+        with self._db.write() as db:
+            outbox.insert(db, [outgoing], 1 if session is None else session.generation, None, now)
+            db.execute("UPDATE typed_commands SET state = 'done', text = '' WHERE id = ?", (command.id,))
+
+    def open(self) -> list[TypedCommand]:
+        return [
+            _command(row) for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
+        ]  # fmt: skip
+
+
+def _command(row: Row) -> TypedCommand:
+    return TypedCommand(
+        row["id"], row["bridge"], row["external_id"], row["session"], row["scope"], row["sender"], row["target"],
+        row["text"], row["state"] == "running",
+    )  # fmt: skip

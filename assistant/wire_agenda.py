@@ -1,0 +1,41 @@
+"""Reminders and schedules of a home, put together: one part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from assistant.agenda.firing import Punctuality
+from assistant.agenda.quiet import quiet_of
+from assistant.agenda_commands import AgendaCommands
+from assistant.alarm import Alarm
+from assistant.records import Accepted, Incoming
+from assistant.reminding import Agenda, Habits
+from assistant.settings import Settings
+from assistant.wire_stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Reminding:
+    """Who minds the agenda of a home, what makes it go off, and its commands."""
+
+    agenda: Agenda
+    alarm: Alarm
+    commands: AgendaCommands
+
+
+def reminding(
+    settings: Settings,
+    stores: Stores,
+    fired: Callable[[], None],
+    accept: Callable[[Incoming], Awaitable[Accepted]],
+    clock: Callable[[], datetime],
+) -> Reminding:
+    """`fired` is called when there is something to deliver or to answer, `accept` takes what is said for the owner."""
+    wanted, zone = settings.values.agenda, settings.zone
+    punctuality = Punctuality(timedelta(seconds=wanted.late_seconds), quiet_of(wanted.quiet, zone))
+    longest_wait = settings.values.daemon.watch_seconds
+    alarm = Alarm(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
+    agenda = Agenda(stores.jobs, Habits(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look)
+    return Reminding(agenda, alarm, AgendaCommands(agenda, accept))

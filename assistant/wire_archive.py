@@ -1,0 +1,37 @@
+"""The archive of a home, put together: one part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+
+from assistant.archive_ports import Archive, Restored, Shelf
+from assistant.settings import Settings
+from assistant.store import files
+from assistant.store.archive_restore import restore
+from assistant.store.archiving import StoredArchive
+
+
+def open_archive(settings: Settings) -> StoredArchive:
+    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
+    return StoredArchive(settings.home.path, partial(_open_shelf, settings))
+
+
+def archive_of(settings: Settings) -> Archive:
+    """For commands, which need no more of it than the port."""
+    return open_archive(settings)
+
+
+def restored(settings: Settings, session: str, generation: int) -> Restored:
+    """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
+    `StoreError`."""
+    return restore(open_archive(settings), settings.home.path, session, generation)
+
+
+def _open_shelf(settings: Settings) -> Shelf:
+    """File systems elsewhere take a while to import, and most homes need them once a day at most."""
+    chosen = settings.values.archive
+    sealing = importlib.import_module("assistant.archive.sealing").Sealing(chosen.key.get_secret_value())
+    room = importlib.import_module("assistant.archive.shelf")
+    shelf: Shelf = room.FsspecShelf(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)
+    return shelf

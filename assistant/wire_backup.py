@@ -1,0 +1,179 @@
+"""Backups, put together: part of the composition root (`assistant.wire`), and the process that makes one:
+`python -m assistant.wire_backup`.
+
+A backup is made in a process of its own, at the lowest priority, so that it takes nothing from whoever answers. Its
+order is the one line of its input; it ends with its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from assistant.backing_up import BackingUp, BackupCommands, Making
+from assistant.backups import Backup, BackupKind, Made
+from assistant.errors import AssistantError, StoreError, UsageError
+from assistant.ports import Conversation as ConversationPort
+from assistant.settings import Home, Settings
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup_forget import Rewritten, backups_with, forget_in_backups
+from assistant.store.backup_make import Order, make
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.store.forgetting import ForgettingStore
+from assistant.store.log import MasterLog
+from assistant.store.marked import Marked
+from assistant.store.pace import Pace
+from assistant.store.script_schema import script
+from assistant.wire_archive import open_archive
+from assistant.wire_stores import conversation_of
+from sleep.nights import Nights, begun_at
+
+_LEAST_IMPORTANT = 19
+_LEAST_DISK = ("ionice", "-c", "3")
+_WAIT_FOR_THE_LAST = 10.0
+_REFUSED = 2
+
+
+def folder_of(settings: Settings) -> BackupFolder:
+    return BackupFolder(settings.home.path, settings.values.backup.folder)
+
+
+def backing_up(
+    settings: Settings, conversation: ConversationPort, forgetting: Callable[[], bool], clock: Callable[[], datetime]
+) -> BackingUp:
+    values, folder = settings.values.backup, folder_of(settings)
+    return BackingUp(
+        folder, partial(made_apart, folder, values.workspace), Nights(values.at, settings.zone), values.keep,
+        begun=lambda: begun_at(conversation.sessions()), forgetting=forgetting, clock=clock,
+    )  # fmt: skip
+
+
+def backup_commands(settings: Settings, backing_up: BackingUp) -> BackupCommands:
+    return BackupCommands(backing_up, str(folder_of(settings).path))
+
+
+def settle(settings: Settings) -> None:
+    """Before anything is forgotten or backed up: what a process that was killed had begun is over. Raises
+    `AssistantError`."""
+    folder = folder_of(settings)
+    if folder.path.is_dir():
+        with folder.alone(within=_WAIT_FOR_THE_LAST):
+            folder.tidy()
+
+
+# ------------------------------------------------------------------------------------------------------------- apart
+
+
+def making_here(folder: BackupFolder, workspace: bool) -> Making:
+    """Making one within this process, for those who want to see every step of it."""
+
+    async def made(kind: BackupKind, now: datetime) -> Made:
+        return make(folder, Order(kind, now, workspace), Pace(unhurried=False))
+
+    return made
+
+
+async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> Made:
+    """As `make`, in a process of its own. Raises what it raises."""
+    quiet = _LEAST_DISK if shutil.which(_LEAST_DISK[0]) else ()
+    command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire_backup")
+    order = {
+        "home": str(folder.home), "folder": "" if folder.is_own else str(folder.path), "kind": kind,
+        "now": now.isoformat(), "workspace": workspace, "parent": os.getpid(),
+    }  # fmt: skip
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    except OSError as error:
+        raise StoreError(f"No backup was made: its process cannot be started ({error.strerror}).") from error
+    try:
+        out, err = await process.communicate(json.dumps(order).encode() + b"\n")
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        # What cannot be taken away now goes at the next start.
+        with contextlib.suppress(AssistantError), folder.alone():
+            folder.tidy()
+        raise
+    if process.returncode == 0:
+        return _made_from(out)
+    said = err.decode(errors="replace").strip().splitlines()
+    why = said[-1] if said else f"its process ended with {process.returncode}"
+    raise UsageError(why) if process.returncode == _REFUSED else StoreError(why)
+
+
+def _made_from(line: bytes) -> Made:
+    told = json.loads(line)
+    about = told["backup"]
+    made_at = datetime.fromisoformat(about["made_at"])
+    return Made(
+        Backup(about["name"], made_at, about["kind"], about["bytes"]), told["files"], told["unpacked_bytes"],
+        told["left_out"], told["seconds"],
+    )  # fmt: skip
+
+
+def main() -> int:
+    """Make the backup that the line of input orders; the process that is forked for it has no other duties."""
+    os.nice(_LEAST_IMPORTANT)
+    os.umask(0o077)
+    told = json.loads(sys.stdin.buffer.readline())
+    folder = BackupFolder(Path(told["home"]), told["folder"])
+    order = Order(told["kind"], datetime.fromisoformat(told["now"]), told["workspace"])
+    parent = int(told["parent"])
+    try:
+        made = make(folder, order, Pace(lambda: os.getppid() == parent))
+    except AssistantError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    backup = {
+        "name": made.backup.name, "made_at": made.backup.made_at.isoformat(), "kind": made.backup.kind,
+        "bytes": made.backup.bytes,
+    }  # fmt: skip
+    rest = {"files": made.files, "unpacked_bytes": made.unpacked_bytes, "left_out": dict(made.left_out)}
+    sys.stdout.write(json.dumps({"backup": backup, **rest, "seconds": made.seconds}))
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------------- forgetting
+
+
+class ForgettingBackups:
+    """`assistant.forgetting.Backups`: the work is long and is done in a thread of its own, over stores of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._folder = folder_of(settings)
+
+    async def having(self, marked: Marked) -> list[str]:
+        return await asyncio.to_thread(backups_with, self._folder, marked)
+
+    async def forget(self, marked: Marked, now: datetime) -> Rewritten:
+        opening = partial(_opened_copy, self._settings, now)
+        return await asyncio.to_thread(forget_in_backups, self._folder, marked, opening, now, Pace(unhurried=False))
+
+
+@contextmanager
+def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[ForgettingStore]:
+    with (
+        closing(Database.open(home / "script.db", script, now)) as db,
+        closing(Database.open(home / "character.db", character, now)) as people,
+        closing(MasterLog(home)) as log,
+    ):
+        archive = open_archive(replace(settings, home=Home(home)))
+        yield ForgettingStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Who is who, and what they may do, put together: one part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+
+from assistant.authority import misnamed
+from assistant.errors import SettingsError
+from assistant.people.commands import PeopleCommands
+from assistant.people.pairing import PairingDesk, PairingRules
+from assistant.reception import Reception, Slash
+from assistant.records import Accepted, Incoming
+from assistant.settings import Settings
+from assistant.settings_sections import RoleSettings
+from assistant.wire_stores import Stores
+
+Admitted = Mapping[str, Collection[str]]
+
+
+def pairing_desk(settings: Settings, stores: Stores) -> PairingDesk:
+    wanted = settings.values.people
+    rules = PairingRules(wanted.unknown, wanted.pairing_minutes, wanted.pairing_pending, wanted.pairing_tries)
+    return PairingDesk(stores.people, stores.pairings, rules, settings.zone)
+
+
+def people_commands(settings: Settings, stores: Stores, bridges: Sequence[str]) -> PeopleCommands:
+    """`bridges` are those over which people can be met."""
+    return PeopleCommands(stores.people, pairing_desk(settings, stores), bridges, settings.zone)
+
+
+def reception(
+    settings: Settings,
+    stores: Stores,
+    slash: Slash,
+    accept: Callable[[Incoming], Awaitable[Accepted]],
+    answered: Callable[[str], None],
+    clock: Callable[[], datetime],
+) -> Reception:
+    desk = pairing_desk(settings, stores)
+    return Reception(stores.people, stores.places, stores.typed, desk, slash, accept, answered, clock)
+
+
+def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> None:
+    """Raises `SettingsError` naming what `[guest]` or `[room]` grants and nobody but the owner may have, or nobody
+    knows."""
+    values = settings.values
+    for role, section in (("guest", values.guest), ("room", values.room)):
+        _check(role, section, tools, commands)
+
+
+def _check(role: str, section: RoleSettings, tools: Admitted, commands: Admitted) -> None:
+    for key, named, admitted in (("tools", section.tools, tools), ("commands", section.commands, commands)):
+        for name in misnamed(named, admitted, role):
+            what = "is the owner's alone" if name in admitted else "does not exist"
+            possible = ", ".join(sorted(one for one, roles in admitted.items() if role in roles))
+            raise SettingsError(
+                f"`{role}.{key}` names {name!r}, which {what}. Nothing was started; of these it may name: {possible}."
+            )

@@ -1,0 +1,91 @@
+"""Resets and sessions of a home, put together: one part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from assistant.resetting import means
+from assistant.resetting.commands import SessionCommands
+from assistant.resetting.looking import Looking
+from assistant.resetting.policies import Policies, Policy
+from assistant.resetting.reset import Resetting
+from assistant.resetting.resets import Resets, problems
+from assistant.sessions import SessionKind
+from assistant.settings import Settings
+from assistant.wire_sleep import Sleeping
+from assistant.wire_stores import Stores, counter_for
+from sleep.nights import Nights, begun_at
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What resets need of the running house: `holding` keeps turns of a session from beginning, `show` tells whoever
+    looks on; on the bridge `terminal` a dialog keeps by itself which conversation it is in."""
+
+    holding: Callable[[str], AbstractContextManager[None]]
+    show: Callable[[str, str], None]
+    terminal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The resets of a home, and its commands about sessions."""
+
+    resets: Resets
+    commands: SessionCommands
+
+
+def sessions(settings: Settings, stores: Stores, sleeping: Sleeping, live: Live, clock: Clock) -> Sessions:
+    kept, policies = stores_of(stores), policies_of(settings)
+    counter = counter_for(settings, settings.values.model.name)
+    nights = Nights(settings.values.sleep.at, settings.zone)
+
+    def night_is_due(now: datetime) -> bool:
+        if sleeping.sleeper.asleep:
+            return True
+        since = begun_at(stores.conversation.sessions())
+        return nights.due(stores.journal.slept_at(), since, now) is not None
+
+    async def pressure(session: str) -> float:
+        await sleeping.measures.get_to_know()
+        return sleeping.context.pressure(session)
+
+    around = means.Around(
+        extract=sleeping.cycle.extract_session, holding=live.holding, awake=sleeping.sleeper.awake,
+        is_compacting=sleeping.compacting.is_at_work, night_is_due=night_is_due, pressure=pressure,
+        count=counter.count_text, tell=sleeping.compacting.tell_later, show=live.show, clock=clock, zone=settings.zone,
+    )  # fmt: skip
+    resetting = Resetting(kept, around, handover_tokens=settings.values.reset.handover_max_tokens)
+    resets = Resets(resetting, kept, around, policies)
+    looking = looking_at(settings, stores)
+    return Sessions(resets, SessionCommands(resets, looking, stores.conversation, stores.places, live.terminal))
+
+
+def looking_at(settings: Settings, stores: Stores) -> Looking:
+    """For command lines, beside whoever serves the home."""
+    return Looking(stores.conversation, stores.generations, stores.resets, stores.archive, policies_of(settings))
+
+
+def reset_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
+    """For `status`, from the stores alone."""
+    return problems(stores.conversation, stores.generations, stores.resets, policies_of(settings), now)
+
+
+def stores_of(stores: Stores) -> means.Stores:
+    return means.Stores(
+        stores.conversation, stores.generations, stores.resets, stores.archive, stores.requests, stores.todos,
+        stores.delegations,
+    )  # fmt: skip
+
+
+def policies_of(settings: Settings) -> Policies:
+    wanted = settings.values.reset
+    kinds: dict[SessionKind, Policy] = {
+        "main": wanted.main, "thread": wanted.thread, "guest": wanted.guest, "room": wanted.room
+    }  # fmt: skip
+    return Policies(kinds, wanted.at, timedelta(minutes=wanted.idle_minutes), settings.zone)

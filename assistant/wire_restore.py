@@ -1,0 +1,151 @@
+"""Backups opened again: proved, and put in the place of a home. Part of the composition root (`assistant.wire`).
+
+What always holds: nothing of a home is touched before the backup was read whole, unpacked beside it, opened as a home,
+and found sound: its log's chain, the index against the log, coverage, the pages of its databases.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from assistant.backups import Manifest
+from assistant.errors import CorruptStore, StoreError, UsageError
+from assistant.records import Report
+from assistant.settings import Home, Settings
+from assistant.store import backup_restore as placing
+from assistant.store.backup_back import said_again
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup_make import is_sound
+from assistant.store.backup_tar import proved, unpacked
+from assistant.store.database import prepare_home
+from assistant.store.marked import NOTES
+from assistant.store.pace import Pace
+from assistant.wire_backup import folder_of
+from assistant.wire_stores import open_stores
+
+_SPARE = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A backup that was opened and found sound."""
+
+    path: Path
+    manifest: Manifest
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A home that a backup was put in the place of. `aside` is where what was there is kept, None where nothing was;
+    `said_again` are messages that were forgotten after the backup was made; `unfinished` tells whether a forgetting had
+    not been finished in what is aside."""
+
+    home: Path
+    proved: Proved
+    aside: Path | None
+    said_again: tuple[int, ...]
+    unfinished: bool
+
+
+def found(settings: Settings, named: str) -> Path:
+    """The backup of this name in the folder of backups, or at this path; the newest for "". Raises `UsageError`,
+    `StoreError`."""
+    folder = folder_of(settings)
+    if not named:
+        backups = folder.all()
+        if not backups:
+            raise UsageError(f"There is no backup in {folder.path} yet; `assistant backup create` makes one.")
+        return folder.path / backups[-1].name
+    path = Path(named).expanduser()
+    return path.absolute() if path.is_file() else folder.path / folder.find(named).name
+
+
+def verified(settings: Settings, path: Path, now: datetime) -> Proved:
+    """Unpack a backup beside it, or where temporary files go, and open it as a home. Raises `CorruptStore`,
+    `StoreError`."""
+    manifest = proved(path, Pace(unhurried=False))
+    with _folder_for(path, manifest.bytes + _SPARE) as place:
+        unpacked(path, place / "home", Pace(unhurried=False))
+        return Proved(path, manifest, _checked(settings, place / "home", manifest, now, search=False))
+
+
+def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force: bool) -> Restored:
+    """Put a backup in the place of a home, whose lock the caller holds. Raises `UsageError` where something is there
+    and `force` is not given, `CorruptStore` and `StoreError`; then nothing of the home was changed."""
+    placing.settle(home)
+    staying = _staying(home, path, folder_of(settings))
+    there = placing.occupants(home, staying)
+    if there and not force:
+        some = ", ".join(there[:4])
+        raise UsageError(
+            f"{home} is not empty ({some}). Nothing was changed; --force restores into it and keeps what is there "
+            "aside."
+        )
+    manifest = proved(path, Pace(unhurried=False))
+    prepare_home(home)
+    placing.room_or_refuse(home, 2 * manifest.bytes + _SPARE)
+    new = placing.new_home(home)
+    try:
+        unpacked(path, new, Pace(unhurried=False))
+        report = _checked(settings, new, manifest, now, search=True)
+    except BaseException:
+        placing.clear(home)
+        raise
+    again, unfinished = tuple(said_again(home, new)), any(home.glob(NOTES))
+    aside = placing.put_in_place(home, now, staying)
+    return Restored(home, Proved(path, manifest, report), home / aside if aside else None, again, unfinished)
+
+
+def finish(home: Path) -> str:
+    """Go on with a restore that was cut off; what was done, "" for nothing. The caller holds the home's lock. Raises
+    `StoreError`."""
+    return placing.settle(home)
+
+
+def _staying(home: Path, path: Path, folder: BackupFolder) -> list[str]:
+    """What of the home has to stay because backups are in it."""
+    return sorted({one.relative_to(home).parts[0] for one in (path, folder.path / "-") if home in one.parents})
+
+
+def _checked(settings: Settings, home: Path, manifest: Manifest, now: datetime, *, search: bool) -> Report:
+    """Open what was unpacked as a start would, and prove it; with its search index made again where it will be
+    searched. Raises `CorruptStore` where anything is wrong."""
+    absent = [name for name in ("script.db", "character.db") if not (home / name).is_file()]
+    if absent:
+        raise CorruptStore(f"The backup has no {absent[0]}: it is none of a home. Nothing was changed.")
+    with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
+        stores.conversation.reconcile(now)
+        report = stores.verifier.verify()
+        for finder in (stores.finder, stores.entry_finder) if search else ():
+            while finder.catch_up():
+                continue
+    odd = [f"{problem.where}: {problem.text}" for problem in report.problems]
+    odd += ["memory.db: its pages are damaged"] if not is_sound(home / "memory.db") else []
+    if odd:
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        raise CorruptStore(f"The backup of {manifest.made_at:%Y-%m-%d} is not sound: {odd[0]}{more}. It was not used.")
+    return report
+
+
+@contextmanager
+def _folder_for(path: Path, needed: int) -> Iterator[Path]:
+    """A folder of one's own with so much room."""
+    for within in (path.parent, Path(tempfile.gettempdir())):
+        try:
+            if shutil.disk_usage(within).free < needed:
+                continue
+            with tempfile.TemporaryDirectory(prefix=".nocturne-backup-verify-", dir=within) as place:
+                yield Path(place)
+                return
+        except PermissionError:
+            continue
+    raise StoreError(
+        f"Unpacking {path.name} needs {-(-needed // 10**6)} MB; there is no such room. Nothing was changed."
+    )

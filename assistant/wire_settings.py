@@ -1,0 +1,105 @@
+"""What a person configures, put together: the files of the home that settings and secrets are in, the watch over them,
+and a first call to the model that was chosen. One part of the composition root (`assistant.wire`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, aclosing, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+import structlog
+
+from assistant import settings as settings_module
+from assistant.messages import Message
+from assistant.models.chain import DEFAULT_NAMES, build_chain
+from assistant.models.offline.model import OfflineModel
+from assistant.requests import Reply, Request, SystemBlock
+from assistant.secrets import Keyring, SecretStore
+from assistant.settings import SYSTEM_KEYRING, Home, Settings
+from assistant.settings_watch import SettingsWatch
+from assistant.store.config_file import ConfigFile
+from assistant.store.database import Database
+from assistant.store.facts import ModelFacts
+from assistant.store.kept_secrets import KeptSecrets
+from assistant.store.ledger import Ledger
+from assistant.wire_stores import open_stores
+
+_GREETING = "Say hello in one short sentence."
+_GREETER = "You are being set up as somebody's personal assistant."
+# Some models think before they greet.
+_MOST_ANSWER = 512
+_ROUGH_TOKENS = 100
+
+
+def config_file(home: Home) -> ConfigFile:
+    return ConfigFile(home.config)
+
+
+def persona_file(home: Home) -> ConfigFile:
+    return ConfigFile(home.persona)
+
+
+def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretStore:
+    return KeptSecrets(home.secrets, ring)
+
+
+def settings_watch(
+    settings: Settings, ledger: Ledger, take_over: Callable[[Settings], None], read: Callable[[], Settings] | None
+) -> SettingsWatch:
+    """`read` reads the settings again; without it, as they were read at the start."""
+
+    def taken(found: Settings) -> None:
+        ledger.budget = found.values.budget
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(found.values.log.level))
+        take_over(found)
+
+    return SettingsWatch(settings, read or partial(settings_module.load, settings.home, ring=None), taken)
+
+
+def default_model(provider: str) -> str:
+    """What answers where no name is set; "" where the provider's list is asked."""
+    return DEFAULT_NAMES.get(provider, "")
+
+
+def first_answer(settings: Settings, clock: Callable[[], datetime], *, served: bool) -> str:
+    """A real answer of the model that is configured, asked once and within the budget. Where nobody serves the home,
+    the caller holds its lock. Raises `ModelError`, `HomeError`, `StoreError`."""
+    with _metering(settings, clock, served=served) as (ledger, facts):
+        return asyncio.run(_greeting(settings, clock, ledger, facts))
+
+
+async def _greeting(settings: Settings, clock: Callable[[], datetime], ledger: Ledger, facts: ModelFacts) -> str:
+    wanted = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
+    alone = replace(settings, values=settings.values.model_copy(update={"model": wanted}))
+    model = build_chain(
+        alone, ledger=ledger, facts=facts, tokens_of=lambda request, name: _ROUGH_TOKENS, clock=clock,
+        offline=OfflineModel,
+    )  # fmt: skip
+    request = Request((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MOST_ANSWER)
+    answer = ""
+    try:
+        async with aclosing(model.stream(request, "check")) as events:
+            async for event in events:
+                answer = event.message.content if isinstance(event, Reply) else answer
+    finally:
+        await model.aclose()
+    return answer
+
+
+@contextmanager
+def _metering(
+    settings: Settings, clock: Callable[[], datetime], *, served: bool
+) -> Iterator[tuple[Ledger, ModelFacts]]:
+    """What a call needs to be counted; beside a process that serves the home only what that needs."""
+    with ExitStack() as stack:
+        if served:
+            db = Database.as_it_is(settings.home.path / "script.db")
+            stack.callback(db.close)
+            yield Ledger(db, settings.values.budget, settings.zone), ModelFacts(db)
+        else:
+            stores = open_stores(settings, clock())
+            stack.callback(stores.close)
+            yield stores.ledger, stores.facts

@@ -1,0 +1,99 @@
+"""A home with an archive, and places for archives that fail in the ways in which places fail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fsspec import register_implementation
+from fsspec.implementations.memory import MemoryFileSystem
+
+from assistant.archive.sealing import Sealing
+from assistant.archive.shelf import FsspecShelf
+from assistant.store import files
+from assistant.store.archiving import StoredArchive
+from tests.store_home import StoreHome
+
+FAULTY = "faulty://shelf"
+
+
+class FaultyFileSystem(MemoryFileSystem):
+    """In memory, and wrong where `faults` says so: a fault takes the path and what would be given, and gives or raises
+    something else. Steps: write, read, move, list, remove."""
+
+    protocol = "faulty"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    faults: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
+    seen: ClassVar[list[tuple[str, str]]] = []
+
+    @classmethod
+    def fresh(cls) -> None:
+        for kept in (cls.store, cls.faults, cls.seen):
+            kept.clear()
+        cls.pseudo_dirs[:] = [""]
+
+    def _fault(self, step: str, path: str, given: Any = None) -> Any:
+        self.seen.append((step, path))
+        return self.faults[step](path, given) if step in self.faults else given
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        super().pipe_file(path, self._fault("write", path, value), mode, **kwargs)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
+        given: bytes = self._fault("read", path, super().cat_file(path, start, end, **kwargs))
+        return given
+
+    def mv(self, path1: str, path2: str, *args: Any, **kwargs: Any) -> None:
+        self._fault("move", path1)
+        super().mv(path1, path2, *args, **kwargs)
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+        return self._fault("list", path, super().ls(path, detail, **kwargs))
+
+    def rm_file(self, path: str) -> None:
+        self._fault("remove", path)
+        super().rm_file(path)
+
+
+register_implementation("faulty", FaultyFileSystem, clobber=True)
+
+
+def refused(path: str, given: Any) -> Any:
+    raise PermissionError(13, "Permission denied")
+
+
+def cut(path: str, given: bytes) -> bytes:
+    return given[: len(given) // 2]
+
+
+def turned(path: str, given: bytes) -> bytes:
+    """One bit of it is another."""
+    return given[:-1] + bytes([given[-1] ^ 1])
+
+
+@contextmanager
+def hanging() -> Iterator[Callable[[str, Any], Any]]:
+    """A step that does not end before the test does."""
+    over = threading.Event()
+
+    def wait(path: str, given: Any) -> Any:
+        over.wait(60)
+        return given
+
+    try:
+        yield wait
+    finally:
+        over.set()
+
+
+def shelf_of(home: Path, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> FsspecShelf:
+    return FsspecShelf(home, url, Sealing(key), timeout_seconds, files)
+
+
+def archive_of(home: StoreHome, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> StoredArchive:
+    return StoredArchive(home.path, partial(shelf_of, home.path, url, key, timeout_seconds))

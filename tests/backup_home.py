@@ -1,0 +1,90 @@
+"""A home with a file of every kind, its backups, and how to look into one."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from assistant.backups import BackupKind, Made, Manifest
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup_make import Order, make
+from assistant.store.backup_tar import unpacked
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.store.memory_schema import memory
+from assistant.store.pace import Pace, always
+from tests.store_home import NOW, StoreHome
+
+FILES = {
+    "config.toml": '[log]\nlevel = "error"\n', "PERSONA.md": "Be brief.\n", "MEMORY.md": "- The boat is Albatross.\n",
+    "chat_history": "\n# 2026\n+hello\n", "memory/2026-11-20.md": "# 2026-11-20\n", "prompts/summary.md": "<summary>",
+    "archive/main/1.jsonl.gz": "archived", "workspace/plans/gate.txt": "Paint it.\n", "workspace/empty/.keep": "",
+    "log/main/conversation.jsonl.torn-1": "torn",
+}  # fmt: skip
+ELSEWHERE = ("secrets.toml", "run/lock", "backups/script-before.db", "models/big.bin", "search.db", "odd.txt")
+
+
+@dataclass
+class BackupHome(StoreHome):
+    """Open on return of `open`; `folder` is where its backups are."""
+
+    chosen: str = ""
+
+    def open(self) -> BackupHome:
+        super().open()
+        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.remembered = Database.open(self.path / "memory.db", memory, NOW)
+        self.folder = BackupFolder(self.path, self.chosen)
+        return self
+
+    def close(self) -> None:
+        self.people.close()
+        self.remembered.close()
+        super().close()
+
+    def furnish(self) -> BackupHome:
+        self.say("What is my boat called?", "Albatross.")
+        for name in (*FILES, *ELSEWHERE):
+            path = self.path / name
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(FILES.get(name, "elsewhere"), encoding="utf-8")
+        return self
+
+    def back_up(
+        self, kind: BackupKind = "manual", hours: float = 0, *, workspace: bool = True,
+        alive: Callable[[], bool] = always,
+    ) -> Made:  # fmt: skip
+        return make(self.folder, Order(kind, NOW + timedelta(hours=hours), workspace), quick(alive))
+
+    def unpack(self, made: Made, target: Path) -> Manifest:
+        return unpacked(self.folder.path / made.backup.name, target, quick())
+
+    def backup_files(self) -> list[str]:
+        return sorted(path.name for path in self.folder.path.iterdir() if path.name != "script-before.db")
+
+
+def quick(alive: Callable[[], bool] = always) -> Pace:
+    return Pace(alive, unhurried=False)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder by its path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def packed(path: Path, members: Mapping[str, bytes], *odd: tarfile.TarInfo) -> Path:
+    """An archive that somebody else packed."""
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+        for one in odd:
+            tar.addfile(one)
+    return path

@@ -1,0 +1,215 @@
+"""Words go from archives too: from their records and their headers, wherever they are kept, and later where they cannot
+be reached now."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyrage
+import pytest
+
+from assistant.forgetting import Forgetting
+from assistant.forgotten import Forgotten, Wanted
+from assistant.messages import Message
+from assistant.store.archiving import StoredArchive
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.store.forgetting import ForgettingStore
+from assistant.store.marked import Marked, read_notes
+from tests.archive_home import FAULTY, FaultyFileSystem, archive_of, refused
+from tests.store_home import NOW, StoreHome
+
+SECRET = "the password is zanzibarquux"
+RARE = b"zanzibarquux"
+KEY = "a key"
+
+
+@dataclass
+class Forgetful(StoreHome):
+    """A home whose archives stand at `url`."""
+
+    url: str = ""
+    key: str = ""
+
+    def open(self) -> Forgetful:
+        super().open()
+        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.archive = archive_of(self, self.url, self.key)
+        self.copies = ForgettingStore(
+            self.path, self.db, self.people, self.log, self.conversation, None, None, self.archive
+        )
+        self.forgetting: Forgetting[Marked] = Forgetting(self.copies, None)
+        return self
+
+    def close(self) -> None:
+        self.people.close()
+        super().close()
+
+    def archived(self, note: str = "", summary: str = "") -> StoredArchive:
+        self.archive.store("main", 1, NOW, handover=note, summary=summary, reason="manual")
+        return self.archive
+
+    async def forget(self, text: str = SECRET) -> Forgotten:
+        return await self.forgetting.forget(Wanted("owner", text=text), NOW)
+
+    def object(self) -> bytes:
+        """What the archive says, unpacked without our help."""
+        url = self.archive.listed()[0].url
+        if url.startswith(FAULTY):
+            return gzip.decompress(FaultyFileSystem(skip_instance_cache=True).cat_file(url))
+        path = Path(url) if url.startswith("/") else self.path / url
+        data = path.read_bytes()
+        return gzip.decompress(pyrage.passphrase.decrypt(data, KEY) if path.suffix == ".age" else data)
+
+
+@pytest.fixture(params=["home", "encrypted", "elsewhere"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Forgetful]:
+    FaultyFileSystem.fresh()
+    url = {"home": "", "encrypted": str(tmp_path / "away"), "elsewhere": FAULTY}[request.param]
+    opened = Forgetful(tmp_path / "home", url=url, key=KEY if request.param == "encrypted" else "").open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Forgetful]:
+    FaultyFileSystem.fresh()
+    opened = Forgetful(tmp_path / "home", url=FAULTY).open()
+    yield opened
+    opened.close()
+
+
+async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves_as_before(home: Forgetful) -> None:
+    home.chat(2)
+    home.say(SECRET, f"noted: {SECRET}")
+    archive = home.archived(f"Open: whether {SECRET}. The boat.", f"We said that {SECRET}.")
+    assert home.object().count(RARE) == 4
+    done = await home.forget()
+    assert done.complete
+    assert RARE not in home.object()
+    assert b"The boat." in home.object()
+    assert archive.verify("main", 1) == []
+    assert [record.content for record in archive.read("main", 1)][:4] == [
+        "question 0", "answer 0", "question 1", "answer 1",
+    ]  # fmt: skip
+    assert not read_notes(home.path)
+    assert not (await home.forgetting.find(Wanted("owner", text=SECRET)))
+
+
+async def test_a_message_that_is_forgotten_goes_by_its_id(home: Forgetful) -> None:
+    home.say(SECRET, "noted")
+    home.say("other", "yes")
+    archive = home.archived()
+    await home.forgetting.forget(Wanted("owner", messages=(1,)), NOW)
+    assert RARE not in home.object()
+    assert archive.verify("main", 1) == []
+
+
+async def test_words_of_the_header_alone_are_found_and_go(home: Forgetful) -> None:
+    home.chat(1)
+    home.archived(f"Open: {SECRET}.")
+    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    assert "archives" in {place.kind for place in found.places}
+    assert (await home.forget()).complete
+    assert RARE not in home.object()
+    assert RARE not in (home.path / "script.db").read_bytes()
+
+
+async def test_what_would_go_names_the_archive(home: Forgetful) -> None:
+    home.say(SECRET, "noted")
+    url = home.archived().listed()[0].url
+    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    assert next(place.shown for place in found.places if place.kind == "archives") == (url,)
+
+
+async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_next_start(remote: Forgetful) -> None:
+    remote.say(SECRET, "noted")
+    archive = remote.archived(f"Open: {SECRET}")
+    FaultyFileSystem.faults["read"] = refused
+    done = await remote.forget()
+    assert not done.complete
+    assert [(left.where, left.why[:9]) for left in done.left] == [(archive.listed()[0].url, "not done:")]
+    assert RARE not in remote.raw()
+    assert len(read_notes(remote.path)) == 1
+    remote.close()
+    remote.open()
+    (again,) = await remote.forgetting.settle(NOW)
+    assert not again.complete
+    FaultyFileSystem.faults.clear()
+    (again,) = await remote.forgetting.settle(NOW)
+    assert again.complete
+    assert RARE not in remote.object()
+    assert remote.archive.verify("main", 1) == []
+    assert not read_notes(remote.path)
+
+
+async def test_a_place_that_fails_between_keeps_the_archive_before_and_the_note(remote: Forgetful) -> None:
+    for step in ("write", "move"):
+        remote.say(SECRET, "noted")
+        remote.archived()
+        FaultyFileSystem.faults[step] = refused
+        assert not (await remote.forget()).complete
+        assert RARE in remote.object()
+        FaultyFileSystem.faults.clear()
+        await remote.forgetting.settle(NOW)
+        assert RARE not in remote.object()
+        assert remote.archive.verify("main", 1) == []
+
+
+async def test_a_place_that_is_silent_is_asked_once(remote: Forgetful) -> None:
+    remote.say(SECRET, "noted")
+    remote.archived()
+    remote.say(SECRET, "again", "thread:boat")
+    remote.archive.store("thread:boat", 1, NOW, handover="", summary="", reason="manual")
+    FaultyFileSystem.faults["read"] = refused
+    FaultyFileSystem.seen.clear()
+    done = await remote.forget()
+    assert len(done.left) == 2
+    assert sum(step == "read" for step, _ in FaultyFileSystem.seen) == 1
+
+
+async def test_an_archive_that_is_gone_has_no_words(remote: Forgetful) -> None:
+    remote.say(SECRET, "noted")
+    remote.archived()
+    FaultyFileSystem.store.clear()
+    assert (await remote.forget()).complete
+
+
+async def test_an_archive_that_nothing_of_it_concerns_is_not_touched(remote: Forgetful) -> None:
+    remote.chat(2)
+    remote.archived()
+    remote.say(SECRET, "noted", "thread:boat")
+    FaultyFileSystem.seen.clear()
+    assert (await remote.forget()).complete
+    assert FaultyFileSystem.seen == []
+
+
+async def test_i10_what_a_guest_had_archived_stays_when_the_owner_forgets_the_same_words(home: Forgetful) -> None:
+    guest = "peer:telegram:7"
+    home.conversation.ingest(guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
+    home.archive.store(guest, 1, NOW, handover="", summary="", reason="manual")
+    home.say(SECRET, "noted")
+    await home.forget()
+    assert [record.content for record in home.archive.read(guest, 1)] == [SECRET]
+
+
+async def test_an_archive_made_while_something_was_forgotten_never_keeps_it(tmp_path: Path) -> None:
+    """The words leave the log between the reading of it and the row: the archive is made again."""
+    FaultyFileSystem.fresh()
+    home = Forgetful(tmp_path / "home", url=FAULTY).open()
+    home.say(SECRET, "noted")
+    marked = home.copies.begin(home.copies.mark(Wanted("owner", text=SECRET)))
+
+    def forgets(path: str, given: object) -> object:
+        FaultyFileSystem.faults.clear()
+        home.copies.carry_out(marked, NOW, again=False)
+        return given
+
+    FaultyFileSystem.faults["move"] = forgets
+    home.archived()
+    assert RARE not in home.object()
+    assert home.archive.verify("main", 1) == []
+    home.close()

@@ -1,0 +1,165 @@
+"""What a log lost comes back from the archive to where it stood, and nothing else changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.archive_ports import Restored
+from assistant.errors import ArchiveUnavailable, UsageError
+from assistant.store import session_rows
+from assistant.store.archive_restore import restore
+from assistant.store.archiving import StoredArchive
+from tests.archive_home import FAULTY, FaultyFileSystem, archive_of
+from tests.store_home import NOW, StoreHome, blank
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    FaultyFileSystem.fresh()
+    with_stores = StoreHome(tmp_path / "home").open()
+    yield with_stores
+    with_stores.close()
+
+
+def archived(home: StoreHome, turns: int = 3) -> StoredArchive:
+    home.chat(turns)
+    archive = archive_of(home)
+    archive.store("main", 1, NOW, handover="", summary="", reason="manual")
+    return archive
+
+
+def lose(home: StoreHome, data: bytes | None) -> None:
+    path = home.log.path("main")
+    home.log.close()
+    if data is None:
+        path.unlink()
+    else:
+        path.write_bytes(data)
+
+
+def lines(data: bytes) -> list[bytes]:
+    return data.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("kept", [None, 0, 1, 2, 5])
+def test_a_log_that_lost_its_end_has_it_again(home: StoreHome, kept: int | None) -> None:
+    archive = archived(home)
+    whole = home.raw()
+    lose(home, None if kept is None else b"".join(lines(whole)[:kept]))
+    assert restore(archive, home.path, "main", 1) == Restored(kept or 0, 6 - (kept or 0))
+    assert home.raw() == whole
+    assert home.log.path("main").stat().st_mode & 0o777 in (0o600, 0o644)
+    assert home.verify().ok
+
+
+def test_a_record_that_was_cut_off_is_whole_again(home: StoreHome) -> None:
+    archive = archived(home)
+    whole = home.raw()
+    lose(home, whole[:-40])
+    assert restore(archive, home.path, "main", 1) == Restored(5, 1)
+    assert home.raw() == whole
+
+
+def test_a_log_that_lost_nothing_is_not_touched(home: StoreHome) -> None:
+    archive = archived(home)
+    home.say("later", "yes")
+    path = home.log.path("main")
+    before, touched = home.raw(), path.stat().st_mtime_ns
+    assert restore(archive, home.path, "main", 1) == Restored(6, 0)
+    assert (home.raw(), path.stat().st_mtime_ns) == (before, touched)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: b"\0" * len(line),
+        lambda line: line.replace(b"answer", b"anzwer"),
+        lambda line: line.replace(b'"role":"assistant"', b'"role":"assostant"'),
+        lambda line: line[:-1] + b" ",
+    ],
+    ids=["zeros", "words", "header", "newline"],
+)
+def test_a_damaged_record_in_the_middle_is_put_right(home: StoreHome, damage: object) -> None:
+    archive = archived(home)
+    home.say("later", "yes")
+    whole = home.raw()
+    broken = lines(whole)
+    broken[3] = damage(broken[3])  # type: ignore[operator]
+    lose(home, b"".join(broken))
+    assert not home.verify().ok
+    assert restore(archive, home.path, "main", 1) == Restored(5, 1)
+    assert home.raw() == whole
+    assert home.verify().ok
+
+
+def test_what_was_forgotten_since_stays_forgotten(home: StoreHome) -> None:
+    archive = archived(home)
+    blank(home, 3, "question 1")
+    forgotten = home.raw()
+    assert restore(archive, home.path, "main", 1) == Restored(6, 0)
+    assert home.raw() == forgotten
+
+
+def test_another_record_in_its_place_is_never_changed(home: StoreHome, tmp_path: Path) -> None:
+    archive = archived(home)
+    other = StoreHome(tmp_path / "other").open()
+    other.chat(3)
+    theirs = other.raw()
+    lose(home, theirs)
+    with pytest.raises(UsageError, match=r"Another record stands at byte 0.* Nothing was changed"):
+        restore(archive, home.path, "main", 1)
+    assert home.raw() == theirs
+    other.close()
+
+
+def test_generations_come_back_in_their_order(home: StoreHome) -> None:
+    archive = archived(home)
+    with home.db.write() as db:
+        session_rows.begin(db, "main", 2, "owner", NOW)
+    home.say("a new day", "good morning")
+    archive.store("main", 2, NOW, handover="", summary="", reason="daily")
+    whole = home.raw()
+    lose(home, None)
+    with pytest.raises(UsageError, match=r"ends before generation 2 begins .*restore the generations before it first"):
+        restore(archive, home.path, "main", 2)
+    assert restore(archive, home.path, "main", 1) == Restored(0, 6)
+    assert restore(archive, home.path, "main", 2) == Restored(0, 2)
+    assert home.raw() == whole
+    assert home.verify().ok
+
+
+def test_an_archive_under_another_name_is_not_taken_for_it(home: StoreHome) -> None:
+    archive = archived(home)
+    path = home.path / archive.listed()[0].url
+    path.rename(path.with_name("2.jsonl.gz"))
+    with pytest.raises(ArchiveUnavailable, match="does not prove right"):
+        restore(archive, home.path, "main", 2)
+
+
+def test_an_archive_that_does_not_prove_brings_nothing_back(home: StoreHome) -> None:
+    archive = archived(home)
+    path = home.path / archive.listed()[0].url
+    path.write_bytes(path.read_bytes()[:-8])
+    lose(home, b"")
+    with pytest.raises(ArchiveUnavailable, match=re.escape("damaged or cut off")):
+        restore(archive, home.path, "main", 1)
+    assert home.raw() == b""
+
+
+def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_path: Path) -> None:
+    home.chat(3)
+    one = archive_of(home, FAULTY).store("main", 1, NOW, handover="", summary="", reason="manual")
+    new = StoreHome(tmp_path / "new").open()
+    archive = archive_of(new, FAULTY)
+    assert archive.listed() == []
+    assert [record.content for record in archive.read("main", 1)] == home.said()
+    assert restore(archive, new.path, "main", 1) == Restored(0, 6)
+    assert archive.listed() == [one]
+    new.conversation.reconcile(NOW)
+    assert new.said() == home.said()
+    assert new.verify().ok
+    new.close()

@@ -1,0 +1,88 @@
+"""F33: what reaches words of a home is known, all of it, and how it is scoped stands in `scopes.toml`. Whatever is new
+has to be put there; whatever is there has to be so."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.authority import EVERYBODY, OWNER_ALONE
+from assistant.bridges.terminal import TerminalBridge
+from assistant.web.control import control_app
+from tests import reach
+from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
+
+TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "scopes.toml").read_text(encoding="utf-8"))
+ROLES = {"everybody": EVERYBODY, "owner": OWNER_ALONE}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wire.House]:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
+    made = wire.build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
+    yield made
+    made.close()
+
+
+def listed(table: dict[str, list[str]]) -> dict[str, str]:
+    """The kind of each name; none is listed twice."""
+    names = [(name, kind) for kind, group in table.items() for name in group]
+    assert len(dict(names)) == len(names)
+    return dict(names)
+
+
+def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: wire.House) -> None:
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.admitted
+
+
+def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: wire.House) -> None:
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.admitted()
+
+
+def test_f33_every_command_line_is_listed() -> None:
+    assert listed(TABLE["lines"]).keys() == reach.command_lines()
+
+
+def test_f33_every_route_is_listed(house: wire.House) -> None:
+    assert listed(TABLE["routes"]).keys() == reach.routes(house)
+
+
+def test_f33_every_method_of_stores_and_rooms_is_listed(house: wire.House) -> None:
+    there = {f"{thing}.{name}" for thing, methods in reach.reachable(house).items() for name in methods}
+    table = {f"{thing}.{name}" for thing, kinds in TABLE["methods"].items() for name in listed(kinds)}
+    assert there - table == set(), "not in scopes.toml"
+    assert table - there == set(), "gone, and still in scopes.toml"
+
+
+def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: wire.House) -> None:
+    things = reach.reachable(house)
+    untold = [
+        f"{thing}.{name} is told no {kind}"
+        for thing, kinds in TABLE["methods"].items()
+        for name, kind in listed(kinds).items()
+        if kind in ("scope", "session") and kind not in reach.names_in(things[thing][name])
+    ]
+    assert untold == []
+
+
+@pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
+def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: wire.House, session: str) -> None:
+    client = TestClient(control_app(house.control, TerminalBridge()))
+    bodies = {
+        "/v1/messages": {"text": "hi", "external_id": "1", "session": session},
+        "/v1/commands": {"text": "/status", "session": session},
+        "/v1/stop": {"session": session},
+    }
+    for route in TABLE["routes"]["session"]:
+        method, path = route.split()
+        body = bodies.get(path)
+        answer = client.request(method, path, json=body, params={} if body else {"session": session})
+        assert answer.status_code == 400, route
+    assert house.stores.conversation.sessions() == []

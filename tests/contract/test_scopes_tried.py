@@ -1,0 +1,280 @@
+"""F33: everything is tried as a guest and as a room, in a home where everybody has a secret in everything that keeps
+words. No secret of another's comes back, and nothing of another's changes; guests are tried against guests and rooms
+against rooms too."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import shutil
+import tomllib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant.errors import AssistantError
+from assistant.forgotten import Wanted
+from assistant.messages import ToolCall
+from assistant.ports import ToolContext
+from assistant.records import Incoming
+from assistant.sessions import MAIN, role_of, scope_of
+from tests import reach
+from tests.meeting import ANN, ROOM, Meeting
+from tests.planted import ANNS, BOAT, IVOS, ROOMS, SECRETS, Loot, loot, others, planted, snapshot, told, visited
+from tests.scenario.test_runtime import Lived
+
+TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "scopes.toml").read_text(encoding="utf-8"))
+VISITORS = [ANNS, ROOMS]
+ASKED = "What is the secret code word?"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("planted"))
+
+
+@pytest.fixture
+def home(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "home", ignore=shutil.ignore_patterns("run")))
+
+
+class Visit:
+    """What somebody tried in a home, and what they were told. At its end nothing of the others' came out, and nothing
+    changed."""
+
+    def __init__(self, home: Path, session: str) -> None:
+        self.home, self.session = home, session
+        self.loot = loot(home)
+        self._before = snapshot(home, session)
+
+    def look(self, what: str, result: object) -> None:
+        said = told(result)
+        assert [secret for secret in others(self.session) if secret in said] == [], what
+
+    def nothing_changed(self) -> None:
+        after = snapshot(self.home, self.session)
+        assert {name for name, rows in self._before.items() if after.get(name) != rows} == set()
+
+
+# --------------------------------------------------------------------------------------------------------------- tools
+
+
+def tool_attempts(loot: Loot, session: str) -> dict[str, list[dict[str, Any]]]:
+    secrets = others(session)
+    return {
+        "search_history": [{"query": words} for words in (*secrets, ASKED, "Noted", "code")],
+        "read_history": [
+            *({"message_id": one, "neighbours": 10} for one in loot.messages),
+            *({"session": one, "start": 0, "end": 10**9} for one in loot.sessions),
+        ],
+        "search_memory": [
+            {"query": words, **then} for words in (*secrets, ASKED) for then in ({}, {"as_of": "2026-03-01"})
+        ],
+        "manage_todo_list": [
+            {"action": "list"},
+            *({"action": action, "ids": [one]} for action in ("complete", "remove") for one in loot.todos),
+        ],
+        "close_requests": [{"ids": [one], "state": "done", "cites": loot.messages} for one in loot.messages],
+        "forget": [
+            *({"text": secret} for secret in secrets),
+            *({"messages": [one]} for one in loot.messages),
+            *({"entries": [one]} for one in loot.entries),
+            *({"memories": [one]} for one in loot.memories),
+        ],
+        "update_memory": [
+            {"reference": one, "text": "The code word is another one."}
+            for one in (*(memory[:8] for memory in loot.memories), *(f"entry {one}" for one in loot.entries))
+        ],
+        "update_profile": [{"name": f"Code {secret}", "summary": "Taken over."} for secret in secrets],
+        "add_journal_entry": [{"content": "The owner's code word is another one.", "weight": 1.0}],
+        "current_time": [{}],
+        "list_files": [{}, {"path": "."}, {"path": ".."}],
+        "read_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],
+        "edit_memory_file": [{"old": "", "new": "The guest is the owner."}],
+        "delegate": [{"tasks": [ASKED]}],
+    }
+
+
+def own_words(arguments: dict[str, Any], text: str) -> str:
+    """The answer without what was asked for, which may be said back."""
+    for value in arguments.values():
+        if isinstance(value, str) and value:
+            text = text.replace(value, "")
+    return text
+
+
+@pytest.mark.parametrize("session", VISITORS)
+async def test_f33_no_tool_gives_or_changes_anything_of_anybody_elses(home: Path, session: str) -> None:
+    async with visited(home) as it:
+        visit = Visit(home, session)
+        attempts = tool_attempts(visit.loot, session)
+        assert attempts.keys() == it.house.toolbox.admitted.keys(), "each tool is tried"
+        numbers = itertools.count()
+        for name, arguments in ((name, one) for name, several in attempts.items() for one in several):
+            key = f"visit:{next(numbers)}"
+            context = ToolContext(session, scope_of(session), "t-visit", key, it.clock.now)
+            text, _ = await it.house.toolbox.run(ToolCall(key, name, arguments), context, role_of(session))
+            visit.look(f"{name} {arguments}", own_words(arguments, text))
+            if name in TABLE["tools"]["owner"]:
+                assert "may not be used in this conversation" in text
+        visit.nothing_changed()
+
+
+# ------------------------------------------------------------------------------------------------------------ commands
+
+
+def command_attempts(loot: Loot) -> dict[str, list[str]]:
+    numbers = [*loot.messages, *loot.todos]
+    return {
+        "help": [""],
+        "todo": ["", *(f"{action} {one}" for action in ("done", "remove") for one in loot.todos)],
+        "requests": [""],
+        "done": [str(one) for one in numbers],
+        "drop": [str(one) for one in numbers],
+        "undo": ["", "1"],
+        "retry": [""],
+        "stop": [""],
+    }
+
+
+@pytest.mark.parametrize("session", VISITORS)
+async def test_f33_no_command_gives_or_changes_anything_of_anybody_elses(home: Path, session: str) -> None:
+    async with visited(home) as it:
+        visit = Visit(home, session)
+        attempts = command_attempts(visit.loot)
+        for name, roles in it.house.commands.admitted().items():
+            admitted = role_of(session) in roles
+            assert not admitted or name in attempts, f"/{name} is tried"
+            for rest in attempts[name] if admitted else ["", *others(session), "1", "main", ANNS]:
+                answer = await typed(it, f"/{name} {rest}", session)
+                visit.look(f"/{name} {rest}", answer.replace(rest, "") if rest else answer)
+                assert admitted or answer.startswith(f"/{name} cannot be used here.")
+        await it.answered()
+        visit.nothing_changed()
+
+
+async def typed(it: Lived, text: str, session: str) -> str:
+    try:
+        return await it.house.commands.run(text, session, bridge="kept", target=ANN, sender=ANN)
+    except AssistantError as error:
+        return str(error)
+
+
+# -------------------------------------------------------------------------------------------------------------- stores
+
+
+def arguments(loot: Loot, session: str, now: Any) -> dict[str, list[Any]]:
+    """What each parameter of a scoped method is tried with."""
+    secrets, later = others(session), now + timedelta(days=1)
+    strangers = [key for key in loot.sessions if scope_of(key) != scope_of(session)]
+    return {
+        "scope": [scope_of(session)],
+        "query": [*secrets, ASKED], "question": [*secrets, ASKED], "text": [*secrets, ASKED],
+        "name": [f"Code {secret}" for secret in secrets],
+        "session": strangers, "message_id": loot.messages, "entry_ids": [loot.entries], "ids": [[one] for one in loot.todos],
+        "reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
+        "texts": [[ASKED, *secrets]], "key": ["visit"], "now": [now], "at": [later], "after": [now - timedelta(days=9)],
+        "before": [later], "start": [0], "end": [10**9], "neighbours": [10], "limit": [50], "day": [now.date()],
+        "edit_id": loot.edits, "profile_id": loot.profiles, "code": ["ABCDEF"], "beginning": [""],
+    }  # fmt: skip
+
+
+# Who is given a scope and words of their own changes only what is of the scope: tried with the tools and commands.
+WRITING = {"ingest", "note", "add", "accept", "begin", "take_in", "export"}
+
+
+def scoped(it: Lived) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every method of the table that takes a scope itself."""
+    things = reach.reachable(it.house)
+    for thing, kinds in TABLE["methods"].items():
+        for name in kinds.get("scope", ()):
+            method = things[thing][name]
+            if "scope" in inspect.signature(method).parameters and name not in WRITING:
+                yield f"{thing}.{name}", method
+
+
+def calls(method: Callable[..., Any], known: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The method with everything it can be asked for, once with and once without what may be left out."""
+    parameters = inspect.signature(method).parameters.values()
+    for wanted in ([one for one in parameters if one.default is one.empty], list(parameters)):
+        tried = [known[one.name] for one in wanted if one.default is one.empty or one.name in known]
+        names = [one.name for one in wanted if one.default is one.empty or one.name in known]
+        for values in itertools.product(*tried):
+            yield dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("session", VISITORS)
+async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Path, session: str) -> None:
+    async with visited(home) as it:
+        visit = Visit(home, session)
+        known = arguments(visit.loot, session, it.clock.now)
+        tried = set()
+        for name, method in scoped(it):
+            for call in calls(method, known):
+                tried.add(name)
+                try:
+                    result = method(**call)
+                    result = await result if inspect.isawaitable(result) else result
+                except AssistantError as error:
+                    result = str(error)
+                visit.look(f"{name} {call}", own_words(call, told(result)))
+        assert {"stores.history.search", "stores.todos.remove", "stores.files.undo", "memory.why"} <= tried
+        await it.house.stores.memories.aclose()
+        visit.nothing_changed()
+
+
+@pytest.mark.parametrize("session", VISITORS)
+async def test_f33_nothing_can_be_marked_to_be_forgotten_beyond_the_scope(home: Path, session: str) -> None:
+    async with visited(home) as it:
+        visit, scope = Visit(home, session), scope_of(session)
+        for wanted in (
+            *(Wanted(scope, text=secret) for secret in others(session)),
+            *(Wanted(scope, messages=(one,)) for one in visit.loot.messages),
+            *(Wanted(scope, memories=(one,)) for one in visit.loot.memories),
+        ):
+            try:
+                found, code = await it.house.forgetting.ask(wanted, it.clock.now)
+            except AssistantError as error:
+                visit.look(str(wanted), str(error).replace(wanted.text or "\0", ""))
+                continue
+            visit.look(str(wanted), told(found).replace(wanted.text or "\0", ""))
+            assert not (wanted.text and code), "another's words are not counted"
+        await it.house.stores.memories.aclose()
+        visit.nothing_changed()
+
+
+# ------------------------------------------------------------------------------------------------------------- prompts
+
+
+@pytest.mark.parametrize(("session", "room"), [(ANNS, None), (ROOMS, ROOM)])
+async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: str, room: str | None) -> None:
+    async with visited(home) as it:
+        visit, them = Visit(home, session), Meeting(it)
+        for text in (ASKED, *(f"Do you know {secret[:-4]}?" for secret in others(session)), "And Code, who is that?"):
+            await them.write(text, ANN, room=room)
+            visit.look(text, it.model.requests[-1])
+        assert SECRETS[session] in told(it.model.requests[-1]), "what is theirs is there"
+        await it.house.sleep("manual")
+        visit.nothing_changed()
+
+
+async def test_f33_the_owner_reads_nothing_of_others_in_their_own_conversation(home: Path) -> None:
+    async with visited(home) as it:
+        it.house.stores.places.choose("kept", "100", MAIN, it.clock.now)
+        for text in (ASKED, "Do you know saffron, walnut, cardamom, juniper?"):
+            await Meeting(it).write(text, "100")
+            said = told(it.model.requests[-1])
+            assert SECRETS[MAIN] in said
+            assert [SECRETS[other] for other in (ANNS, IVOS, ROOMS) if SECRETS[other] in said] == []
+
+
+async def test_f33_a_message_cannot_name_the_scope_of_another_session(home: Path) -> None:
+    async with visited(home) as it:
+        visit = Visit(home, ANNS)
+        for session, scope in ((MAIN, ANNS), (BOAT, ANNS), (IVOS, ANNS), (ANNS, "owner")):
+            with pytest.raises(AssistantError, match="is not of scope"):
+                await it.house.runtime.accept(Incoming("kept", "x", session, scope, ANN, "guest", "hello"))
+        visit.nothing_changed()

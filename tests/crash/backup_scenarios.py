@@ -1,0 +1,158 @@
+"""Scenarios of backups: one is made by the clock while the home is open, an old one goes; a home is restored over
+another. Each step is made within the process, so that each can be the one at which it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from contextlib import closing
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Any
+
+from assistant import wire_backup, wire_restore, wire_stores
+from assistant.backing_up import BackingUp
+from assistant.errors import AssistantError, StoreError
+from assistant.records import SessionInfo
+from assistant.store.backup_make import Order, make
+from assistant.store.backup_restore import ASIDE
+from assistant.store.backup_tar import unpacked
+from assistant.store.pace import Pace
+from sleep.nights import Nights, begun_at
+from tests.crash import pictures
+from tests.crash.comparison import DIFFER, but, look
+from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.turn_scenarios import LIVED
+from tests.crash.witness import Witness, witness_of
+from tests.crash.world import BEGUN, World, live, message, settings_of
+from tests.scripted import SteppingClock
+
+_TRIES = 15
+_DUE = BEGUN + timedelta(days=1)
+_QUICK = Pace(unhurried=False)
+_SINCE = World((*LIVED.messages, message("The boat was sold to Ines.", 9)), LIVED.answer)
+
+
+def _files(home: Path) -> None:
+    (home / "workspace").mkdir(mode=0o700, exist_ok=True)
+    (home / "workspace" / "plan.txt").write_text("Paint the gate.\n" * 40, encoding="utf-8")
+    (home / "config.toml").write_text('[log]\nlevel = "error"\n', encoding="utf-8")
+
+
+def _old_backup(home: Path, hours: int) -> None:
+    make(wire_backup.folder_of(settings_of(home)), Order("daily", BEGUN + timedelta(hours=hours)), _QUICK)
+
+
+# ------------------------------------------------------------------------------------------------------------- backup
+
+
+def _lived(home: Path) -> None:
+    live(home, LIVED)
+    _files(home)
+    _old_backup(home, 1)
+
+
+def _back_up(home: Path) -> None:
+    asyncio.run(_backed_up(home))
+
+
+async def _backed_up(home: Path) -> None:
+    settings = settings_of(home)
+    witness, clock, folder = Witness(home), SteppingClock(_DUE), wire_backup.folder_of(settings)
+    with closing(wire_stores.open_stores(settings, _DUE)) as stores:
+
+        def sessions() -> list[SessionInfo]:
+            return stores.conversation.sessions()
+
+        room = BackingUp(
+            folder, wire_backup.making_here(folder, workspace=True), Nights("05:00", UTC), 1,
+            begun=lambda: begun_at(sessions()), forgetting=lambda: False, clock=clock,
+        )  # fmt: skip
+        for _ in range(_TRIES):
+            try:
+                wire_backup.settle(settings)
+            except AssistantError as error:
+                witness.saw("told", text=str(error))
+            room.look()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.gather(*others, return_exceptions=True)  # type: ignore[arg-type]
+            if not room.trouble:
+                return
+            witness.saw("told", text=room.trouble)
+            clock.now += timedelta(minutes=61)
+
+
+def _kept(home: Path) -> Picture:
+    """The home, and what the backups in it hold."""
+    picture = {**look(home)}
+    folder = wire_backup.folder_of(settings_of(home))
+    picture["files"] = [one for one in picture["files"] if not one[0].startswith("backups/nocturne-")]
+    picture["backups"] = [[one.kind, f"{one.made_at:%Y-%m-%d}", _held(folder.path / one.name)] for one in folder.all()]
+    return picture
+
+
+def _held(path: Path) -> dict[str, Any]:
+    """What a backup holds, as a home; unpacked beside the home that it is of, and gone again."""
+    place = witness_of(path.parents[1]).with_name("unpacked")
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        unpacked(path, place, _QUICK)
+        held = {**pictures.stored(place), "log": pictures.logged(place), "files": pictures.files(place)}
+        return pictures.without_turn_ids(held, place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _one_too_many(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """An old backup goes with the next day's where the fault came when it was its turn."""
+    return bool(faults.all) and after[-1] == before[-1] and len(after) == 2
+
+
+BACKUP = Scenario(
+    "backup",
+    "the day's backup of an open home is made and proved, and the one before goes",
+    _lived,
+    _back_up,
+    _kept,
+    but(Differ("backups", "one that was to go stays until the next is made", _one_too_many)),
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ restore
+
+
+def _lived_on(home: Path) -> None:
+    live(home, LIVED)
+    _files(home)
+    _old_backup(home, 1)
+    live(home, _SINCE)
+    (home / "workspace" / "later.txt").write_text("Later.\n", encoding="utf-8")
+
+
+def _restore(home: Path) -> None:
+    """As often as a person would try who is told that the disk is in trouble."""
+    settings, witness = settings_of(home), Witness(home)
+    for left in reversed(range(_TRIES)):
+        try:
+            wire_restore.finish(home)
+            if not any(home.glob(f"{ASIDE}*")):
+                wire_restore.restore(settings, wire_restore.found(settings, ""), home, _DUE, force=True)
+            return
+        except StoreError as error:
+            witness.saw("told", text=str(error))
+            if not left:
+                raise
+
+
+def _both(home: Path) -> Picture:
+    """The restored home, and the one that was there before."""
+    picture = {**look(home)}
+    for aside in home.glob(f"{ASIDE}*"):
+        before = {**pictures.stored(aside), "log": pictures.logged(aside)}
+        picture["before"] = pictures.without_turn_ids(before, aside)
+    return picture
+
+
+RESTORE = Scenario(
+    "restore", "a backup takes the place of a home that was talked in since", _lived_on, _restore, _both, DIFFER
+)

@@ -1,0 +1,119 @@
+"""A scenario of the ends of conversations: one is reset, cleared, and taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import AssistantError
+from assistant.requests import Request
+from tests.crash.comparison import but, look
+from tests.crash.pictures import rows
+from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.world import Life, World, live, message
+from tests.scripted import Step
+
+_TRIES = 40
+_A_WHILE = timedelta(minutes=2)
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
+_WORDS = ("I moved to Bergen in March.", "Please write the letter to the bank.", "My sister Ines keeps the spare key.")
+
+
+def _answer(request: Request) -> Step:
+    return "Noted."
+
+
+_TALKED = World(tuple(message(text, number) for number, text in enumerate(_WORDS)), _answer)
+
+
+async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
+    """A person asks for it until it is done."""
+    told = ""
+    for _ in range(_TRIES):
+        if done():
+            return
+        life.clock.now += _A_WHILE
+        try:
+            await do()
+        except AssistantError as error:
+            told = str(error)
+            continue
+    raise AssertionError(f"what was asked for was never done: {told}")
+
+
+async def _reset(life: Life) -> None:
+    """The person resets, unless that was done before the crash, has it cleared, and takes the first one up again."""
+    await life.house.runtime.idle()
+    # Calls are broken by their number in each thread.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    stores, run = life.house.stores, life.house.commands.run
+
+    def number() -> int:
+        return len(stores.generations.all("main"))
+
+    await _persistently(life, lambda: run("/reset", "main", bridge="network"), lambda: number() >= 2)
+    life.house.upkeep()
+    await _persistently(life, lambda: run("/sessions resume main 1", "main", bridge="network"), lambda: number() >= 3)
+    for _ in range(_TRIES):
+        life.house.upkeep()
+
+
+def _look(home: Path) -> Picture:
+    script = home / "script.db"
+    return {
+        **look(home),
+        "generations": rows(
+            script, "SELECT key, generation, from_seq, ended_at IS NULL, end_reason, resumed, cleared FROM sessions"
+        ),
+        "resets": rows(script, "SELECT session, generation, reason, state FROM resets ORDER BY session, generation"),
+        "archived": rows(script, "SELECT session, generation, records, to_seq FROM archives ORDER BY 1, 2"),
+    }  # fmt: skip
+
+
+def _timeless(before: Any, after: Any, faults: Faults) -> bool:
+    """The note says when the conversation ended, which is later after a fault."""
+    return _without_times(before) == _without_times(after)
+
+
+def _without_times(value: Any) -> str:
+    return _TIME.sub("then", json.dumps(value))
+
+
+def _same_files(before: list[list[str]], after: list[list[str]], faults: Faults) -> bool:
+    """Files of the archive by their names: `power.py` knows nothing of permissions that were changed later. What was
+    torn off the end of a log is kept beside it."""
+    kept = [one for one in after if ".jsonl.torn-" not in one[0]]
+    return bool(faults.all) and _archives_by_name(before) == _archives_by_name(kept)
+
+
+def _archives_by_name(entries: list[list[str]]) -> list[list[str]]:
+    return [[name, "" if name.startswith("archive/") else mode] for name, mode in entries]
+
+
+def _same_lines(before: list[str], after: list[str], faults: Faults) -> bool:
+    """Each step is told of as often as it is tried; what failed is told in clear lines besides."""
+    return {*before} <= {*after} if faults.all else before == after
+
+
+_LATER = "a conversation that ends after a fault ends later"
+RESET = Scenario(
+    "reset",
+    "a conversation is reset, and taken up again",
+    lambda home: live(home, _TALKED),
+    lambda home: live(home, replace(_TALKED, meanwhile=_reset)),
+    _look,
+    but(
+        Differ("log", _LATER, _timeless),
+        Differ("said", _LATER, _timeless),
+        Differ("view", _LATER, _timeless),
+        Differ("files", "a cut of power may leave a new file with the permissions it was made with", _same_files),
+        Differ("told", "each step is told of as often as it is tried", _same_lines),
+    ),
+)

@@ -1,0 +1,57 @@
+"""Whatever is said, noted, put right, slept over and taken back: what was known at any time is what was held then."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.lived_home import Life, lived
+from tests.store_home import in_memory
+
+SAID = (
+    "I live in Oslo.", "I moved from Oslo to Bergen.", "I moved from Bergen to Tromsø.", "My sister Anna is a nurse.",
+    "My sister Anna is a nurse in Rome.", "I prefer tea to coffee.", "I prefer coffee to tea.", "…",
+)  # fmt: skip
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(("say", "say", "note", "notes", "correct", "sleep", "sleep", "sleep in vain", "undo", "write")),
+        st.integers(0, len(SAID) - 1),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ACTS)
+def test_what_was_known_at_any_time_is_what_was_held_then(acts: list[tuple[str, int]]) -> None:
+    with in_memory() as directory, lived(directory / "home") as life:
+        asyncio.run(_lived(life, acts))
+
+
+async def _lived(life: Life, acts: list[tuple[str, int]]) -> None:
+    pictures = [(life.now, await life.by_now())]
+    for what, which in acts:
+        await _act(life, what, which)
+        pictures.append((life.now, await life.by_now()))
+        assert life.then(life.now) == pictures[-1][1]
+    for at, picture in pictures:
+        assert life.then(at) == picture, at
+
+
+async def _act(life: Life, what: str, which: int) -> None:
+    match what:
+        case "say":
+            life.say(SAID[which])
+        case "note" | "notes":
+            life.note(*SAID[which : which + (2 if what == "notes" else 1)])
+        case "sleep" | "sleep in vain":
+            await life.sleep(in_vain=what == "sleep in vain")
+        case "correct":
+            await life.correct(f"{SAID[which]} Rather: {life.hours}.", which)
+        case "undo":
+            await life.undo()
+        case _:
+            life.write(f"Page {life.hours}.")

@@ -1,0 +1,203 @@
+"""`assistant archive` as its owner types it, over homes with archives that are whole, broken, lost and far away."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.daemon import home_lock
+from assistant.messages import Message
+from assistant.settings import Home
+from assistant.store import session_rows
+from assistant.store.archiving import StoredArchive
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from assistant.wire_search import open_history
+from tests.archive_home import archive_of
+from tests.scenario.command_line import look, one_line_error
+from tests.store_home import NOW, StoreHome
+
+GUEST = "peer:telegram:7"
+OTHER = "the sea is calm"
+
+
+class Archived(StoreHome):
+    """Two generations of main, the first archived; one of a guest's, archived."""
+
+    def open(self) -> Archived:
+        super().open()
+        self.archive: StoredArchive = archive_of(self)
+        return self
+
+    def fill(self) -> Archived:
+        self.say("the booking number is QX-7781", "noted")
+        self.say(OTHER, "I see")
+        self._archive("main", "Open: the boat.")
+        self.conversation.ingest(GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
+        self._archive(GUEST, "")
+        with self.db.write() as db:
+            session_rows.begin(db, "main", 2, "owner", NOW)
+        self.say("the booking number is not needed any more", "fine")
+        Database.open(self.path / "character.db", character, NOW).close()
+        history, finder = open_history(self.path, patient=True)
+        while finder.catch_up():
+            continue
+        history.close()
+        self.close()
+        return self
+
+    def _archive(self, session: str, note: str) -> None:
+        self.archive.store(session, 1, NOW, handover=note, summary="", reason="manual")
+
+    @property
+    def object(self) -> Path:
+        return self.path / "archive/main/1.jsonl.gz"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Archived]:
+    yield Archived(tmp_path / "home").open().fill()
+
+
+def test_what_is_archived_is_listed(home: Archived) -> None:
+    done = look(home.path, "archive", "list")
+    assert done.returncode == 0, done.err
+    assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [["main", "1"], [GUEST, "1"]]
+    (one,) = json.loads(look(home.path, "archive", "list", "--session", "main", "--json").out)
+    assert (one["records"], one["where"], one["encrypted"]) == (4, "archive/main/1.jsonl.gz", False)
+    assert one["bytes"] == home.object.stat().st_size
+
+
+def test_what_was_said_is_shown_with_what_was_handed_over(home: Archived) -> None:
+    done = look(home.path, "archive", "show", "main")
+    assert done.returncode == 0, done.err
+    assert "Handed over: Open: the boat." in done.out
+    assert "#1 user: the booking number is QX-7781" in done.out
+    rows = [json.loads(line) for line in look(home.path, "archive", "show", "main", "1", "--json").out.splitlines()]
+    assert [row["content"] for row in rows] == ["the booking number is QX-7781", "noted", OTHER, "I see"]
+
+
+def test_what_was_undone_is_not_shown(home: Archived) -> None:
+    home.open()
+    home.say("never mind", "ok", "thread:boat")
+    newest = home.conversation.view("thread:boat").messages
+    home.conversation.undo("thread:boat", [message.id or 0 for message in newest], NOW)
+    home.archive.store("thread:boat", 1, NOW, handover="", summary="", reason="manual")
+    home.close()
+    assert "never mind" not in look(home.path, "archive", "show", "thread:boat").out
+
+
+def test_only_archived_messages_of_the_scope_are_found(home: Archived) -> None:
+    found = json.loads(look(home.path, "archive", "search", "booking number", "--json").out)
+    assert found[0]["message_id"] == 1
+    assert {(one["session"], one["generation"]) for one in found} == {("main", 1)}
+    found = json.loads(look(home.path, "archive", "search", "booking number", "--session", GUEST, "--json").out)
+    assert [one["session"] for one in found] == [GUEST]
+
+
+def test_an_archive_is_read_where_the_home_lost_its_log(home: Archived) -> None:
+    (home.path / "search.db").unlink()
+    (home.path / "log/main/conversation.jsonl").unlink()
+    (one,) = json.loads(look(home.path, "archive", "search", "qx-7781", "--json").out)
+    assert (one["session"], one["message_id"]) == ("main", 1)
+
+
+def test_archives_that_are_whole_verify(home: Archived) -> None:
+    done = look(home.path, "archive", "verify")
+    assert (done.returncode, done.out.splitlines()) == (0, ["main 1: whole", f"{GUEST} 1: whole", "All is well."])
+
+
+def test_one_that_is_not_whole_fails_and_can_be_made_again(home: Archived) -> None:
+    data = gzip.decompress(home.object.read_bytes())
+    home.object.write_bytes(gzip.compress(data.replace(b"QX-7781", b"QX-7782")))
+    done = look(home.path, "archive", "verify", "main")
+    assert done.returncode == 1
+    assert "the words of record 1 were changed" in done.out
+    assert "archive verify --repair" in done.out
+    assert "archive/main/1.jsonl.gz" in look(home.path, "verify").out
+    assert look(home.path, "archive", "verify", "--repair").returncode == 0
+    assert look(home.path, "verify").returncode == 0
+
+
+def test_one_that_is_gone_fails_and_can_be_made_again(home: Archived) -> None:
+    home.object.unlink()
+    assert look(home.path, "verify").returncode == 1
+    assert json.loads(look(home.path, "archive", "verify", "--json").out)[0]["where"] == "archive/main/1.jsonl.gz"
+    assert look(home.path, "archive", "verify", "main", "1", "--repair").returncode == 0
+
+
+def test_a_broken_archive_of_a_lost_log_is_not_made_again(home: Archived) -> None:
+    home.object.write_bytes(b"")
+    (home.path / "log/main/conversation.jsonl").write_bytes(b"")
+    with home.open().db.write(references=False) as db:
+        db.execute("DELETE FROM messages")
+    home.close()
+    error = one_line_error(look(home.path, "archive", "verify", "main", "--repair"))
+    assert "does not have what was archived of 'main' 1" in error
+
+
+def test_what_the_log_lost_is_brought_back(home: Archived) -> None:
+    path = home.path / "log/main/conversation.jsonl"
+    whole = path.read_bytes()
+    done = look(home.path, "archive", "restore", "main", "1")
+    assert (done.returncode, done.out.split(":")[0]) == (0, "Nothing is missing")
+    path.write_bytes(whole.replace(b"QX-7781", b"\0" * 7))
+    assert look(home.path, "verify").returncode == 1
+    done = look(home.path, "archive", "restore", "main", "1")
+    assert "Brought back 1 records of main 1; 3 were there." in done.out
+    assert path.read_bytes() == whole
+    assert look(home.path, "verify").returncode == 0
+
+
+def test_nothing_is_brought_back_while_somebody_serves_the_home(home: Archived) -> None:
+    with home_lock(Home(home.path)):
+        assert "Error" in look(home.path, "archive", "restore", "main", "1").err
+        assert look(home.path, "archive", "list").returncode == 0
+        assert look(home.path, "archive", "verify").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("show", "nobody"), "Nothing of 'nobody' is archived"),
+        (("show", "main", "7"), "Generation 7 of 'main' is not archived"),
+        (("verify", "nobody"), "Nothing of 'nobody' is archived"),
+        (("restore", "main", "7"), "Generation 7 of 'main' is not archived"),
+        (("search", " "), "The text to look for is empty"),
+        (("search", "x", "--session", "nobody"), "There is no session 'nobody'"),
+    ],
+)
+def test_what_is_not_there_is_told_in_a_line(home: Archived, arguments: tuple[str, ...], says: str) -> None:
+    done = look(home.path, "archive", *arguments)
+    assert done.returncode == 2
+    assert says in one_line_error(done)
+
+
+def test_a_home_without_archives_says_so(tmp_path: Path) -> None:
+    assert "There is nothing in" in one_line_error(look(tmp_path / "home", "archive", "list"))
+    StoreHome(tmp_path / "home").open().close()
+    assert "Nothing is archived yet" in look(tmp_path / "home", "archive", "list").out
+    assert look(tmp_path / "home", "archive", "verify").out == "Nothing is archived yet.\n"
+
+
+def test_a_place_that_is_not_there_is_told_and_other_commands_go_on(home: Archived) -> None:
+    elsewhere = {"ASSISTANT_ARCHIVE__URL": "nosuch://somewhere/x"}
+    assert look(home.path, "archive", "list", **elsewhere).returncode == 0
+    assert look(home.path, "archive", "show", "main", **elsewhere).returncode == 0
+    assert "nosuch" in one_line_error(look(home.path, "archive", "show", "main", "9", **elsewhere))
+
+
+def test_an_encrypted_archive_is_shown_with_its_key_alone(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path / "home").open()
+    home.say("far away", "yes")
+    url = str(tmp_path / "away")
+    archive_of(home, url, "the key").store("main", 1, NOW, handover="", summary="", reason="manual")
+    home.close()
+    where = {"ASSISTANT_ARCHIVE__URL": url}
+    assert "far away" in look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY="the key").out
+    error = one_line_error(look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY="wrong"))
+    assert "cannot be decrypted" in error

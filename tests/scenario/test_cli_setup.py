@@ -1,0 +1,270 @@
+"""`assistant setup`: the first conversation, over a pipe and at a terminal; the strict server plays the provider."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+from click.testing import CliRunner
+from keyring.backends.fail import Keyring as NoKeyring
+
+from assistant.cli.lazy import guarded
+from assistant.cli.main import assistant as assistant_command
+from assistant.cli.setup_steps import serve
+from assistant.daemon import utc_now
+from assistant.errors import AssistantError
+from assistant.settings import Home, load
+from assistant.wire_stores import open_stores
+from tests.kept_keyring import KeptKeyring, in_use
+from tests.scenario.command_line import ASSISTANT, SECONDS, Done, daemon, environment
+from tests.strict.behaviour import Answer, Status
+from tests.strict.server import StrictServer
+
+UNKNOWN = Status(404, "not_found_error", "model: claude-nine")
+WRONG = "sk-ant-wrong-wrong-wrong"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StrictServer]:
+    with StrictServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: StrictServer) -> StrictServer:
+    return shared.play()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(autouse=True)
+def no_keyring() -> Iterator[None]:
+    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+        yield
+
+
+def setup(home: Home, *steps: str, said: list[str], **settings: str) -> Done:
+    """`assistant setup` with these lines as its input, within this process."""
+    others = {name: None for name in os.environ if name.startswith(("ASSISTANT_", "ANTHROPIC_", "OPENAI_"))}
+    env = {**others, **environment(home.path, **settings)}
+    with CliRunner().isolation(input="".join(f"{line}\n" for line in said), env=env) as (out, err, _):
+        code = guarded(assistant_command, ["setup", *steps])
+        return Done(code, out.getvalue().decode(), err.getvalue().decode())
+
+
+# --- who answers
+
+
+def test_a_key_is_proved_by_a_real_answer_within_the_budget_and_then_kept(home: Home, server: StrictServer) -> None:
+    server.play(Answer("Hello there."))
+    done = setup(home, "model", said=["anthropic", server.key, ""], ANTHROPIC_BASE_URL=server.url)
+    assert done.returncode == 0, done.err
+    assert "It answers: Hello there." in done.out
+    assert server.key not in done.out + done.err
+    assert [body["model"] for body in server.bodies] == ["claude-sonnet-5-5"]
+    settings = load(home, {})
+    assert (settings.provider, settings.anthropic_key.get_secret_value()) == ("anthropic", server.key)
+    assert stat.S_IMODE(home.secrets.stat().st_mode) == stat.S_IMODE(home.config.stat().st_mode) == 0o600
+    assert server.key not in home.config.read_text()
+    stores = open_stores(settings, utc_now(), reading=True)
+    try:
+        ((kind, spent),) = stores.ledger.by("kind", utc_now().replace(hour=0))
+        assert (kind, spent.calls) == ("check", 1)
+    finally:
+        stores.close()
+
+
+def test_a_wrong_key_is_told_and_asked_again_and_never_kept(home: Home, server: StrictServer) -> None:
+    said = ["1", WRONG, "", "again", "1", server.key, ""]
+    done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
+    assert "refuses the key or the account" in done.out
+    assert "Is the key right" in done.out
+    assert "Your message is kept" not in done.out
+    assert done.returncode == 0
+    assert WRONG not in done.out + done.err + home.secrets.read_text()
+    assert load(home, {}).anthropic_key.get_secret_value() == server.key
+
+
+def test_a_model_that_nobody_knows_is_told_and_everything_left_as_it_was(home: Home, server: StrictServer) -> None:
+    server.play(UNKNOWN)
+    said = ["anthropic", server.key, "claude-nine", "leave"]
+    done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
+    assert "claude-nine" in done.out
+    assert "Is the model spelled as the provider spells it?" in done.out
+    assert "Left out." in done.out
+    assert "Nothing was changed." in done.out
+    assert not home.secrets.exists()
+    assert not home.config.exists()
+
+
+def test_without_a_network_the_answers_may_be_kept_all_the_same(home: Home) -> None:
+    said = ["openai", "http://127.0.0.1:9/v1", "", "local-1", "keep"]
+    done = setup(home, "model", said=said)
+    assert "127.0.0.1:9 cannot be reached" in done.out
+    assert "Is the address right" in done.out
+    settings = load(home, {})
+    assert (settings.provider, settings.openai_url) == ("openai", "http://127.0.0.1:9/v1")
+    assert settings.values.model.name == "local-1"
+
+
+def test_a_budget_that_is_used_up_holds_here_too(home: Home, server: StrictServer) -> None:
+    home.path.mkdir()
+    home.config.write_text("[budget]\ndaily_usd = 0.000001\n")
+    said = ["anthropic", server.key, "", "leave"]
+    done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
+    assert "The daily budget is used up" in done.out
+    assert server.requests == []
+
+
+def test_an_address_and_the_first_model_that_it_lists(home: Home, server: StrictServer) -> None:
+    said = ["2", "localhost:1", f"{server.url}/v1", server.key, ""]
+    done = setup(home, "model", said=said)
+    assert "an address that starts with http:// or https://" in done.out
+    assert "It answers: ok" in done.out
+    assert server.bodies[0]["model"] == "local-model"
+    settings = load(home, {})
+    assert (settings.provider, settings.openai_url) == ("openai", f"{server.url}/v1")
+    assert settings.origins["model.name"] == "default.toml"
+    again = setup(home, "model", said=["", "", "", ""])
+    assert f"At which address? [{server.url}/v1]" in again.out
+    assert "Key (it is not shown) [the one that is set]" in again.out
+    assert "Nothing was changed." in again.out
+
+
+def test_without_a_key_it_says_what_the_offline_model_can_and_cannot_do(home: Home) -> None:
+    done = setup(home, "model", said=["offline"])
+    assert "It cannot converse" in done.out
+    assert load(home, {}).values.model.provider == "offline"
+
+
+def test_a_key_in_config_toml_makes_way_for_the_new_one(home: Home, server: StrictServer) -> None:
+    home.path.mkdir()
+    home.config.write_text(f"[model]\n# my key\napi_key = '{WRONG}'\nprovider = 'anthropic'\n")
+    done = setup(home, "model", said=["", server.key, ""], ANTHROPIC_BASE_URL=server.url)
+    assert 'model.api_key: (set, not shown) -> "" (the default)' in done.out
+    assert load(home, {}).anthropic_key.get_secret_value() == server.key
+    assert WRONG not in done.out + home.config.read_text()
+
+
+def test_a_variable_that_would_win_over_the_new_key_is_told(home: Home, server: StrictServer) -> None:
+    variables = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": WRONG}
+    done = setup(home, "model", said=["", server.key, ""], **variables)
+    assert "The environment has another ANTHROPIC_API_KEY, which wins over this one." in done.err
+
+
+def test_with_a_keyring_the_key_is_not_in_the_home(home: Home, server: StrictServer) -> None:
+    with in_use(KeptKeyring()):
+        done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
+        assert "in the keyring of this machine" in done.out
+        assert load(home, {}).provider == "anthropic"
+    assert server.key not in home.secrets.read_text()
+
+
+def test_beside_a_daemon_the_answer_is_counted_in_its_books(home: Home, server: StrictServer) -> None:
+    with daemon(home.path):
+        done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
+        assert "It answers: ok" in done.out
+        assert "started again" in done.out
+
+
+# --- the rest
+
+
+def test_names_go_into_the_persona_and_what_was_written_there_stays(home: Home) -> None:
+    assert setup(home, "persona", said=["Ada", "Hal", "dry, and patient."]).returncode == 0
+    text = home.persona.read_text()
+    assert text.startswith("You are Hal, a personal assistant")
+    assert text.endswith("The person you work for is called Ada.\nThey want you to be: dry, and patient.\n")
+    home.persona.write_text(text + "You like trains.\n")
+    done = setup(home, "persona", said=["", "Nocturne", ""])
+    assert "What are you called? [Ada]" in done.out
+    assert "What shall it be called? [Hal]" in done.out
+    assert home.persona.read_text() == text.replace("Hal", "Nocturne") + "You like trains.\n"
+    assert stat.S_IMODE(home.persona.stat().st_mode) == 0o600
+
+
+def test_what_cannot_be_used_is_told_and_asked_again(home: Home) -> None:
+    done = setup(home, "time", "budget", said=["Atlantis", "Europe/Oslo", "25:00", "never", "-1", "2", "40"])
+    assert done.out.count("allowed:") == 3
+    values = load(home, {}).values
+    assert (values.home.timezone, values.sleep.at) == ("Europe/Oslo", "")
+    assert (values.budget.daily_usd, values.budget.monthly_usd) == (2.0, 40.0)
+
+
+def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> None:
+    done = setup(home, said=["-", "-", "", "", "", "", "no"])
+    assert (done.returncode, done.out.count("Left out.")) == (0, 2)
+    assert "Nothing was changed." in done.out
+    assert "Next: `assistant chat`" in done.out
+    assert not home.config.exists()
+
+
+def test_answers_that_end_keep_what_was_answered(home: Home) -> None:
+    done = setup(home, said=["offline", "Ada", "", "", "Europe/Oslo"])
+    assert done.returncode == 130
+    assert "Ended. Changed and kept: model.provider, PERSONA.md, home.timezone." in done.out
+    assert "`assistant setup time` goes on from here" in done.out
+    assert load(home, {}).values.home.timezone == "Europe/Oslo"
+
+
+@pytest.mark.parametrize(("answer", "kept"), [("yes", ["the service"]), ("2", []), ("", [])])
+def test_the_service_is_installed_where_that_is_wanted(answer: str, kept: list[str]) -> None:
+    installed: list[str] = []
+    done: list[str] = []
+    with CliRunner().isolation(input=f"{answer}\n"):
+        serve("systemd", done, lambda: installed.append("the service"))
+    assert installed == done == kept
+
+
+def test_a_service_that_cannot_be_installed_is_told_and_hinders_nothing(home: Home) -> None:
+    def refuses() -> None:
+        raise AssistantError("systemd does not answer.")
+
+    done: list[str] = []
+    with CliRunner().isolation(input="yes\n") as (out, _, _):
+        serve("systemd", done, refuses)
+        assert "systemd does not answer." in out.getvalue().decode()
+    assert done == []
+
+
+# --- at a terminal
+
+
+def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(home: Home, server: StrictServer) -> None:
+    env = environment(
+        home.path, ANTHROPIC_BASE_URL=server.url, PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring"
+    )  # fmt: skip
+    child = pexpect.spawn(
+        ASSISTANT[0], [*ASSISTANT[1:], "setup"], env=env, timeout=SECONDS, encoding="utf-8", dimensions=(30, 100),
+        use_poll=True,
+    )  # fmt: skip
+    try:
+        seen = ""
+        for asked, answer in (
+            ("Who answers", "1"),
+            ("Key", server.key),
+            ("Which model", ""),
+            ("are you called", "Ada"),
+        ):
+            child.expect(f"{asked}.*: $")
+            seen += child.before + child.after
+            child.sendline(answer)
+        child.expect("shall it be called")
+        seen += child.before
+        child.sendintr()
+        child.expect(re.escape("Ended. Changed and kept: ANTHROPIC_API_KEY, model.provider"))
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus == 130
+    finally:
+        child.close(force=True)
+    assert server.key not in seen
+    assert load(home, {}).provider == "anthropic"

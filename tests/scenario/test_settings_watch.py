@@ -1,0 +1,180 @@
+"""config.toml edited while the daemon runs: nonsense changes nothing and is told, repaired is green, a few keys hold at
+once, the others are told of until the next start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import structlog
+
+from assistant import health, wire
+from assistant.errors import BudgetExceeded
+from assistant.requests import Call
+from assistant.settings import Home, Settings, load
+from assistant.settings_watch import SettingsWatch
+from tests.scripted import ScriptedModel, SteppingClock
+
+CALL = Call("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
+
+
+@dataclass
+class Reading:
+    """Reads the settings again, and counts."""
+
+    home: Home
+    times: int = 0
+
+    def __call__(self) -> Settings:
+        self.times += 1
+        return load(self.home, {}, ring=None)
+
+
+@dataclass
+class Running:
+    """A house that is served, as `status` sees it; every look is one of the daemon's."""
+
+    home: Home
+    house: wire.House
+    reading: Reading
+
+    def edit(self, text: str) -> None:
+        self.home.config.write_text(text)
+
+    def look(self) -> dict[str, object]:
+        self.house.look()
+        return dict(self.house.status())
+
+    def problems(self) -> list[str]:
+        found = self.look()["problems"]
+        assert isinstance(found, list)
+        return [problem for problem in found if "config.toml" in problem]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
+    reading = Reading(home)
+    configured = structlog.get_config()
+    house = wire.build(load(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
+    try:
+        yield Running(home, house, reading)
+    finally:
+        asyncio.run(house.close_model())
+        house.close()
+        structlog.configure(**configured)
+
+
+async def test_nonsense_keeps_the_old_settings_and_names_file_key_and_what_is_allowed(running: Running) -> None:
+    assert running.look()["ok"]
+    running.edit("[budget]\ndaily_usd = 9.0\n[context]\ntarget = 0.9\n")
+    (problem,) = running.problems()
+    assert problem.startswith(
+        f"{running.home.config}: `context.target` is 0.9; allowed: a number from 0.10 to 0.50. The settings that the "
+        "daemon was started with stay"
+    )
+    assert running.house.settings.values.budget.daily_usd == 1.0
+    assert running.house.settings.values.context.target == 0.25
+    assert not running.look()["ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[context\n", "is not valid TOML"),
+        ("[context]\ntarged = 0.2\n", "did you mean `context.target`?"),
+        ("[model]\napi_key = 4711\n", "a value that is not shown"),
+    ],
+)
+async def test_every_kind_of_nonsense_is_told_and_green_again_when_it_is_mended(
+    running: Running, text: str, words: str
+) -> None:
+    good = running.home.config.read_text()
+    running.edit(text)
+    (problem,) = running.problems()
+    assert words in problem
+    assert "4711" not in problem
+    running.edit(good)
+    assert running.problems() == []
+    assert running.look()["ok"]
+
+
+async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(running: Running) -> None:
+    running.home.config.write_bytes(b"\xff\xfe")
+    assert "is not UTF-8 text" in running.problems()[0]
+    running.home.config.unlink()
+    assert running.problems() == []
+    assert running.look()["changed_settings"] == ["context.target"]
+
+
+async def test_a_status_that_is_asked_for_between_two_looks_knows_already(running: Running) -> None:
+    running.edit("[context]\ntarget = 5\n")
+    assert not running.house.status()["ok"]
+
+
+async def test_a_changed_budget_holds_at_once(running: Running) -> None:
+    ledger, now = running.house.stores.ledger, SteppingClock()()
+    ledger.reserve(CALL, now)
+    ledger.reserve(CALL, now)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(CALL, now)
+    running.edit("[budget]\ndaily_usd = 2.0\n[context]\ntarget = 0.25\n")
+    report = running.look()
+    ledger.reserve(CALL, now)
+    assert report["changed_settings"] == []
+    assert running.house.settings.values.budget.daily_usd == 2.0
+    assert running.house.settings.origins["budget.daily_usd"] == str(running.home.config)
+    assert "of $2.00" in "\n".join(health.lines({**report, "running": True}))
+
+
+async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    running.edit("[log]\nlevel = 'error'\n[context]\ntarget = 0.25\n[budget]\ndaily_usd = 1.0\n")
+    running.house.look()
+    capsys.readouterr()
+    structlog.get_logger().warning("not worth a word")
+    assert "not worth a word" not in "".join(capsys.readouterr())
+    assert running.look()["changed_settings"] == []
+
+
+async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: Running) -> None:
+    running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.2\n[home]\ntimezone = 'Europe/Oslo'\n")
+    report = running.look()
+    assert report["changed_settings"] == ["home.timezone", "context.target"]
+    assert report["ok"]
+    assert (running.house.settings.values.context.target, running.house.settings.values.budget.daily_usd) == (0.25, 3.0)
+    told = "changed ones take effect at the next start: home.timezone, context.target"
+    assert told in "\n".join(health.lines({**report, "running": True}))
+    running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.25\n")
+    assert running.look()["changed_settings"] == []
+
+
+async def test_a_new_persona_or_secret_is_told_until_the_next_start(running: Running) -> None:
+    running.home.persona.write_text("You are somebody else.")
+    running.home.secrets.write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
+    assert running.look()["changed_settings"] == ["secrets.toml", "PERSONA.md"]
+
+
+async def test_a_file_that_did_not_change_is_not_read_again(running: Running) -> None:
+    for _ in range(5):
+        running.look()
+    assert running.reading.times == 0
+    running.edit("[context]\ntarget = 5\n")
+    for _ in range(5):
+        running.look()
+    assert running.reading.times == 1
+
+
+def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    started = load(home, {"ASSISTANT_ARCHIVE__KEY": "of the keyring"})
+    origins = {**started.origins, "archive.key": "the keyring"}
+    watch = SettingsWatch(replace(started, origins=origins), partial(load, home, {}, ring=None), lambda _: None)
+    home.config.write_text("[turn]\nmax_steps = 3\n")
+    watch.look()
+    assert watch.waiting() == ["turn.max_steps"]

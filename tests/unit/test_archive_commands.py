@@ -1,0 +1,75 @@
+"""`/archive` in a conversation: it looks, in the scope of who types, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.archive_commands import ArchiveCommands
+from assistant.errors import UsageError
+from assistant.typed import Typed
+from assistant.wire_search import open_history
+from tests.archive_home import archive_of
+from tests.store_home import NOW, StoreHome
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[StoreHome]:
+    opened = StoreHome(tmp_path).open()
+    yield opened
+    opened.close()
+
+
+async def run(home: StoreHome, rest: str, session: str = "main") -> str:
+    history, finder = open_history(home.path, patient=True)
+    while finder.catch_up():
+        continue
+    command = ArchiveCommands(archive_of(home), history, ZoneInfo("Europe/Berlin")).entries()["archive"]
+    try:
+        return await command.run(Typed(rest, session, "terminal", NOW))
+    finally:
+        history.close()
+
+
+def archived(home: StoreHome, turns: int = 2, session: str = "main") -> None:
+    home.chat(turns, session)
+    archive_of(home).store(session, 1, NOW, handover="", summary="", reason="manual")
+
+
+async def test_it_lists_shows_and_finds(home: StoreHome) -> None:
+    assert await run(home, "") == "Nothing is archived yet."
+    archived(home)
+    assert await run(home, "list") == (
+        "- `main 1` — 2026-11-20 11:00 to 2026-11-20 11:00, 4 records, archive/main/1.jsonl.gz"
+    )
+    assert (await run(home, "show main")).splitlines()[0] == "- 2026-11-20 11:00 user #1: question 0"
+    assert await run(home, "show main 1") == await run(home, "show main")
+    assert "`main 1` 2026-11-20 11:00 user #3: question 1" in await run(home, "search question 1")
+    assert await run(home, "search zanzibar") == "No archived message has these words."
+
+
+async def test_it_shows_the_end_of_what_is_long(home: StoreHome) -> None:
+    archived(home, 20)
+    lines = (await run(home, "show main")).splitlines()
+    assert len(lines) == 11
+    assert lines[-2].endswith("answer 19")
+    assert lines[-1] == "`assistant archive show main 1` prints all 40 messages."
+
+
+@pytest.mark.parametrize("rest", ["remove main 1", "show", "search", "list all", "show main 2", "show nobody"])
+async def test_what_is_not_understood_or_not_there_is_told(home: StoreHome, rest: str) -> None:
+    archived(home)
+    with pytest.raises(UsageError, match="Nothing was changed"):
+        await run(home, rest)
+
+
+async def test_i10_only_the_scope_of_who_types_is_shown(home: StoreHome) -> None:
+    archived(home)
+    for guest in ("peer:telegram:7", "room:matrix:a"):
+        assert await run(home, "list", guest) == "Nothing is archived yet."
+        assert await run(home, "search question", guest) == "No archived message has these words."
+        with pytest.raises(UsageError, match="is not archived"):
+            await run(home, "show main 1", guest)

@@ -1,0 +1,88 @@
+"""When a backup is due, which ones go, and what their names tell."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant import backup_plan
+from assistant.backups import Backup, BackupKind, name_of, named
+from sleep.nights import Nights
+
+OSLO = ZoneInfo("Europe/Oslo")
+DAYS = Nights("05:00", OSLO)
+BEGUN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def backup(made_at: datetime, kind: BackupKind = "daily") -> Backup:
+    return Backup(name_of(made_at, kind), made_at, kind, 100)
+
+
+def at(day: int, hour: int, month: int = 3) -> datetime:
+    return datetime(2026, month, day, hour, tzinfo=OSLO).astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "is_due"), [(at(1, 14), False), (at(2, 4), False), (at(2, 5), True), (at(2, 23), True), (at(9, 3), True)]
+)
+def test_the_first_backup_is_due_at_its_hour_after_the_home_was_begun(now: datetime, is_due: bool) -> None:
+    assert backup_plan.due(DAYS, [], BEGUN, now) == is_due
+
+
+def test_a_home_in_which_nothing_was_said_needs_none() -> None:
+    assert not backup_plan.due(DAYS, [], None, at(9, 12))
+    assert not backup_plan.due(Nights("", OSLO), [], BEGUN, at(9, 12))
+
+
+def test_what_was_missed_for_a_week_is_made_once() -> None:
+    now = at(9, 12)
+    assert backup_plan.due(DAYS, [backup(at(2, 5))], BEGUN, now)
+    assert not backup_plan.due(DAYS, [backup(at(2, 5)), backup(now)], BEGUN, now + timedelta(hours=1))
+    assert backup_plan.due(DAYS, [backup(now)], BEGUN, at(10, 5))
+
+
+@pytest.mark.parametrize("at_night", ["02:30", "05:00"])
+def test_there_is_one_a_day_over_a_year_with_both_changes_of_the_clocks(at_night: str) -> None:
+    days, made, now = Nights(at_night, OSLO), list[Backup](), datetime(2026, 1, 1, 11, tzinfo=UTC)
+    begun = now
+    while now < begun + timedelta(days=365):
+        if backup_plan.due(days, made[-2:], begun, now):
+            made.append(backup(now))
+        now += timedelta(minutes=30)
+    local = [one.made_at.astimezone(OSLO).date() for one in made]
+    assert len(local) == len(set(local)) == 365
+
+
+def test_a_day_without_one_is_told_and_a_late_hour_is_not() -> None:
+    assert backup_plan.overdue(DAYS, [backup(at(2, 5))], BEGUN, at(3, 23)) is None
+    assert backup_plan.overdue(DAYS, [backup(at(2, 5))], BEGUN, at(4, 6)) == at(3, 5)
+    assert backup_plan.overdue(DAYS, [backup(at(2, 5)), backup(at(4, 1), "manual")], BEGUN, at(4, 6)) is None
+
+
+def test_only_those_made_by_themselves_go_the_oldest_first_and_never_the_newest() -> None:
+    daily = [backup(at(day, 5)) for day in (4, 2, 3, 5)]
+    by_hand = [backup(at(day, 6), "manual") for day in (1, 2)]
+    assert backup_plan.surplus([*by_hand, *daily], 2) == [daily[1], daily[2]]
+    assert backup_plan.surplus([*by_hand, *daily], 0) == [daily[1], daily[2], daily[0]]
+    assert backup_plan.surplus(by_hand, 1) == []
+
+
+@pytest.mark.parametrize("kind", ["daily", "manual"])
+def test_a_name_tells_when_and_why(kind: BackupKind) -> None:
+    made_at = datetime(2026, 11, 20, 5, 0, 7, tzinfo=UTC)
+    assert named(name_of(made_at.astimezone(OSLO), kind), 7) == Backup(name_of(made_at, kind), made_at, kind, 7)
+    assert named(name_of(made_at, kind, 3), 7) == Backup(name_of(made_at, kind, 3), made_at, kind, 7)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "script-20261120T100000Z-before-0002.db", ".nocturne-20261120T050000Z-daily.tar.gz",
+        "nocturne-20261340T050000Z-daily.tar.gz", "nocturne-20261120T050000Z-hourly.tar.gz",
+        "nocturne-20261120T050000Z-daily.tar.gz.part",
+    ],
+)  # fmt: skip
+def test_other_files_are_no_backups(name: str) -> None:
+    assert named(name, 1) is None

@@ -1,0 +1,191 @@
+"""`assistant service`: installing, looking, taking away, with managers whose programs are a list of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from assistant.cli import service_place
+from assistant.cli.service_install import install, remove
+from assistant.cli.service_managers import Launchd, Ran, Systemd, on_this_machine
+from assistant.cli.service_place import Placed
+from assistant.errors import AssistantError, UsageError
+from assistant.settings import Home, load
+from tests.scenario.command_line import look, one_line_error
+
+
+class Program:
+    """Answers to what managers ask; `said` by the beginning of the words."""
+
+    def __init__(self, **said: Ran) -> None:
+        self.asked: list[str] = []
+        self.said = said
+
+    def __call__(self, words: Sequence[str]) -> Ran:
+        self.asked.append(" ".join(words))
+        verb = next(word for word in words[1:] if not word.startswith("-"))
+        return self.said.get(verb.replace("-", "_"), Ran(0))
+
+
+@pytest.fixture
+def placed(tmp_path: Path) -> Placed:
+    settings = load(Home(tmp_path / "home"), {})
+    ours = service_place.systemd_user("nocturne", settings)
+    return Placed(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
+
+
+class Told(list[str]):
+    def __call__(self, text: str) -> None:
+        self.append(text)
+
+
+def test_an_install_writes_enables_and_may_be_repeated(placed: Placed) -> None:
+    program, told = Program(), Told()
+    manager = Systemd("nocturne", False, program)
+    assert install(placed, manager, force=False, tell=told)
+    assert placed.file.read_text() == placed.text
+    assert program.asked == ["systemctl --user daemon-reload", "systemctl --user enable nocturne"]
+    assert not install(placed, manager, force=False, tell=told)
+    assert told == [f"Wrote {placed.file}.", f"{placed.file} is as it should be."]
+
+
+def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_shown(
+    placed: Placed, tmp_path: Path
+) -> None:
+    earlier = service_place.systemd_user(
+        "nocturne", load(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
+    )
+    placed.file.parent.mkdir()
+    placed.file.write_text(earlier.text)
+    told = Told()
+    assert install(placed, Systemd("nocturne", False, Program()), force=False, tell=told)
+    assert placed.file.read_text() == placed.text
+    assert "-TimeoutStopSec=34" in told[0]
+    assert "+TimeoutStopSec=53" in told[0]
+
+
+def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(placed: Placed) -> None:
+    manager, told = Systemd("nocturne", False, Program()), Told()
+    install(placed, manager, force=False, tell=told)
+    mine = placed.text.replace("RestartSec=15", "RestartSec=1")
+    placed.file.write_text(mine)
+    with pytest.raises(UsageError, match="was changed by hand, and was not overwritten"):
+        install(placed, manager, force=False, tell=told)
+    assert "-RestartSec=1\n+RestartSec=15" in told[-1]
+    assert placed.file.read_text() == mine
+    with pytest.raises(UsageError, match="was not removed"):
+        remove(placed, manager, force=False, tell=told)
+    assert install(placed, manager, force=True, tell=told)
+    assert placed.file.read_text() == placed.text
+    assert placed.file.with_name("nocturne.service.edited").read_text() == mine
+
+
+def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: Placed) -> None:
+    program, told = Program(), Told()
+    manager = Systemd("nocturne", True, program)
+    placed.home.path.mkdir()
+    install(placed, manager, force=False, tell=told)
+    remove(placed, manager, force=False, tell=told)
+    assert program.asked[-2:] == ["systemctl disable --now nocturne", "systemctl daemon-reload"]
+    assert not placed.file.exists()
+    assert placed.home.path.is_dir()
+    remove(placed, manager, force=False, tell=told)
+    assert told[-1].endswith("nothing was installed.")
+
+
+def test_a_manager_that_refuses_is_quoted(placed: Placed) -> None:
+    program = Program(start=Ran(1, err="Failed to connect to bus: No medium found\n"))
+    with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
+        Systemd("nocturne", False, program).start(placed.file)
+
+
+def test_the_condition_is_told_in_systemds_words() -> None:
+    shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
+    condition = Systemd("nocturne", False, Program(show=Ran(0, shown))).condition()
+    assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
+    assert condition.detail == "active (running); Serves a=b."
+    dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
+    condition = Systemd("nocturne", False, Program(show=Ran(0, dead))).condition()
+    assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
+
+
+def test_who_is_logged_out_at_times_is_told_of_lingering() -> None:
+    assert "enable-linger" in Systemd("nocturne", False, Program(show_user=Ran(0, "no\n"))).hint()
+    assert Systemd("nocturne", False, Program(show_user=Ran(0, "yes\n"))).hint() == ""
+    assert Systemd("nocturne", True, Program()).hint() == ""
+
+
+def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(tmp_path: Path) -> None:
+    file = tmp_path / "nocturne.plist"
+    file.touch()
+    program = Program(print=Ran(113, err="Could not find service"))
+    Launchd("nocturne", tmp_path / "log", program).start(file)
+    assert [asked.split()[1] for asked in program.asked] == ["print", "bootstrap", "kickstart"]
+    assert str(file) in program.asked[1]
+    program = Program(
+        print=Ran(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
+    )
+    launchd = Launchd("nocturne", tmp_path / "log", program)
+    assert (launchd.condition().running, launchd.condition().pid) == (True, 77)
+    launchd.disable(file)
+    assert program.asked[-1].startswith("launchctl bootout gui/")
+    assert not file.exists()
+
+
+def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
+    assert Systemd("n", False, Program()).logs(5, True) == [
+        "journalctl",
+        "--user-unit",
+        "n",
+        "--lines",
+        "5",
+        "--follow",
+    ]
+    assert Systemd("n", True, Program()).logs(5, False) == ["journalctl", "--unit", "n", "--lines", "5", "--no-pager"]
+    assert Launchd("n", tmp_path, Program()).logs(5, False) == ["tail", "-n", "5", str(tmp_path)]
+
+
+def test_a_machine_without_a_manager_is_known_as_such(tmp_path: Path) -> None:
+    assert on_this_machine(booted=tmp_path / "no", platform="linux") == ""
+
+
+def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) -> None:
+    home = tmp_path / "ho me"
+    if not on_this_machine():
+        for verb in ("install", "uninstall", "start", "stop", "restart", "status", "logs"):
+            done = look(home, "service", verb)
+            assert done.returncode == 1
+            assert "`assistant run` serves in the foreground" in one_line_error(done)
+    unit = look(home, "service", "print", "--systemd")
+    assert (unit.returncode, unit.err) == (0, "")
+    assert f'Environment="ASSISTANT_HOME={home}"' in unit.out
+    agent = look(home, "service", "print", "--launchd")
+    assert f"<string>{home}</string>" in agent.out
+    system = look(home, "service", "--system", "print", "--systemd")
+    assert f'ReadWritePaths="{home}"' in system.out
+    assert look(home, "service", "--system", "print", "--launchd").returncode == 2
+
+
+def test_the_seconds_of_a_unit_come_from_the_settings(tmp_path: Path) -> None:
+    settings = {"ASSISTANT_DAEMON__DRAIN_SECONDS": "100", "ASSISTANT_DAEMON__WATCHDOG_SECONDS": "60"}
+    unit = look(tmp_path / "home", "service", "print", "--systemd", **settings)
+    assert "TimeoutStopSec=133\n" in unit.out
+    assert "WatchdogSec=60\n" in unit.out
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", "a b", "ü", "a/b"])
+def test_a_name_that_is_no_files_name_is_refused(name: str, tmp_path: Path) -> None:
+    done = look(tmp_path / "home", "service", "--name", name, "print")
+    assert done.returncode == 2
+    assert "is no name for a service" in one_line_error(done)
+
+
+def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:
+    environ = {
+        "OPENAI_BASE_URL": "http://localhost:1",
+        "ASSISTANT_TURN__MAX_STEPS": "9",
+        "ASSISTANT_HOME": str(tmp_path),
+    }
+    assert service_place.unseen_variables(load(None, environ)) == ["ASSISTANT_TURN__MAX_STEPS", "OPENAI_BASE_URL"]

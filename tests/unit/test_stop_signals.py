@@ -1,0 +1,75 @@
+"""Signals read in a thread of their own, and the time that they leave. Bytes stand for signals, as the interpreter
+writes them; who ends the process is a list."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from assistant.ending import LEAVE_SECONDS
+from assistant.stop_signals import HURRY_SECONDS, Listening
+
+SECONDS = 10
+
+
+class Heard:
+    """A thread that listens, and what came of it."""
+
+    def __init__(self) -> None:
+        ears, self.mouth = socket.socketpair()
+        self.armed: list[float] = []
+        self.stopped, self.hurried = threading.Event(), threading.Event()
+        self.listening = Listening(ears, self.mouth, 30, self.stopped.set, self.hurried.set, self.armed.append)
+
+    def signal(self, number: int) -> None:
+        self.mouth.send(bytes([number]))
+
+
+@contextmanager
+def listening() -> Iterator[Heard]:
+    heard = Heard()
+    thread = threading.Thread(target=heard.listening.run)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        heard.mouth.close()
+        thread.join(SECONDS)
+        heard.listening.ears.close()
+        assert not thread.is_alive()
+
+
+def test_f38_the_first_signal_begins_an_end_that_has_a_limit() -> None:
+    with listening() as heard:
+        heard.signal(signal.SIGTERM)
+        assert heard.stopped.wait(SECONDS)
+    assert heard.armed == [30 + LEAVE_SECONDS]
+    assert not heard.hurried.is_set()
+
+
+def test_f38_a_second_signal_hurries() -> None:
+    with listening() as heard:
+        heard.signal(signal.SIGTERM)
+        heard.signal(signal.SIGINT)
+        assert heard.hurried.wait(SECONDS)
+    assert heard.armed == [30 + LEAVE_SECONDS, HURRY_SECONDS]
+
+
+def test_a_terminal_that_goes_away_says_so_twice_and_means_no_hurry() -> None:
+    with listening() as heard:
+        heard.signal(signal.SIGHUP)
+        heard.signal(signal.SIGHUP)
+        heard.signal(signal.SIGCHLD)
+        assert heard.stopped.wait(SECONDS)
+    assert not heard.hurried.is_set()
+    assert len(heard.armed) == 1
+
+
+def test_an_end_without_a_signal_has_a_limit_too() -> None:
+    with listening() as heard:
+        heard.listening.begin()
+        heard.listening.leave(2)
+    assert heard.armed == [30 + LEAVE_SECONDS, 2]

@@ -1,0 +1,22 @@
+"""Cancelling a reminder. Once cancelled under a call's key, the same call answers the same."""
+
+from __future__ import annotations
+
+from assistant.agenda_ports import Reminders
+from assistant.errors import ToolError, UsageError
+from assistant.ports import Tool, ToolContext
+from assistant.quotes import quoted
+from tools.declaration import EVERYONE, Count, tool
+
+
+def cancel_reminder_tool(reminders: Reminders) -> Tool:
+    @tool(effects="keyed", roles=EVERYONE)
+    def cancel_reminder(context: ToolContext, id: Count) -> str:  # noqa: A002 - as models are told
+        """Cancel a reminder by its number."""
+        try:
+            job = reminders.cancel_reminder(id, context.scope, context.key, context.now)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return f"Reminder {job.id} is cancelled: {quoted(job.text)}."
+
+    return cancel_reminder
