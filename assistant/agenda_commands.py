@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from assistant import agenda_report
+from assistant.agenda.recurrence import cron_of
 from assistant.agenda.splitting import split
 from assistant.agenda.values import CatchUp, Job, Kind, Place
 from assistant.agenda_ports import Wanted
@@ -22,6 +24,7 @@ SCHEDULE = (
     "/schedule [add NAME PROMPT --every|--cron|--rrule|--at WHEN | list | show NAME | pause NAME | resume NAME"
     " | remove NAME | run NAME | history [NAME]]"
 )
+_OPTION = re.compile(r"\s--(at|every)(?:\s|$)")
 _SHOWN = 100
 _MOST_SHOWN = 10_000
 _CATCH_UPS: Mapping[str, CatchUp] = {"once": "once", "all": "all", "skip": "skip"}
@@ -59,12 +62,12 @@ class AgendaCommands:
 
     async def _remind(self, call: Typed) -> str:
         first, _, rest = call.rest.partition(" ")
-        words = _words(call.rest) if call.rest.endswith("--json") else None
-        match words.plain if words else (call.rest,):
-            case () | ("",) | ("list",):
-                return self._reminders(call, bool(words and words.json))
-            case ("history",):
-                return self._history(call, "reminder", None, bool(words and words.json), _SHOWN)
+        wants_json = call.rest.endswith("--json")
+        match call.rest.removesuffix("--json").strip():
+            case "" | "list":
+                return self._reminders(call, wants_json)
+            case "history":
+                return self._history(call, "reminder", None, wants_json, _SHOWN)
         if first == "cancel":
             return self._cancel(call, rest)
         text, when, repeat = _reminder(call.rest)
@@ -118,6 +121,8 @@ class AgendaCommands:
         when = words.options.get("at", "")
         if len(repeats) > 1 or not (repeats or when):
             raise UsageError("Say when, with one of --every, --cron, --rrule, or --at. Nothing was set.")
+        if "cron" in words.options:
+            cron_of(words.options["cron"])
         catch_up = words.options.get("catch-up")
         if catch_up is not None and catch_up not in _CATCH_UPS:
             raise UsageError("--catch-up is once, all or skip. Nothing was set.")
@@ -149,9 +154,7 @@ class AgendaCommands:
 
     # ------------------------------------------------------------------------------------------------------ history
 
-    def _history(
-        self, call: Typed, kind: Kind | None, job_id: int | None, wants_json: bool, limit: int
-    ) -> str:
+    def _history(self, call: Typed, kind: Kind | None, job_id: int | None, wants_json: bool, limit: int) -> str:
         """What became of slots. The owner has then seen what was missed, of anybody, so that status is green again."""
         scope, jobs = scope_of(call.session), self._agenda.jobs
         slots = jobs.slots(scope, kind=kind, job_id=job_id, limit=limit)
@@ -174,17 +177,17 @@ def _place(call: Typed) -> Place:
 
 def _reminder(rest: str) -> tuple[str, str, str]:
     """Text, when and how often, of "TEXT --at WHEN --every HOW OFTEN" or of a sentence."""
-    head, *options = [part.strip() for part in f" {rest}".split(" --")]
+    text, *options = _OPTION.split(f" {rest}")
     if not options:
         text, when = split(rest)
         if not when:
             raise UsageError("When? Say it as in `/remind call mum --at tomorrow 9:00`. Nothing was set.")
         return text, when, ""
-    given = {name: value.strip().strip('"') for name, _, value in (option.partition(" ") for option in options)}
-    if not set(given) <= {"at", "every"}:
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    if len(given) < len(options) // 2:
         raise UsageError(f"Use {REMIND}. Nothing was set.")
-    every = given.get("every", "")
-    return head.strip('"'), given.get("at", ""), _spoken_every(every)
+    when, every = (given.get(name, "").strip().strip('"') for name in ("at", "every"))
+    return text.strip().strip('"'), when, _spoken_every(every)
 
 
 def _every(options: Mapping[str, str], repeats: list[str]) -> str:
@@ -224,4 +227,3 @@ def _words(text: str) -> _Words:
         else:
             options[name] = next(rest, "")
     return _Words(tuple(plain), options, "--json" in words)
-

@@ -69,9 +69,7 @@ class Jobs(Protocol):
         ...
 
     # looking back
-    def slots(
-        self, scope: str, *, kind: Kind | None = None, job_id: int | None = None, limit: int = 100
-    ) -> list[Slot]:
+    def slots(self, scope: str, *, kind: Kind | None = None, job_id: int | None = None, limit: int = 100) -> list[Slot]:
         """Slots that have ended, the newest first."""
         ...
 

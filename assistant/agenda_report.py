@@ -39,7 +39,9 @@ def job_json(job: Job) -> dict[str, Any]:
 def slot_lines(slots: Sequence[Slot], others: Mapping[str, int], zone: ZoneInfo) -> str:
     """What became of slots, the newest first; `others` counts what was missed of other people, without words."""
     rows = [_slot_row(slot, zone) for slot in slots]
-    table = ["| due | ended | how | what | note |", "|---|---|---|---|---|", *rows] if rows else ["Nothing was due yet."]
+    table = (
+        ["| due | ended | how | what | note |", "|---|---|---|---|---|", *rows] if rows else ["Nothing was due yet."]
+    )
     more = [f"{scope}: {counted(count, 'slot')} missed." for scope, count in sorted(others.items())]
     return "\n".join([*table, *([""] if more else []), *more])
 

@@ -22,7 +22,7 @@ from assistant.errors import StoreError
 
 log = structlog.get_logger()
 
-BATCH = 500
+BATCH = 1000
 _SHORTEST_WAIT = 0.001
 _RETRY_SECONDS = 5.0
 
@@ -88,9 +88,10 @@ class Alarm:
     async def fire(self) -> int:
         """End every slot that is due; how many ended. Raises `StoreError`."""
         count = 0
+        # What the disk refused to take the last time.
+        self._jobs.log_told(self._clock())
         while True:
             now = self._clock()
-            self._jobs.log_told(now)
             after, until = self._punctuality.due_between(now)
             jobs = self._jobs.due(after, until, limit=BATCH)
             ended = [one for one in batch(iter(jobs), now, self._punctuality, BATCH) if one[1]]

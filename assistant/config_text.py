@@ -41,13 +41,16 @@ def with_value(text: str, key: str, value: Any) -> str:
     section, _, name = key.partition(".")
     document = _parsed(text)
     try:
+        str(value).encode()
         table = document.get(section)
         if table is None:
             table = document[section] = tomlkit.table()
         table[name] = list(value) if isinstance(value, tuple) else value
+    except UnicodeEncodeError:
+        raise UsageError(f"What `{key}` is to be is not valid UTF-8 text. Nothing was changed.") from None
     except (TOMLKitError, TypeError, AttributeError) as error:
         raise UsageError(f"`{key}` {_BY_HAND}") from error
-    return _proved(text, _written(text, document), key, value)
+    return proved(text, _written(text, document), key, value)
 
 
 def without(text: str, key: str) -> str:
@@ -63,7 +66,19 @@ def without(text: str, key: str) -> str:
         table.remove(name)
     except TOMLKitError as error:
         raise UsageError(f"`{key}` {_BY_HAND}") from error
-    return _proved(text, _written(text, document), key, None)
+    return proved(text, _written(text, document), key, None)
+
+
+def proved(before: str, after: str, key: str, value: Any) -> str:
+    """`after`, where it means what `before` means but for `key`, which is `value`, or not there for None. Raises
+    `UsageError`: no file of somebody's is entrusted to the writing alone."""
+    wanted = flat(_meaning(before))
+    wanted.pop(key, None)
+    wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
+    # As text: nan is not equal to itself.
+    if {name: repr(found) for name, found in flat(_meaning(after)).items()} != {n: repr(v) for n, v in wanted.items()}:
+        raise UsageError(f"`{key}` {_BY_HAND}")
+    return after
 
 
 def changes(before: str, after: str) -> list[Change]:
@@ -103,12 +118,3 @@ def _meaning(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix(_MARK))
     except tomllib.TOMLDecodeError:
         return {}
-
-
-def _proved(before: str, after: str, key: str, value: Any) -> str:
-    wanted = flat(_meaning(before))
-    wanted.pop(key, None)
-    wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
-    if flat(_meaning(after)) != wanted:
-        raise UsageError(f"`{key}` {_BY_HAND}")
-    return after

@@ -14,7 +14,7 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -32,7 +32,19 @@ from assistant.stop_signals import heard
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
-_NOBODY = ServiceManager()
+
+
+@dataclass(frozen=True, slots=True)
+class Supervision:
+    """Who looks after a daemon: the `manager` that started it, if one did; `hurry` cuts its end short; `watch` is told
+    within how many seconds it will be called again, unless something stands still."""
+
+    manager: ServiceManager = field(default_factory=ServiceManager)
+    hurry: asyncio.Event | None = None
+    watch: Callable[[float], None] | None = None
+
+
+_NOBODY = Supervision()
 
 
 def utc_now() -> datetime:
@@ -106,11 +118,9 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(
-    settings: Settings, manager: ServiceManager = _NOBODY, hurry: asyncio.Event | None = None
-) -> AsyncIterator[Daemon]:
-    """The whole daemon, served inside this process for as long as the context is open; `hurry` cuts its end short."""
-    every = seconds_between(manager.watchdog_seconds, settings.values.daemon.watch_seconds)
+async def running(settings: Settings, supervision: Supervision = _NOBODY) -> AsyncIterator[Daemon]:
+    """The whole daemon, served inside this process for as long as the context is open."""
+    every = seconds_between(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
             house = wire.build(settings, utc_now)
@@ -120,10 +130,12 @@ async def running(
             stack.callback(worker.cancel)
             # Entered before the end is planned, so that terminals are still attached while turns drain.
             await stack.enter_async_context(house.serve())
-            pulse = _pulse(house, settings, manager)
+            pulse = _pulse(house, settings, supervision)
             drain_seconds = settings.values.daemon.drain_seconds
-            stack.push_async_callback(lambda: pulse.hold(end(house, worker, drain_seconds, hurry=hurry), every))
+            ending = partial(end, house, worker, drain_seconds, hurry=supervision.hurry)
+            stack.push_async_callback(lambda: pulse.hold(ending(), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
+            house.reminding.alarm.start()
             warming = asyncio.create_task(house.warm(), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
@@ -140,7 +152,10 @@ async def end(
 ) -> None:
     """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
     unfinished = asyncio.gather(
-        house.sleeping.sleeper.stop(), house.sessions.resets.stop(), house.backing_up.stop()
+        house.sleeping.sleeper.stop(),
+        house.sessions.resets.stop(),
+        house.backing_up.stop(),
+        house.reminding.alarm.stop(),
     )
     await within(patience.sleep, unfinished, "a sleep or a reset")
     await within(patience.commands, house.reception.stop(), "the commands")
@@ -149,9 +164,16 @@ async def end(
     await within(patience.model, house.close_model(), "the model")
 
 
-def _pulse(house: wire.House, settings: Settings, manager: ServiceManager) -> Pulse:
+def _pulse(house: wire.House, settings: Settings, supervision: Supervision) -> Pulse:
+    manager, watch = supervision.manager, supervision.watch
+
+    def feed() -> None:
+        # A manager that listens watches by itself.
+        if watch is not None and manager.watchdog_seconds and not manager.address:
+            watch(manager.watchdog_seconds)
+
     serving = f"Serves {settings.home.path}."
-    return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving)
+    return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving, feed)
 
 
 def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
@@ -180,11 +202,11 @@ def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(
-    settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager = _NOBODY
+    settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager | None = None
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the end,
     which has a limit in any case: see `stop_signals`."""
-    stop, hurry = asyncio.Event(), asyncio.Event()
+    stop, hurry, manager = asyncio.Event(), asyncio.Event(), manager or ServiceManager()
     loop = asyncio.get_running_loop()
     drain_seconds = settings.values.daemon.drain_seconds
     notifier = Notifier(manager.address)
@@ -193,8 +215,8 @@ async def main(
         notifier.tell(**notify.stopping(manager_seconds(drain_seconds)))
         _in_loop(loop, stop.set)
 
-    with heard(end_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)):
-        async with running(settings, manager, hurry) as daemon:
+    with heard(end_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
+        async with running(settings, Supervision(manager, hurry, listening.watch)) as daemon:
             notifier.tell(**{notify.READY: "1"})
             if on_ready is not None:
                 on_ready()

@@ -170,7 +170,8 @@ class Forgetting(Generic[MarkedT]):
         nothing was changed) and `StoreError` (then it is to be repeated)."""
         if self._busy():
             raise UsageError(
-                "The assistant sleeps, makes room or makes a backup just now. Nothing was changed; try again after that."
+                "The assistant sleeps, or makes room, or makes a backup, just now. Nothing was changed; try again "
+                "after that."
             )
         finished = await self._settled(self._copies.unfinished(), wanted.scope, now)
         whole, marked = await self._marked(wanted)

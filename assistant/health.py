@@ -7,6 +7,7 @@ do. A status with problems is red: `ok` is False and the command exits with 1.
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,6 +73,7 @@ class Sources:
 def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]:
     """What the home says of itself."""
     conversation, outbox, ledger = stores.conversation, stores.outbox, stores.ledger
+    former = _of_ended(conversation)
     local = now.astimezone(settings.zone)
     today = local.replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = ledger.spent(today, now), ledger.spent(today.replace(day=1), now)
@@ -101,7 +103,7 @@ def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
                 "in_view": info.view_messages,
                 "view_tokens": info.view_tokens,
                 "checkpoints": info.checkpoints,
-                "unextracted": info.unextracted,
+                "unextracted": info.unextracted + former[info.key],
                 "last": info.last_at.isoformat() if info.last_at else None,
             }
             for info in conversation.sessions()
@@ -117,6 +119,14 @@ def stored(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
         },
         "disk_free_bytes": free,
     }
+
+
+def _of_ended(conversation: Conversation) -> Counter[str]:
+    """How many messages of ended generations wait to be read for the journal, by session."""
+    waiting: Counter[str] = Counter()
+    for info in conversation.unread():
+        waiting[info.key] += info.unextracted
+    return waiting
 
 
 def _stored_problems(counts: Mapping[Any, int], free: int, settings: Settings) -> list[str]:
@@ -282,8 +292,9 @@ def _session_line(session: Mapping[str, Any]) -> str:
     compacted = f", {session['checkpoints']} compactions" if session["checkpoints"] else ""
     if session["unextracted"]:
         compacted += f", {session['unextracted']:,} messages wait for the next sleep"
+    number = f", number {session['generation']}" if session["generation"] > 1 else ""
     return (
-        f"Session {session['session']}: {session['messages']:,} messages, {session['in_view']:,} in view "
+        f"Session {session['session']}{number}: {session['messages']:,} messages, {session['in_view']:,} in view "
         f"({session['view_tokens']:,} tokens){compacted}"
     )
 

@@ -26,13 +26,15 @@ _BEATS = 4
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` is the status while all is well."""
+    """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` is the status while all is well; `feed`
+    is called at each beat that finds nothing wrong."""
 
     progress: Progress
     lanes: Callable[[], Lanes]
     wake: Callable[[], None]
     manager: Notifier
     serving: str
+    feed: Callable[[], None]
 
     async def run(self, every: float) -> NoReturn:
         """Beat until cancelled, the first time at once."""
@@ -56,6 +58,7 @@ class Pulse:
         fault = self.progress.beat(self.lanes(), at, late=at - due, every=every)
         self.wake()
         if not fault:
+            self.feed()
             self.manager.tell(**{notify.WATCHDOG: "1", notify.STATUS: self.serving})
         else:
             self.manager.tell(**{notify.STATUS: fault})

@@ -216,8 +216,9 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """`unextracted` counts the messages that a compaction took out of view and that still wait to be read for the
-    journal; `parent` is the session a branch was made from."""
+    """The current generation of a session; `started_at` is when its first one began, `messages` and `last_at` are of
+    its whole log. `unextracted` counts the messages that a compaction took out of view and that still wait to be read
+    for the journal; `parent` is the session a branch was made from."""
 
     key: str
     generation: int

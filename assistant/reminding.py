@@ -7,9 +7,9 @@ understood; whoever sets something is told when it is due. A call that is repeat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.firing import Punctuality
@@ -30,6 +30,7 @@ from assistant.agenda.values import (
 )
 from assistant.agenda_ports import Jobs, Wanted
 from assistant.errors import UsageError
+from assistant.plural import counted
 from assistant.ports import ToolContext
 from assistant.records import Incoming
 from assistant.sessions import OWNER_SCOPE
@@ -37,6 +38,8 @@ from assistant.sessions import OWNER_SCOPE
 # Of anybody but the owner: what they set must not fill the home.
 MOST_OF_OTHERS = 100
 _NEXT_SHOWN = 2
+# Looks at the wall clock after which something that is due and did not go off needs a person.
+_WATCHES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +174,19 @@ def _must_be_said(text: str, what: str, most: int) -> None:
         raise UsageError(f"The {what} is empty. Nothing was set.")
     if len(text) > most:
         raise UsageError(f"The {what} has {len(text):,} characters; {most:,} is the most. Nothing was set.")
+
+
+def problems(jobs: Jobs, punctuality: Punctuality, watch_seconds: float, now: datetime) -> Iterator[str]:
+    """What of the agenda needs a person, for `status` (I11)."""
+    missed = sum(jobs.missed().values())
+    if missed:
+        yield (
+            f"{counted(missed, 'due time')} of reminders and schedules passed without anything done. "
+            "`assistant schedule history` shows which, and then this is green again."
+        )
+    grace = max(punctuality.late, timedelta(seconds=_WATCHES * watch_seconds))
+    window = punctuality.quiet.window(now) if punctuality.quiet is not None else None
+    overdue = jobs.overdue((now if window is None else window[0]) - grace)
+    if overdue:
+        what = counted(overdue, "reminder or schedule", "reminders and schedules")
+        yield f"{what} should have gone off and did not. Keep `assistant run` running."

@@ -62,8 +62,15 @@ def systemd_unit(template: str, service: Service) -> str:
 
 def launchd_plist(template: str, service: Service) -> str:
     """The agent's whole text."""
-    values = {"label": service.label, "program": service.program, "home": service.home, "log": service.log}
-    agent = _filled(plistlib.loads(template.encode()), {name: str(value) for name, value in values.items()})
+    values = {
+        "label": service.label,
+        "program": str(service.program),
+        "home": str(service.home),
+        "log": str(service.log),
+        # launchd has no watchdog: the daemon is its own.
+        "watchdog_microseconds": str(round(service.watchdog_seconds * 1_000_000)),
+    }
+    agent = _filled(plistlib.loads(template.encode()), values)
     agent["ExitTimeOut"] = service.stop_seconds
     text = plistlib.dumps(agent, sort_keys=False).decode()
     return text + f"<!-- {_seal(text)} -->\n"

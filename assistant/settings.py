@@ -55,6 +55,7 @@ __all__ = [
     "Home",
     "HomeSettings",
     "LogSettings",
+    "Mark",
     "ModelSettings",
     "ServiceManager",
     "Settings",
@@ -66,6 +67,7 @@ __all__ = [
     "describe",
     "home_from_environment",
     "load",
+    "mark_of",
     "problems_of",
     "service_manager",
     "values_of",
@@ -87,6 +89,9 @@ VARIABLES: Mapping[str, str] = {
 }
 SYSTEM_KEYRING = SystemKeyring()
 _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+Mark = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,8 @@ class Settings:
     variable; a name of `VARIABLES` that is set, to itself, or to where a provider's key was found. `openai_url` is
     model.base_url or OPENAI_BASE_URL; "" stands for none, and in `anthropic_url` for the provider's own address.
     `tiktoken_cache` is the directory where tiktoken looks for its vocabulary; None means that it keeps none. `warnings`
-    are whole lines about secrets that cannot be had, or are open to others."""
+    are whole lines about secrets that cannot be had, or are open to others. `config_mark` tells whether config.toml is
+    still the one that was read."""
 
     home: Home
     values: Values
@@ -144,6 +150,7 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
+    config_mark: Mark = None
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -214,6 +221,8 @@ def load(
     one line for each problem: the file or variable, the key, what was found and what is allowed."""
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
+    # Before it is read: one that is changed in between counts as changed.
+    mark = mark_of(home.config)
     handed = environ.get("CREDENTIALS_DIRECTORY")
     secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
     values, origins = _merge(_layers(home, environ, secrets))
@@ -238,7 +247,17 @@ def load(
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
         warnings=tuple(told for search in secrets for told in search.warnings),
+        config_mark=mark,
     )
+
+
+def mark_of(path: Path) -> Mark:
+    """What becomes another when a file does; None where there is none to read."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def problems_of(home: Home, text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from typing import Annotated, Any, Literal, get_args, get_origin
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
@@ -68,6 +69,13 @@ def _hours(value: str) -> str:
         first, _, last = value.partition("-")
         time.strptime(first, "%H:%M")
         time.strptime(last, "%H:%M")
+    return value
+
+
+def _archive_url(value: str) -> str:
+    """Chained addresses go through a cache, from which nothing can be proved; a password would be shown with them."""
+    if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
+        raise ValueError("no address")
     return value
 
 
@@ -226,11 +234,16 @@ class ResetSettings(Section):
     room: Policy
     at: Annotated[str, AfterValidator(_time_of_day), Field(min_length=1, description='a time of day as in "04:00"')]
     idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
+    learn_seconds: Annotated[float, Field(ge=0, le=3600)]
     handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
 
 
 class ArchiveSettings(Section):
-    url: str
+    url: Annotated[
+        str,
+        AfterValidator(_archive_url),
+        Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
+    ]
     key: SecretStr
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
 

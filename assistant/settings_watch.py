@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -17,15 +16,13 @@ from pydantic import SecretStr
 
 from assistant.errors import SettingsError
 from assistant.secrets import IN_KEYRING
-from assistant.settings import Home, Settings, Values
+from assistant.settings import Home, Mark, Settings, Values, mark_of
 from assistant.settings_sections import FIELDS
 
 log = structlog.get_logger()
 
 _LIVE_SECTION = "budget."
 _LIVE = ("log.level",)
-
-Mark = tuple[int, int, int] | None
 
 
 def is_live(key: str) -> bool:
@@ -41,14 +38,14 @@ class SettingsWatch:
         self._running = settings
         self._read = read
         self._take_over = take_over
-        self._seen = _mark(settings.home.config)
+        self._seen = settings.config_mark
         self._kept = _others(settings.home)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
 
     def look(self) -> None:
         """Read config.toml again where it changed."""
-        seen = _mark(self._running.home.config)
+        seen = mark_of(self._running.home.config)
         if seen == self._seen:
             return
         self._seen = seen
@@ -115,13 +112,4 @@ def _with(values: Values, changed: Mapping[str, Any]) -> Values:
 
 def _others(home: Home) -> dict[str, Mark]:
     """Other files that are read once, at the start."""
-    return {place.name: _mark(place) for place in (home.secrets, home.persona)}
-
-
-def _mark(path: Path) -> Mark:
-    """What changes when a file does; None where there is none to read."""
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
+    return {place.name: mark_of(place) for place in (home.secrets, home.persona)}

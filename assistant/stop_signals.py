@@ -26,7 +26,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A terminal that goes away says so more than once, and means no hurry.
 _HURRIES = (signal.SIGINT, signal.SIGTERM)
 # What the second signal leaves of the time: to note what was aborted, and to go.
-HURRY_SECONDS = 5.0
+HURRY_SECONDS = 3.0
 _STANDARD_ERROR = 2
 # So long before the process is ended, a line says why.
 _WORD_SECONDS = 0.2
@@ -57,6 +57,7 @@ class Listening:
     arm: Callable[[float], None] = leave_within
     begun: threading.Event = field(default_factory=threading.Event)
     _limit: float | None = None
+    _deciding: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
         """Listen until the mouth is closed, or the time for the end is up."""
@@ -73,9 +74,17 @@ class Listening:
 
     def begin(self) -> None:
         """The end has begun, by a signal or without one."""
-        if not self.begun.is_set():
+        with self._deciding:
+            first = not self.begun.is_set()
             self.begun.set()
+        if first:
             self.leave(self.end_seconds + LEAVE_SECONDS)
+
+    def watch(self, seconds: float) -> None:
+        """Be gone within so many seconds unless this is said again: the watchdog where no manager has one (launchd)."""
+        with self._deciding:
+            if not self.begun.is_set():
+                self.arm(seconds)
 
     def leave(self, seconds: float) -> None:
         """Be gone within so many seconds."""
@@ -95,7 +104,7 @@ class Listening:
 
 
 @contextmanager
-def heard(end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]) -> Iterator[None]:
+def heard(end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]) -> Iterator[Listening]:
     """From here on this process ends as told above, for good: what it still does after the context, such as to wait for
     a thread that hangs, is cut off too."""
     ears, mouth = socket.socketpair()
@@ -110,7 +119,7 @@ def heard(end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None
         faulthandler.enable(_STANDARD_ERROR)
     threading.Thread(target=listening.run, name="signals", daemon=True).start()
     try:
-        yield
+        yield listening
     finally:
         listening.begin()
         listening.leave(LEAVE_SECONDS)

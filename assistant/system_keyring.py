@@ -9,34 +9,36 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from assistant.errors import SecretsUnavailable
 
-# Who stores a secret sits there and may type a password first.
-_READ_SECONDS = 10.0
-_WRITE_SECONDS = 120.0
 _SERVICE = "nocturne-assistant"
 # Below this, keyrings call themselves not recommended: files in plain text, and the one that refuses everything.
 _LEAST_PRIORITY = 1
 
 
+@dataclass(frozen=True, slots=True)
 class SystemKeyring:
-    """The keyring of the operating system, through the package `keyring`; it is imported when it is first needed."""
+    """Waits for an answer for so many seconds: who stores a secret sits there and may type a password first."""
+
+    read_seconds: float = 10.0
+    write_seconds: float = 120.0
 
     def read(self, account: str) -> str | None:
-        value: str | None = _asked(lambda ring: ring.get_password(_SERVICE, account), _READ_SECONDS)
+        value: str | None = _asked(lambda ring: ring.get_password(_SERVICE, account), self.read_seconds)
         return value
 
     def write(self, account: str, value: str) -> None:
         """Proved by reading it back."""
-        _asked(lambda ring: ring.set_password(_SERVICE, account, value), _WRITE_SECONDS)
+        _asked(lambda ring: ring.set_password(_SERVICE, account, value), self.write_seconds)
         if self.read(account) != value:
             raise SecretsUnavailable("The keyring did not keep what it was given.")
 
     def remove(self, account: str) -> None:
         if self.read(account) is not None:
-            _asked(lambda ring: ring.delete_password(_SERVICE, account), _WRITE_SECONDS)
+            _asked(lambda ring: ring.delete_password(_SERVICE, account), self.write_seconds)
 
 
 def _asked(work: Callable[[Any], Any], seconds: float) -> Any:

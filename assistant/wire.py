@@ -41,7 +41,7 @@ from assistant.settings import Settings, ToolSettings
 from assistant.sleep_commands import SleepCommands
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
-from assistant.wire_agenda import reminding
+from assistant.wire_agenda import agenda_problems, reminding
 from assistant.wire_backup import ForgettingBackups, backing_up, backup_commands
 from assistant.wire_backup import settle as settle_backups
 from assistant.wire_people import check_grants, people_commands, reception
@@ -119,14 +119,9 @@ class House:
         self.sleeping = sleeping(settings, stores, lambda: self.toolbox, voices, clock, self._is_running)
         self.context = self.sleeping.context
         self.turns = Turns(
-            stores.conversation,
-            model or self._chain(settings),
-            self.toolbox,
-            self.context,
-            settings.values.turn,
-            self.delivery.show,
-            clock,
-        )
+            stores.conversation, model or self._chain(settings), self.toolbox, self.context, settings.values.turn,
+            self.delivery.show, clock,
+        )  # fmt: skip
         around = surroundings(settings, stores, self.sleeping)
         self.runtime = Runtime(
             stores.conversation, self.turns, self.delivery, around, self._settle,
@@ -338,7 +333,7 @@ class House:
         report = stored_status(self.settings, self.stores, self._clock(), counting)
         name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
         problems = [*report["problems"], *self._odd_files, *self._full(), *self._watch.problems()]
-        problems += [self.backing_up.trouble] if self.backing_up.trouble else []
+        problems += [one for one in (self.backing_up.trouble, self.reminding.alarm.trouble) if one]
         report = {**report, "problems": problems, "changed_settings": self._watch.waiting()}
         runtime = {**self.runtime.status(), **self.progress.status()}
         return health.with_daemon(report, runtime, self.delivery.status(), name)
@@ -363,7 +358,8 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
         stores.forgetting, stores.memories, stores.backups,
     )  # fmt: skip
     report = health.stored(settings, sources, now)
-    report |= health.verdict([*report["problems"], *reset_problems(settings, stores, now)])
+    more = *reset_problems(settings, stores, now), *agenda_problems(settings, stores, now)
+    report |= health.verdict([*report["problems"], *more])
     return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
 
 

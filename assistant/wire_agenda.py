@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from assistant.agenda.quiet import quiet_of
 from assistant.agenda_commands import AgendaCommands
 from assistant.alarm import Alarm
 from assistant.records import Accepted, Incoming
-from assistant.reminding import Agenda, Habits
+from assistant.reminding import Agenda, Habits, problems
 from assistant.settings import Settings
 from assistant.wire_stores import Stores
 
@@ -34,8 +34,18 @@ def reminding(
 ) -> Reminding:
     """`fired` is called when there is something to deliver or to answer, `accept` takes what is said for the owner."""
     wanted, zone = settings.values.agenda, settings.zone
-    punctuality = Punctuality(timedelta(seconds=wanted.late_seconds), quiet_of(wanted.quiet, zone))
+    punctuality = punctuality_of(settings)
     longest_wait = settings.values.daemon.watch_seconds
     alarm = Alarm(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
     agenda = Agenda(stores.jobs, Habits(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look)
     return Reminding(agenda, alarm, AgendaCommands(agenda, accept))
+
+
+def punctuality_of(settings: Settings) -> Punctuality:
+    wanted = settings.values.agenda
+    return Punctuality(timedelta(seconds=wanted.late_seconds), quiet_of(wanted.quiet, settings.zone))
+
+
+def agenda_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
+    """For `status`, from the stores alone."""
+    return problems(stores.jobs, punctuality_of(settings), settings.values.daemon.watch_seconds, now)

@@ -12,9 +12,10 @@ from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
 
 
-def open_archive(settings: Settings) -> StoredArchive:
-    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
-    return StoredArchive(settings.home.path, partial(_open_shelf, settings))
+def open_archive(settings: Settings, *, is_copy: bool = False) -> StoredArchive:
+    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads.
+    `is_copy`: the home is one that a backup was unpacked to, which leaves archives elsewhere alone."""
+    return StoredArchive(settings.home.path, partial(_open_shelf, settings), is_copy=is_copy)
 
 
 def archive_of(settings: Settings) -> Archive:

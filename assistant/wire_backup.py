@@ -1,7 +1,7 @@
 """Backups, put together: part of the composition root (`assistant.wire`), and the process that makes one:
 `python -m assistant.wire_backup`.
 
-A backup is made in a process of its own, at the lowest priority, so that it takes nothing from whoever answers. Its
+A backup is made in a process of its own, at a low priority, so that it takes nothing from whoever answers. Its
 order is the one line of its input; it ends with its parent.
 """
 
@@ -40,7 +40,8 @@ from assistant.wire_archive import open_archive
 from assistant.wire_stores import conversation_of
 from sleep.nights import Nights, begun_at
 
-_LEAST_IMPORTANT = 19
+# Enough to give way; the least there is would not come to an end beside somebody who works all the time.
+_NOT_IMPORTANT = 10
 _LEAST_DISK = ("ionice", "-c", "3")
 _WAIT_FOR_THE_LAST = 10.0
 _REFUSED = 2
@@ -126,7 +127,7 @@ def _made_from(line: bytes) -> Made:
 
 def main() -> int:
     """Make the backup that the line of input orders; the process that is forked for it has no other duties."""
-    os.nice(_LEAST_IMPORTANT)
+    os.nice(_NOT_IMPORTANT)
     os.umask(0o077)
     told = json.loads(sys.stdin.buffer.readline())
     folder = BackupFolder(Path(told["home"]), told["folder"])
@@ -171,7 +172,7 @@ def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[Forg
         closing(Database.open(home / "character.db", character, now)) as people,
         closing(MasterLog(home)) as log,
     ):
-        archive = open_archive(replace(settings, home=Home(home)))
+        archive = open_archive(replace(settings, home=Home(home)), is_copy=True)
         yield ForgettingStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)
 
 

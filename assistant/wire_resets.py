@@ -51,16 +51,21 @@ def sessions(settings: Settings, stores: Stores, sleeping: Sleeping, live: Live,
         since = begun_at(stores.conversation.sessions())
         return nights.due(stores.journal.slept_at(), since, now) is not None
 
+    def read_on(session: str) -> None:
+        sleeping.sleeper.begin("phase", [session], "extract")
+
     async def pressure(session: str) -> float:
         await sleeping.measures.get_to_know()
         return sleeping.context.pressure(session)
 
     around = means.Around(
-        extract=sleeping.cycle.extract_session, holding=live.holding, awake=sleeping.sleeper.awake,
+        extract=sleeping.cycle.extract_session, read_on=read_on, holding=live.holding, awake=sleeping.sleeper.awake,
         is_compacting=sleeping.compacting.is_at_work, night_is_due=night_is_due, pressure=pressure,
         count=counter.count_text, tell=sleeping.compacting.tell_later, show=live.show, clock=clock, zone=settings.zone,
     )  # fmt: skip
-    resetting = Resetting(kept, around, handover_tokens=settings.values.reset.handover_max_tokens)
+    wanted = settings.values.reset
+    learn_for = timedelta(seconds=wanted.learn_seconds)
+    resetting = Resetting(kept, around, handover_tokens=wanted.handover_max_tokens, learn_for=learn_for)
     resets = Resets(resetting, kept, around, policies)
     looking = looking_at(settings, stores)
     return Sessions(resets, SessionCommands(resets, looking, stores.conversation, stores.places, live.terminal))

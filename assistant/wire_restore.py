@@ -123,14 +123,14 @@ def _checked(settings: Settings, home: Path, manifest: Manifest, now: datetime, 
     with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
         stores.conversation.reconcile(now)
         report = stores.verifier.verify()
+        odd = [f"{problem.where}: {problem.text}" for problem in report.problems]
+        odd += ["memory.db: its pages are damaged"] if not is_sound(home / "memory.db") else []
+        if odd:
+            of, more = f"{manifest.made_at:%Y-%m-%d}", f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+            raise CorruptStore(f"The backup of {of} is not sound: {odd[0]}{more}. It was not used.")
         for finder in (stores.finder, stores.entry_finder) if search else ():
             while finder.catch_up():
                 continue
-    odd = [f"{problem.where}: {problem.text}" for problem in report.problems]
-    odd += ["memory.db: its pages are damaged"] if not is_sound(home / "memory.db") else []
-    if odd:
-        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        raise CorruptStore(f"The backup of {manifest.made_at:%Y-%m-%d} is not sound: {odd[0]}{more}. It was not used.")
     return report
 
 

@@ -6,6 +6,7 @@ aside.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -31,19 +32,20 @@ _PROGRAM = (sys.executable, "-c", "from assistant.cli.main import main; main()")
 
 def conversation(home: Path) -> str:
     """What a terminal shows, as a Markdown block; `you:` marks what the person says."""
-    blocks = [f"you: {line}\n{_assistant(home, 'chat', '-m', line)}" for line in SAID]
+    replies = _assistant(home, "chat", "--json", said="".join(f"{line}\n" for line in SAID)).splitlines()
+    blocks = [f"you: {line}\n{json.loads(told)['reply'].strip()}" for line, told in zip(SAID, replies, strict=True)]
     blocks.append(f"$ assistant verify\n{_assistant(home, 'verify')}")
     return "```text\n" + "\n\n".join(blocks) + "\n```\n"
 
 
-def _assistant(home: Path, *arguments: str) -> str:
+def _assistant(home: Path, *arguments: str, said: str = "") -> str:
     environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "ASSISTANT_HOME": str(home)}
     environ["ASSISTANT_HOME__TIMEZONE"] = "UTC"
     done = subprocess.run(
         [*_PROGRAM, *arguments],
         cwd=ROOT,
         env=environ,
-        stdin=subprocess.DEVNULL,
+        input=said,
         capture_output=True,
         text=True,
         check=True,

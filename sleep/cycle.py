@@ -151,13 +151,16 @@ class Cycle:
         with contextlib.suppress(StoreError):
             self._journal.note_cycle(report)
 
-    async def extract_session(self, session: str, now: datetime) -> dict[str, Any]:
-        """Read one session to its end for the journal, as before a reset. What the model cannot read now is left, and
-        said so. Raises `StoreError`."""
+    async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
+        """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
+        not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
         outcome = Outcome()
         for info in self._conversation.sessions():
             if info.key == session:
-                await self._read_session(info, outcome, now)
+                await self._read_session(info, outcome, now, until=until)
+                # Once more, for a crash may have kept it from being noted.
+                seq = self._journal.reading(PHASE, info.key, info.generation)
+                self._conversation.extracted(info.key, info.generation, seq, now)
         return outcome.told()
 
     # ----------------------------------------------------------------------------------------------------------- phases
@@ -214,8 +217,9 @@ class Cycle:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def _read_session(
-        self, info: SessionInfo, outcome: Outcome, now: datetime, *, cycle: int | None = None
-    ) -> None:
+        self, info: SessionInfo, outcome: Outcome, now: datetime, *, cycle: int | None = None,
+        until: datetime | None = None,
+    ) -> None:  # fmt: skip
         seq = self._journal.reading(PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
@@ -223,6 +227,8 @@ class Cycle:
         for _ in range(_BATCHES):
             if not await self._read_on(info, outcome, now, cycle):
                 return
+            if until is not None and self._clock() >= until:
+                break
             await asyncio.sleep(0)
         outcome.waiting += 1
 

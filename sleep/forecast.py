@@ -87,7 +87,8 @@ class Foreseeing:
     async def foresee(self) -> Forecast:
         """Raises `StoreError`."""
         sessions = self.conversation.sessions()
-        unread = [one for info in sessions if (one := await self._unread(info)).messages]
+        to_read = (*self.conversation.unread(), *sessions)
+        unread = [one for info in to_read if (one := await self._unread(info)).messages]
         full = [found for info in sessions if (found := await self._full(info.key)) is not None]
         pending = len(self.consolidations.pending(limit=_MOST))
         last = self.journal.reading(SCORE, "", 0)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from fsspec import register_implementation
 from fsspec.implementations.memory import MemoryFileSystem
+from pyrage import x25519
 
 from assistant.archive.sealing import Sealing
 from assistant.archive.shelf import FsspecShelf
@@ -19,6 +20,9 @@ from assistant.store.archiving import StoredArchive
 from tests.store_home import StoreHome
 
 FAULTY = "faulty://shelf"
+IDENTITY = x25519.Identity.generate()
+KEY, OTHER_KEY = str(IDENTITY), str(x25519.Identity.generate())
+"""Identities: making a key of a passphrase takes seconds."""
 
 
 class FaultyFileSystem(MemoryFileSystem):
@@ -95,5 +99,5 @@ def shelf_of(home: Path, url: str = "", key: str = "", timeout_seconds: float = 
     return FsspecShelf(home, url, Sealing(key), timeout_seconds, files)
 
 
-def archive_of(home: StoreHome, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> StoredArchive:
-    return StoredArchive(home.path, partial(shelf_of, home.path, url, key, timeout_seconds))
+def archive_of(home: StoreHome, url: str = "", key: str = "", *, is_copy: bool = False) -> StoredArchive:
+    return StoredArchive(home.path, partial(shelf_of, home.path, url, key), is_copy=is_copy)

@@ -51,7 +51,7 @@ class BackupHome(StoreHome):
         for name in (*FILES, *ELSEWHERE):
             path = self.path / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.write_text(FILES.get(name, "elsewhere"), encoding="utf-8")
+            path.write_text(FILES.get(name, ""), encoding="utf-8")
         return self
 
     def back_up(

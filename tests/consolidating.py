@@ -29,6 +29,7 @@ from sleep.scoring import Scoring
 from sleep.tagged import Asker
 from tests.journal_home import Crash
 from tests.scripted import ScriptedModel
+from tests.warm_mem0 import warm_child
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 JANUARY, MARCH, JUNE = (datetime(2026, month, 10, tzinfo=UTC) for month in (1, 3, 6))
@@ -67,7 +68,7 @@ class Night:
         self.consolidations = Consolidations(self.db)
         settings = MemoryStoreSettings(self.path)
         self.memory_db = open_memory_db(settings, NOW)
-        self.memories = memories(settings, self.memory_db)
+        self.memories = memories(settings, self.memory_db, warm_child())
         return self
 
     async def close(self) -> None:

@@ -217,14 +217,15 @@ def _files(home: ForgetfulHome, spelled: str, secret: str) -> None:
     archive.mkdir(parents=True, exist_ok=True)
     (archive / "1.jsonl.gz").write_bytes(gzip.compress(home.raw()))
     with home.db.write() as db:
-        spec = json.dumps({"text": f"Open the gate. {spelled}"}, ensure_ascii=False)
         job = db.insert(
-            "INSERT INTO jobs (session, generation, scope, kind, spec, state, catch_up, created_at)"
-            " VALUES ('main', 1, 'owner', 'reminder', ?, 'active', 'late', '')",
-            (spec,),
+            "INSERT INTO jobs (key, kind, name, session, generation, scope, bridge, target, text, spec, zone, catch_up,"
+            " state, created_at) VALUES (?, 'reminder', ?, 'main', 1, 'owner', 'terminal', 'main', ?, '{}', 'UTC',"
+            " 'once', 'active', '')",
+            (f"job {len(spelled)}", f"gate {spelled}", f"Open the gate. {spelled}"),
         )
         db.insert(
-            "INSERT INTO slots (job_id, scope, due_at, local_key, state, note) VALUES (?, 'owner', '', 'k', 'ran', ?)",
+            "INSERT INTO slots (job_id, scope, due_at, local_key, state, ended_at, note)"
+            " VALUES (?, 'owner', '', 'k', 'ran', '', ?)",
             (job, f"said {spelled}"),
         )
     for name, of in (("script", home.db), ("character", home.people), ("memory", home.remembered)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,12 +12,15 @@ from keyring.errors import KeyringLocked, PasswordDeleteError
 
 
 class KeptKeyring(KeyringBackend):
-    """Keeps what it is given, unless it is `locked`; `forgetful` keeps nothing and says nothing."""
+    """Keeps what it is given, unless it is `locked`; `forgetful` keeps nothing and says nothing. Where `unlocked` is
+    cleared, it waits for somebody to type a password."""
 
     priority = 5  # type: ignore[assignment]
 
     def __init__(self, *, locked: bool = False, forgetful: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.unlocked = threading.Event()
+        self.unlocked.set()
         self.kept: dict[tuple[str, str], str] = {}
         self.locked = locked
         self.forgetful = forgetful
@@ -39,6 +43,7 @@ class KeptKeyring(KeyringBackend):
 
     def _open(self) -> None:
         self.asked += 1
+        self.unlocked.wait()
         if self.locked:
             raise KeyringLocked("locked")
 

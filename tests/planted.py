@@ -1,5 +1,5 @@
-"""A home in which everybody has a secret of their own, in everything that keeps words, and a look at whether one of them
-came out or anything of the others' changed."""
+"""A home in which everybody has a secret of their own, in everything that keeps words, and a look at whether one of
+them came out or anything of the others' changed."""
 
 from __future__ import annotations
 
@@ -46,11 +46,14 @@ async def plant(home: Path) -> None:
         ):  # fmt: skip
             await them.write(_told(SECRETS[session]), sender, room=room, sender_name=f"name {sender}")
             _keep(it, session)
+            remind = f"/remind The code word is {SECRETS[session]} --at 2026-03-02 09:00"
+            await it.house.commands.run(remind, session, bridge="kept", target=room or sender)
         it.house.stores.places.choose("kept", OWNER, BOAT, it.clock.now)
         await them.write(_told(SECRETS[BOAT]), OWNER)
         stores, now = it.house.stores, it.clock.now
         stores.files.curate(f"# Codes\n\n- {SECRETS[MAIN]}\n", stores.files.curated(), "owner", now)
         await it.house.sleep("manual")
+        await them.command("/reset boat")
         await it.house.index()
         (home / "workspace").mkdir(exist_ok=True)
         (home / "workspace" / "codes.txt").write_text(SECRETS[MAIN], encoding="utf-8")
@@ -104,7 +107,7 @@ async def visited(home: Path) -> AsyncIterator[Lived]:
 
 @dataclass(frozen=True)
 class Loot:
-    """What there is to ask for, by the numbers and names under which somebody else's things stand."""
+    """What there is to ask for: the numbers and names under which other people's things stand."""
 
     messages: list[int]
     entries: list[int]
@@ -112,23 +115,26 @@ class Loot:
     todos: list[int]
     edits: list[int]
     profiles: list[int]
+    jobs: list[int]
     sessions: list[str]
 
 
-def loot(home: Path) -> Loot:
+def loot(home: Path, session: str) -> Loot:
+    scope = scope_of(session)
     script, character = _opened(home / "script.db"), _opened(home / "character.db")
 
     def column(db: sqlite3.Connection, sql: str) -> list[Any]:
-        return [row[0] for row in db.execute(sql)]
+        return [row[0] for row in db.execute(f"{sql} WHERE scope IS NOT ?", (scope,))]
 
     try:
         return Loot(
             column(script, "SELECT id FROM messages"),
             column(character, "SELECT id FROM journal"),
-            column(character, "SELECT DISTINCT memory_id FROM consolidated_entry_ids WHERE memory_id IS NOT NULL"),
+            column(character, "SELECT DISTINCT memory_id FROM consolidated_entry_ids JOIN journal ON id = entry_id"),
             column(character, "SELECT id FROM todos"),
             column(character, "SELECT id FROM edits"),
             column(character, "SELECT id FROM entity_profiles"),
+            column(script, "SELECT id FROM jobs"),
             column(script, "SELECT DISTINCT key FROM sessions"),
         )
     finally:

@@ -11,7 +11,7 @@ from tools.declaration import EVERYONE, Count, tool
 
 def cancel_reminder_tool(reminders: Reminders) -> Tool:
     @tool(effects="keyed", roles=EVERYONE)
-    def cancel_reminder(context: ToolContext, id: Count) -> str:  # noqa: A002 - as models are told
+    def cancel_reminder(context: ToolContext, id: Count) -> str:
         """Cancel a reminder by its number."""
         try:
             job = reminders.cancel_reminder(id, context.scope, context.key, context.now)

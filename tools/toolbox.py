@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.authority import NOBODY_ELSE, Authority
 from assistant.agenda_ports import Reminders
+from assistant.authority import NOBODY_ELSE, Authority
 from assistant.memory_ports import MemoryFiles, MemorySearch, Profiles
 from assistant.ports import History, Todos, Tool
 from assistant.sleep_ports import Journal, Requests
@@ -75,9 +75,9 @@ def build_toolbox(
     result_bytes: int = RESULT_BYTES,
     authority: Authority = NOBODY_ELSE,
 ) -> Registry:
-    """Without `requests`, `helpers`, `memory` or `reminders` there are no tools over them. `result_bytes` is what a page of quoted
-    words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page is never cut
-    when it is written to the working context."""
+    """Without `requests`, `helpers`, `memory` or `reminders` there are no tools over them. `result_bytes` is what a
+    page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page
+    is never cut when it is written to the working context."""
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),

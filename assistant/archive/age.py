@@ -1,9 +1,9 @@
-"""One object enciphered or deciphered by age, in a process of its own: deriving the key takes a second in which nothing
-else of a Python process runs, and a daemon has people waiting.
+"""One object enciphered or deciphered by age, in a process of its own: making a key of a passphrase takes a second and
+half a gigabyte, in which nothing else of a Python process runs, and a daemon has people waiting.
 
-`python -m assistant.archive.age seal|open`: the passphrase's line, then the object, come in on the input, so that the
-passphrase is on no command line; the other form goes out on the output. Exit code 1 with a line on standard error
-where the object cannot be read with this passphrase.
+`python -m assistant.archive.age seal|open`: a line with the passphrase, or with an age identity (AGE-SECRET-KEY-1...),
+then the object, come in on the input, so that no secret is on a command line; the other form goes out on the output.
+Exit code 1 with a line on standard error where the object cannot be read with it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,31 @@ import sys
 
 import pyrage
 
+IDENTITY = "AGE-SECRET-KEY-"
+
+
+def changed(way: str, secret: str, data: bytes) -> bytes:
+    """Raises one of pyrage's errors."""
+    done: bytes
+    if not secret.startswith(IDENTITY):
+        done = getattr(pyrage.passphrase, "encrypt" if way == "seal" else "decrypt")(data, secret)
+        return done
+    identity = pyrage.x25519.Identity.from_str(secret)
+    if way == "seal":
+        done = pyrage.encrypt(data, [identity.to_public()])
+    else:
+        done = pyrage.decrypt(data, [identity])
+    return done
+
 
 def main() -> int:
-    passphrase, _, data = sys.stdin.buffer.read().partition(b"\n")
+    secret, _, data = sys.stdin.buffer.read().partition(b"\n")
     try:
-        if sys.argv[1] == "seal":
-            changed = pyrage.passphrase.encrypt(data, passphrase.decode())
-        else:
-            changed = pyrage.passphrase.decrypt(data, passphrase.decode())
-    except (pyrage.DecryptError, pyrage.EncryptError) as error:
+        done = changed(sys.argv[1], secret.decode().strip(), data)
+    except (pyrage.DecryptError, pyrage.EncryptError, pyrage.IdentityError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.buffer.write(changed)
+    sys.stdout.buffer.write(done)
     return 0
 
 

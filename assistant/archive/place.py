@@ -59,11 +59,12 @@ class Place:
         def act() -> None:
             if local:
                 self._disk.make_directory(Path(path).parent)
+                # Closed to others before there is a word in it.
+                Path(path).touch(mode=0o600)
             elif not _OBJECT_STORES & _protocols(fs):
                 fs.makedirs(posixpath.dirname(path), exist_ok=True)
             fs.pipe_file(path, data)
             if local:
-                Path(path).chmod(0o600)
                 self._disk.sync_file(Path(path))
 
         self._run(act, "written", len(data))

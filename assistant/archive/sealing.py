@@ -1,4 +1,4 @@
-"""Objects enciphered with a passphrase, in the age format (age-encryption.org): anybody who has the passphrase reads
+"""Objects enciphered with a passphrase or an identity, in the age format (age-encryption.org): anybody who has it reads
 them with the `age` program, without this one.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal
 from assistant.errors import ArchiveUnavailable
 
 SUFFIX = ".age"
-# Deriving a key takes a second; the rest is fast.
+# Making a key of a passphrase takes a second, on small machines many; the rest is fast.
 _SECONDS = 120.0
 
 
@@ -19,7 +19,7 @@ class Sealing:
     """`key` "" seals nothing and opens nothing."""
 
     def __init__(self, key: str) -> None:
-        self._key = key
+        self._key = key.strip()
 
     @property
     def has_key(self) -> bool:

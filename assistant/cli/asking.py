@@ -12,6 +12,7 @@ from typing import TypeVar
 import click
 
 from assistant.cli.plain import say
+from assistant.cli.text import is_text
 from assistant.errors import AssistantError
 
 LEAVE_OUT = "-"
@@ -31,6 +32,9 @@ def ask(question: str, default: str, use: Callable[[str], T], *, shown: str | No
         answer = _answer(f"{question} [{beside}]" if beside else question, secret).strip()
         if answer == LEAVE_OUT:
             raise LeftOut
+        if not is_text(answer):
+            say("That is not valid UTF-8 text.")
+            continue
         try:
             return use(answer or default)
         except AssistantError as error:

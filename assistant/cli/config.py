@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from itertools import groupby
 
 import click
 
 from assistant import settings as settings_module
-from assistant.cli import config_changing
+from assistant.cli.lazy import LazyGroup
 from assistant.cli.plain import as_json, say
-from assistant.cli.secret import secret
-from assistant.settings import Shown
+from assistant.errors import UsageError
+from assistant.settings import Settings, Shown
+from assistant.settings_layers import masked
+from assistant.settings_sections import FIELDS, is_text
+
+# Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
+_COMMANDS = {
+    "show": "assistant.cli.config:show",
+    "get": "assistant.cli.config:get",
+    "set": "assistant.cli.config_changing:set_",
+    "unset": "assistant.cli.config_changing:unset",
+    "edit": "assistant.cli.config_changing:edit",
+    "check": "assistant.cli.config:check",
+    "path": "assistant.cli.config:path",
+    "secret": "assistant.cli.secret:secret",
+}
 
 
-@click.group()
+@click.group(cls=LazyGroup, commands_at=_COMMANDS)
 def config() -> None:
     """Look at the settings, and change them.
 
@@ -27,13 +43,7 @@ def config() -> None:
     """
 
 
-config.add_command(config_changing.set_)
-config.add_command(config_changing.unset)
-config.add_command(config_changing.edit)
-config.add_command(secret)
-
-
-@config.command()
+@click.command()
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means and allows.")
 def show(json_out: bool) -> None:
     """Show each value with where it came from. Secrets are never printed, only whether they are set.
@@ -51,7 +61,7 @@ def show(json_out: bool) -> None:
         say("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
 
 
-@config.command()
+@click.command()
 @click.argument("key")
 @click.option("--json", "json_out", is_flag=True, help="Print JSON, with where it came from and what is allowed.")
 def get(key: str, json_out: bool) -> None:
@@ -64,15 +74,15 @@ def get(key: str, json_out: bool) -> None:
     settings = settings_module.load()
     row = next((row for row in settings_module.describe(settings) if row.key == key), None)
     if row is None:
-        raise config_changing.no_setting(key)
-    value = config_changing.in_force(settings, row)
+        raise no_setting(key)
+    value = _in_force(settings, row)
     if json_out:
         as_json({**_as_json(row), "value": value})
     else:
         say(value)
 
 
-@config.command()
+@click.command()
 def check() -> None:
     """Check the settings. Exits with 2, naming file or variable, key, what was found and what is allowed.
 
@@ -84,7 +94,7 @@ def check() -> None:
     say(f"The settings are fine. Home: {settings.home.path}; who answers: {settings.provider}.")
 
 
-@config.command()
+@click.command()
 def path() -> None:
     """Print the place of config.toml, whether it exists or not.
 
@@ -93,6 +103,22 @@ def path() -> None:
       $EDITOR "$(assistant config path)"
     """
     say(str(settings_module.home_from_environment().config))
+
+
+def no_setting(key: str) -> UsageError:
+    near = difflib.get_close_matches(key, FIELDS, n=1)
+    meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
+    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
+
+
+def _in_force(settings: Settings, row: Shown) -> str:
+    """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
+    if row.key not in FIELDS:
+        return row.value.strip('"')
+    section, _, name = row.key.partition(".")
+    value = getattr(getattr(settings.values, section), name)
+    text = masked(value)
+    return str(json.loads(text)) if is_text(FIELDS[row.key]) and text.startswith('"') else text
 
 
 def _as_json(row: Shown) -> dict[str, str]:

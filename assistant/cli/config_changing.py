@@ -6,7 +6,6 @@ one by one: only what a change adds to them is refused.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +14,14 @@ from pydantic import SecretStr
 
 from assistant import daemon, wire_settings
 from assistant import settings as settings_module
+from assistant.cli.config import no_setting
 from assistant.cli.plain import say, tell
 from assistant.config_text import HEADER, Change, changes, with_value, without
 from assistant.errors import SettingsError, UsageError
 from assistant.secrets import NAMES
-from assistant.settings import Home, Settings, Shown, problems_of, values_of
-from assistant.settings_layers import from_text, masked, shown
-from assistant.settings_sections import FIELDS, is_text
+from assistant.settings import Home, Settings, problems_of, values_of
+from assistant.settings_layers import from_text, shown
+from assistant.settings_sections import FIELDS
 from assistant.settings_watch import is_live
 
 WHEN_STARTED = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
@@ -141,22 +141,6 @@ def tell_changes(home: Home, done: list[Change]) -> None:
     else:
         for change in done:
             _tell_what_wins(settings, change)
-
-
-def in_force(settings: Settings, row: Shown) -> str:
-    """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
-    if row.key not in FIELDS:
-        return row.value.strip('"')
-    section, _, name = row.key.partition(".")
-    value = getattr(getattr(settings.values, section), name)
-    text = masked(value)
-    return text[1:-1] if is_text(FIELDS[row.key]) and text.startswith('"') else text
-
-
-def no_setting(key: str) -> UsageError:
-    near = difflib.get_close_matches(key, FIELDS, n=1)
-    meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
-    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
 
 
 def _must_be_open(key: str) -> None:

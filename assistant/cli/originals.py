@@ -13,7 +13,8 @@ from assistant.records import LogPlace, Record, SessionInfo
 
 def originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
-    from the conversation it came from stand first. Raises `CorruptStore` where the index does not know the range."""
+    from the conversation it came from, or a conversation from an earlier one that it goes on from, stand first. Raises
+    `CorruptStore` where the index does not know the range."""
     scope = scope_of_session(stores.conversation, checkpoint.session)
     for session, start, end in _stretches(stores, checkpoint):
         while page := stores.history.read_span(session, start, end, scope):
@@ -33,11 +34,20 @@ def _stretches(stores: wire_stores.Stores, checkpoint: Checkpoint) -> list[tuple
         )
     first, last = (places[one] for one in ends)
     own = (checkpoint.session, first.span.start, last.span.end)
-    elsewhere = [r for r in checkpoint.key_facts.get("byte_ranges", ()) if r[0] not in (first.path, last.path)]
+    begun = _begun(stores, checkpoint)
+    elsewhere = [
+        r for r in checkpoint.key_facts.get("byte_ranges", ()) if r[0] not in (first.path, last.path) or r[2] <= begun
+    ]
     if not elsewhere:
         return [own]
-    logs = _logs_of_ancestors(stores, checkpoint.session)
+    logs = {**_logs_of_ancestors(stores, checkpoint.session), first.path: checkpoint.session}
     return [*((logs[path], start, end) for path, start, end in elsewhere if path in logs), own]
+
+
+def _begun(stores: wire_stores.Stores, checkpoint: Checkpoint) -> int:
+    """The byte at which the compaction's generation begins in its log."""
+    first = next(iter(stores.generations.records(checkpoint.session, checkpoint.generation)), None)
+    return 0 if first is None else first.span.start
 
 
 def _logs_of_ancestors(stores: wire_stores.Stores, session: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from assistant import daemon, wire_settings
 from assistant import settings as settings_module
 from assistant.cli.config_changing import WHEN_STARTED
 from assistant.cli.plain import as_json, say, tell
+from assistant.cli.text import is_text
 from assistant.errors import SettingsError, UsageError
 from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
 from assistant.settings import Home, Settings
@@ -89,10 +90,10 @@ def remove(name: str) -> None:
 
 
 def put(home: Home, name: str, value: str, *, in_file: bool = False) -> None:
-    """Keep a secret and say where; and what wins over it, where something does. Raises `UsageError` for an empty one,
+    """Keep a secret and say where; and what wins over it, where something does. Raises `UsageError` for what is none,
     `StoreError`."""
-    if not value:
-        raise UsageError("An empty secret is none. Nothing was changed.")
+    if not value or not is_text(value):
+        raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
     place = wire_settings.secret_store(home).put(name, value, in_file=in_file)
     say(f"{name} is {_ABOUT[place]}.")
     try:

@@ -229,7 +229,7 @@ def _prepare_system(placed: Placed) -> None:
         raise AssistantError(
             "A unit of the system needs root. Nothing was done; say `sudo assistant service --system install`."
         )
-    service_place.must_be_reachable(placed.user)
+    service_place.must_be_reachable(service_place.needed_files(), placed.user)
     service_install.make_system_home(placed, tell)
 
 

@@ -6,7 +6,7 @@ import os
 import pwd
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ SYSTEM_USER = "nocturne"
 _SYSTEM_HOME = Path("/var/lib") / NAME
 _SYSTEM_UNITS = Path("/etc/systemd/system")
 # Where people's own directories lie, which a system unit is kept out of.
-_PEOPLE = (Path("/home"), Path("/root"), Path("/run/user"))
+_PEOPLE = (Path("/home"), Path(pwd.getpwuid(0).pw_dir), Path("/run/user"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,14 @@ def program() -> Path:
     )
 
 
-def must_be_reachable(user: str) -> None:
-    """Raises `UsageError` where others than its owner cannot reach the program, or the interpreter that it names."""
-    for path in (program(), Path(sys.executable)):
+def needed_files() -> list[Path]:
+    """What a user has to reach to run the program: itself, and the interpreter that it names."""
+    return [program(), Path(sys.executable)]
+
+
+def must_be_reachable(paths: Iterable[Path], user: str) -> None:
+    """Raises `UsageError` where others than their owner cannot reach the program's files."""
+    for path in paths:
         for folder in (*path.parents, *path.resolve().parents):
             if not folder.stat().st_mode & 0o001:
                 raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,18 @@ import click
 from assistant import daemon, health, wire
 from assistant import settings as settings_module
 from assistant.cli import attach
+from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.settings import Home
 from assistant.unix_socket import answers
+
+# A daemon that gets on answers at once, whatever it is at.
+_ANSWERS_WITHIN = 15.0
+_SILENT = (
+    "Process {process} serves the home and has not answered for {seconds:g} s. A service manager that watches "
+    "starts it again; else `assistant stop`, then start it."
+)
 
 
 @click.command()
@@ -27,7 +36,7 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status
       assistant status --json
     """
-    report = _report()
+    report = report_of(settings_module.home_from_environment())
     if json_out:
         as_json(report)
     else:
@@ -35,17 +44,22 @@ def status(context: click.Context, json_out: bool) -> None:
     context.exit(0 if report["ok"] else 1)
 
 
-def _report() -> dict[str, Any]:
-    home = settings_module.home_from_environment()
+def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
+    """How a home is, from the daemon that serves it, if that answers within so many seconds; else from the stores."""
+    silent = []
     if answers(home.socket):
-        # It runs on settings that were understood, whatever config.toml says by now.
-        return {"running": True, **attach.run(_of_the_daemon(home))}
+        try:
+            # It runs on settings that were understood, whatever config.toml says by now.
+            return {"running": True, **attach.run(_of_the_daemon(home, within))}
+        except (LinkLost, TimeoutError):
+            if daemon.is_served(home):
+                silent = [_SILENT.format(process=daemon.lock_holder(home) or "?", seconds=within)]
     settings = settings_module.load(home)
     with opened(settings) as stores:
         found = wire.stored_status(settings, stores, daemon.utc_now())
-    return {"running": daemon.is_served(settings.home), **found}
+    return {"running": daemon.is_served(home), **found, **health.verdict([*silent, *found["problems"]])}
 
 
-async def _of_the_daemon(home: Home) -> Mapping[str, Any]:
-    async with attach.daemon_link(home) as link:
+async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:
+    async with asyncio.timeout(within), attach.daemon_link(home) as link:
         return await link.status()

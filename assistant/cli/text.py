@@ -28,6 +28,11 @@ def one_line(text: str, most: int = 100) -> str:
     return line if len(line) <= most and len(text) <= most * 4 else f"{line[: most - 1]}…"
 
 
+def is_text(text: str) -> bool:
+    """Whether it was UTF-8 when it was given to us (`surrogateescape` leaves marks)."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def typed(text: str, where: str) -> str:
     """What a person gave us as text. Raises `UsageError` when it was not UTF-8 (`surrogateescape` left its marks)."""
     try:

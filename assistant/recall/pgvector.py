@@ -11,8 +11,9 @@ _CONNECT_SECONDS = 5
 
 
 def open_store(url: str, collection: str, dimensions: int, seconds: float) -> PGVector:
-    """Nothing is asked of the server yet. `seconds` bounds the wait for a connection. No index over the vectors: the
-    search of a scope is exact."""
+    """`seconds` bounds the wait for a connection. No index over the vectors: the search of a scope is exact. Raises one
+    of `FAULTS`, at once where nobody answers at the address: the pool would try again until its time is up."""
+    psycopg.connect(url, connect_timeout=_CONNECT_SECONDS).close()
     pool: ConnectionPool[psycopg.Connection[tuple[object, ...]]] = ConnectionPool(
         url,
         min_size=1,

@@ -76,6 +76,8 @@ def told(done: Done) -> str:
     read = "Everything worth keeping was written down first."
     if done.unread:
         read = f"{counted(done.unread, 'message')} could not be read for memories now and wait for the next sleep."
+    if done.unread and done.reading:
+        read = f"{counted(done.unread, 'message')} are still to be read for memories, from now on or at the next sleep."
     kept = f" Archived at {done.archive.url}, read back and proved." if done.archive.url else ""
     return (
         f"{ended.session} begins afresh (number {done.generation}). {read} The {counted(ended.messages, 'message')} of "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from assistant.archive_ports import Archive
 from assistant.errors import UsageError
 from assistant.generations import Generation
 from assistant.ports import Conversation
+from assistant.records import SessionInfo
 from assistant.reset_ports import Generations, Resets
 from assistant.resetting.listing import Listed
 from assistant.resetting.policies import Policies
@@ -28,12 +30,14 @@ class Looking:
 
     def listed(self, most: int) -> Iterator[Listed]:
         """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
-        waiting = {one.session: one for one in self._resets.unfinished()}
         for info in self._conversation.sessions():
-            for known in reversed(self.generations.all(info.key)[-most:]):
-                current = known.number == info.generation
-                archived = self._archive.find(info.key, known.number)
-                yield Listed(known, info if current else None, archived, waiting.get(info.key) if current else None)
+            yield from islice(self._of(info), most)
+
+    def listed_of(self, key: str) -> Iterator[Listed]:
+        """The generations of one session, newest first."""
+        for info in self._conversation.sessions():
+            if info.key == key:
+                yield from self._of(info)
 
     def one(self, session: str, number: int | None) -> Listed:
         """A generation, the current one unless named. Raises `UsageError`."""
@@ -43,9 +47,14 @@ class Looking:
             raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
         return found
 
-    def listed_of(self, key: str) -> Iterator[Listed]:
-        """The generations of one session, newest first."""
-        return (one for one in self.listed(1_000_000) if one.generation.session == key)
+    def _of(self, info: SessionInfo) -> Iterator[Listed]:
+        waiting = next((one for one in self._resets.unfinished() if one.session == info.key), None)
+        for known in reversed(self.generations.all(info.key)):
+            archived = self._archive.find(info.key, known.number)
+            if known.number == info.generation:
+                yield Listed(known, info, archived, waiting)
+            else:
+                yield Listed(known, None, archived)
 
     def known(self, name: str) -> str:
         """The key of a session that there is, as a person names it. Raises `UsageError`."""

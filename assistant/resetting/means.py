@@ -31,11 +31,13 @@ class Stores:
 class Around:
     """The running house, as far as a reset needs it.
 
-    `extract` reads a session to its end for the journal; while `holding` a session no turn of it begins, and while
-    `awake` nobody sleeps (each raises `UsageError` where that cannot be). `pressure` is how full a context is. `tell`
+    `extract` reads a session for the journal, to its end or until a time, and tells how it went; `read_on` has what is
+    left read soon, beside everything else. While `holding` a session no turn of it begins, and while `awake` nobody
+    sleeps (each raises `UsageError` where that cannot be). `pressure` is how full a context is. `tell`
     tells the person with their next turn, `show` whoever looks on now."""
 
-    extract: Callable[[str, datetime], Awaitable[Mapping[str, Any]]]
+    extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
+    read_on: Callable[[str], None]
     holding: Callable[[str], AbstractContextManager[None]]
     awake: Callable[[], AbstractAsyncContextManager[None]]
     is_compacting: Callable[[str], bool]

@@ -44,22 +44,24 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Done:
     """A reset that was carried out: what ended, the generation that began, where the former is kept, how many of its
-    messages are still to be read for the journal, and the note that hands it over."""
+    messages are still to be read for the journal (`reading`: right after this), and the note that hands it over."""
 
     ended: Generation
     generation: int
     archive: Archived
     unread: int
     note: str
+    reading: bool = False
 
 
 class Resetting:
     """Carries resets out."""
 
-    def __init__(self, stores: Stores, around: Around, *, handover_tokens: int) -> None:
+    def __init__(self, stores: Stores, around: Around, *, handover_tokens: int, learn_for: timedelta) -> None:
         self._stores = stores
         self._around = around
         self._handover_tokens = handover_tokens
+        self._learn_for = learn_for
 
     async def carry_out(self, wanted: Wanted) -> Done:
         """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
@@ -76,25 +78,33 @@ class Resetting:
                     round(await around.pressure(known.session), 4),
                 )  # fmt: skip
                 reset = stores.resets.begin(begun)
-                await self._learn(wanted)
-                return await self._end(wanted, reset)
+                more = await self._learn(wanted)
+                done = await self._end(wanted, reset)
+        if more and done.unread:
+            around.read_on(wanted.session)
+        return replace(done, reading=more)
 
     def _current(self, wanted: Wanted) -> Generation:
         """Raises `UsageError` where there is nothing to end."""
         found = self._stores.generations.all(wanted.session)
         if not found:
             raise UsageError(f"There is no session {wanted.session!r}. Nothing was changed; `/sessions` lists them.")
-        if found[-1].first_at is None and wanted.resumes is None:
+        empty = found[-1].first_at is None and found[-1].resumed is None
+        if empty and wanted.resumes is None:
             raise UsageError(f"Nothing was said in {wanted.session} since it began. Nothing was changed.")
         return found[-1]
 
-    async def _learn(self, wanted: Wanted) -> None:
-        """Read what the journal has not read; what cannot be read now is queued when the generation ends."""
+    async def _learn(self, wanted: Wanted) -> bool:
+        """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
+        read is queued when the generation ends."""
         self._around.show(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
+        now = self._around.clock()
         try:
-            await self._around.extract(wanted.session, self._around.clock())
+            went = await self._around.extract(wanted.session, now, now + self._learn_for)
         except AssistantError as error:
             log.warning("read at the next sleep", session=wanted.session, error=str(error))
+            return False
+        return bool(went["waiting"]) and not went["error"]
 
     async def _end(self, wanted: Wanted, reset: Reset) -> Done:
         for _ in range(_MOST_TRIES):

@@ -114,9 +114,11 @@ class Index:
         vectors = self._vectors_of([unit.text for unit in units]) if units else _NONE
         last: dict[int, tuple[int, int]] = {}
         fresh = []
+        words = [_said(unit.text) for unit in units]
+        known = self._stems(word for one in words for word in one)
         for offset, unit in enumerate(units):
             number = self.count + offset
-            stems = self._stemmed(unit.text)
+            stems = _stemmed(words[offset], known)
             meta = self._meta_of(unit, stems, names)
             stream = int(meta["stream"][0])
             second = int(meta["second"][0])
@@ -144,16 +146,6 @@ class Index:
         """The same text is embedded once."""
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         return quantised(self._embed(list(places)))[[places[text] for text in texts]]
-
-    def _stemmed(self, text: str) -> tuple[Stemmed, ...]:
-        said = {word: (fold(word), count) for word, count in Counter(WORD.findall(spread(text))).items()}
-        stems = self._stems(word for word, _ in said.values())
-        counts: dict[str, tuple[str, int]] = {}
-        for word, count in said.values():
-            for stem in stems[word].split():
-                first, before = counts.get(stem, (word, 0))
-                counts[stem] = first, before + count
-        return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
     def _meta_of(self, unit: Unit, stems: Sequence[Stemmed], names: dict[str, int]) -> Meta:
         meta = np.zeros(1, META)
@@ -253,7 +245,7 @@ class Index:
         lost: dict[str, int] = {}
         sealed = [int(number) for number in numbers if number < self.sealed]
         for source in {int(self._meta[number]["source"]) for number in sealed}:
-            for found in self._stemmed(text_of(source)):
+            for found in _stemmed(said := _said(text_of(source)), self._stems(said)):
                 lost[found.stem] = lost.get(found.stem, 0) + 1
         for number in sealed:
             self._sealed_total -= self._vector(number).astype(np.float64) / _SCALE
@@ -362,6 +354,24 @@ class Index:
     def _sealed_vectors(self, first: int, last: int) -> Vectors:
         rows: Vectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
+
+
+def _said(text: str) -> dict[str, int]:
+    """How often each word of a text stands in it, in their order."""
+    counts: dict[str, int] = {}
+    for word, count in Counter(WORD.findall(spread(text))).items():
+        folded = fold(word)
+        counts[folded] = counts.get(folded, 0) + count
+    return counts
+
+
+def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[Stemmed, ...]:
+    counts: dict[str, tuple[str, int]] = {}
+    for word, count in said.items():
+        for stem in stems[word].split():
+            first, before = counts.get(stem, (word, 0))
+            counts[stem] = first, before + count
+    return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
 
 def quantised(rows: Floats) -> Vectors:

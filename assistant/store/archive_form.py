@@ -22,7 +22,8 @@ from assistant.store.text import dumps
 
 KIND = "archive"
 _VERSION = 1
-_LEVEL = 6
+# Half the time of the usual one, for a twentieth more bytes.
+_LEVEL = 4
 _TOLD = 20
 
 
@@ -145,6 +146,15 @@ def header_of(data: bytes) -> Header:
 def lines_of(data: bytes) -> Iterator[bytes]:
     """The log's lines, one at a time. Raises `Damaged`, also when only the end is broken."""
     yield from islice(_unpacked(data), 1, None)
+
+
+def proves(data: bytes, header: Header) -> bool:
+    """Whether an object has this header and the lines it speaks of, byte for byte. Raises `Damaged`."""
+    digest, records = hashlib.sha256(), 0
+    for line in lines_of(data):
+        digest.update(line)
+        records += 1
+    return (header_of(data), records, digest.hexdigest()) == (header, header.records, header.lines_sha256)
 
 
 def walked(data: bytes) -> tuple[Header, Walk]:

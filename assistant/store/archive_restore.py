@@ -28,6 +28,7 @@ def restore(archive: StoredArchive, home: Path, session: str, generation: int) -
     """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
     what a full disk cut off."""
     url = archive.url(session, generation)
+    archive.must_be_free(session, generation)
     got = archive.shelf.get(url)
     header = _proved(url, got.data, session, generation)
     path = LogFiles(home).path(session)

@@ -15,8 +15,8 @@ from sqlite3 import Row
 from assistant.errors import ArchiveMissing, ArchiveUnavailable
 from assistant.forgotten import Left
 from assistant.store import archives
-from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, walked
-from assistant.store.archiving import StoredArchive, object_name
+from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of
+from assistant.store.archiving import StoredArchive, object_name, prove
 from assistant.store.forget_files import archived_line
 from assistant.store.marked import Marked
 
@@ -30,9 +30,7 @@ def forget_in_archives(archive_of_home: StoredArchive, marked: Marked) -> list[L
     silent = ""
     with archive_of_home.lock:
         archive_of_home.tidy()
-        with archive_of_home.reading() as db:
-            waiting = [row for row in archives.listed(db, marked.scope) if row["outdated"]]
-        for row in waiting:
+        for row in archive_of_home.outdated(marked.scope):
             if silent and not archive_of_home.shelf.is_local(row["url"]):
                 left.append(Left(row["url"], 1, f"not done: {silent}"))
                 continue
@@ -61,7 +59,7 @@ def _rewrite(archive_of_home: StoredArchive, row: Row, marked: Marked) -> None:
         with archive_of_home.writing() as db:
             archives.settle(db, session, generation)
         return
-    kept = shelf.put(object_name(session, generation), again, lambda back: _prove(back, header))
+    kept = shelf.put(object_name(session, generation), again, lambda back: prove(back, header))
     if row["url"] != kept.url:
         shelf.remove(row["url"])
     with archive_of_home.writing() as db:
@@ -91,12 +89,3 @@ def _blanked(data: bytes, walk: Walk, marked: Marked) -> Iterator[bytes]:
         left = archived_line(line, marked)
         walk.take(left)
         yield left
-
-
-def _prove(data: bytes, header: Header) -> None:
-    try:
-        back = walked(data)[0]
-    except Damaged as error:
-        raise ArchiveUnavailable(f"The archive came back damaged: {error}. The one before stays.") from None
-    if back != header:
-        raise ArchiveUnavailable("The archive came back other than it was written. The one before stays.")

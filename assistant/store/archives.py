@@ -68,7 +68,7 @@ def concerned(db: Database, marked: Marked, ids: Sequence[int] | None = None) ->
         said = any(row["session"] == key and row["first_id"] <= one <= row["last_id"] for key, one in places)
         told = any(marked.wording.found(row[column]) for column in ("handover", "summary"))
         lost = marked.everywhere and ids is None and not _is_logged(db, row)
-        if said or told or row["outdated"] or lost:
+        if said or told or lost:
             found.append(row)
     return found
 

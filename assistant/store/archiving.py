@@ -7,6 +7,7 @@ between. Databases are opened anew for each call: this runs in worker threads, b
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from assistant.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, U
 from assistant.messages import Span
 from assistant.records import Problem, Record
 from assistant.store import archives
-from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, walked
+from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, proves, walked
 from assistant.store.database import Database
 from assistant.store.line import decode
 from assistant.store.log_files import LogFiles, folder_name
@@ -37,10 +38,12 @@ def object_name(session: str, generation: int) -> str:
 
 
 class StoredArchive:
-    """`home` is the home's directory; `open_shelf` is called when the shelf is first needed."""
+    """`home` is the home's directory; `open_shelf` is called when the shelf is first needed. Of a copy of a home
+    (`is_copy`) the archives elsewhere are the home's own affair."""
 
-    def __init__(self, home: Path, open_shelf: Callable[[], Shelf]) -> None:
+    def __init__(self, home: Path, open_shelf: Callable[[], Shelf], *, is_copy: bool = False) -> None:
         self._home = home
+        self._is_copy = is_copy
         self._log = LogFiles(home)
         self._open_shelf = open_shelf
         # What is being written has one name a generation.
@@ -109,11 +112,13 @@ class StoredArchive:
 
     def _still_says(self, header: Header) -> bool:
         """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
-        walk = Walk(header.session, header.generation)
         span, records = self._span(header.session, header.generation, header.to_seq)
-        for _ in self._walking(walk, span):
-            continue
-        return not records or walk.lines_sha256 == header.lines_sha256
+        digest = hashlib.sha256()
+        for offset, line in self._log.lines(header.session, span.start):
+            if offset >= span.end:
+                break
+            digest.update(line)
+        return not records or digest.hexdigest() == header.lines_sha256
 
     def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[Span, int]:
         """Where a generation stands in the log, and how many records of it the index knows."""
@@ -141,7 +146,7 @@ class StoredArchive:
         found = self._standing(url, header, known=row is not None)
         if found is not None:
             return found
-        kept = self.shelf.put(name, archive(header, member), lambda data: _prove(data, header))
+        kept = self.shelf.put(name, archive(header, member), lambda data: prove(data, header))
         if row and row["url"] != kept.url:
             with suppress(ArchiveUnavailable):
                 self.shelf.remove(row["url"])
@@ -206,6 +211,7 @@ class StoredArchive:
 
     def _opened(self, session: str, generation: int) -> tuple[Header, bytes]:
         url = self.url(session, generation)
+        self.must_be_free(session, generation)
         data = self.shelf.get(url).data
         try:
             return header_of(data), data
@@ -224,6 +230,16 @@ class StoredArchive:
                 " shows what is."
             )
         return url
+
+    def must_be_free(self, session: str, generation: int) -> None:
+        """Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
+        with self.reading() as db:
+            row = archives.find(db, session, generation)
+        if row is not None and row["outdated"]:
+            raise ArchiveUnavailable(
+                f"{row['url']} still has words that were forgotten, since it could not be rewritten. It is not read "
+                "until it was: start the assistant, or forget something, when its place can be reached."
+            )
 
     # --------------------------------------------------------------------------------------------------------- checking
 
@@ -253,6 +269,12 @@ class StoredArchive:
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
+    def outdated(self, scope: str) -> list[Row]:
+        """The index of those that have to be rewritten, of one scope."""
+        with self.reading() as db:
+            rows = [row for row in archives.listed(db, scope) if row["outdated"]]
+        return [row for row in rows if not self._is_copy or row["url"].startswith("archive/")]
+
     def store_again(self, session: str, generation: int, now: datetime) -> Archived:
         """See `Archive.store_again`."""
         with self.reading() as db:
@@ -280,16 +302,18 @@ class StoredArchive:
         """See `Archive.tidy`."""
         with self.lock:
             for part in (self._home / "archive" / ".part").glob("*"):
-                part.unlink(missing_ok=True)
+                # One that cannot be removed is in nobody's way; a forgetting tells of it.
+                with suppress(OSError):
+                    part.unlink()
 
 
-def _prove(data: bytes, header: Header) -> None:
-    """Raises `ArchiveUnavailable` where the object that came back does not hold what the log has."""
+def prove(data: bytes, header: Header) -> None:
+    """Raises `ArchiveUnavailable` where an object that came back is not what was written."""
     try:
-        back, walk = walked(data)
+        same = proves(data, header)
     except Damaged as error:
         raise ArchiveUnavailable(f"The archive came back damaged: {error}. Nothing was cleared.") from None
-    if back != header or walk.problems:
+    if not same:
         raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
 
 

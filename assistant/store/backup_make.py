@@ -30,7 +30,7 @@ from assistant.store.pace import Pace
 
 _SPARE = 16 << 20
 # Whoever carries a backup away carries no keys.
-_SECRETS = {"secrets.toml": "secrets; `assistant config secret` enters them anew"}
+_SECRETS = {"secrets.toml": "secrets; `assistant config secret set` enters them anew"}
 _MEMORY = "memory.db"
 # Folders that are small and change together with the databases.
 _EARLY = ("prompts", "memory")

@@ -37,7 +37,7 @@ class Packing:
 
     def __init__(self, path: Path, pace: Pace) -> None:
         self._file = PacedFile(path, pace)
-        self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)  # type: ignore[arg-type]
+        self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)
         self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
 
     def add(self, name: str, path: Path, size: int | None = None) -> Entry:
@@ -208,4 +208,6 @@ def _explained(path: Path) -> Iterator[None]:
         raise CorruptStore(f"{path} is no whole backup ({error}). Nothing was changed.") from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename and error.filename != str(path) else ""
-        raise StoreError(f"{path} cannot be read or unpacked: {error.strerror or error}{where}.") from error
+        raise StoreError(
+            f"{path} cannot be read or unpacked: {error.strerror or error}{where}. Nothing was changed."
+        ) from error

@@ -103,13 +103,12 @@ class ForgettingStore:
     def of_this_home(self, marked: Marked) -> Marked:
         """The same for another state of the home it was marked in: whatever has the words there, or the records that
         are there too, in their places; and the memories that have the words there."""
+        memories = tuple(memory for memory, _ in self._local_memories(marked))
         if marked.everywhere:
-            here_too = self._marking.mark(Wanted(marked.scope, memories=marked.memories, text=marked.phrases[0]))
-            return self.with_memories(here_too, tuple(memory for memory, _ in self._local_memories(here_too)))
+            return self._marking.mark(Wanted(marked.scope, memories=memories, text=marked.phrases[0]))
         here = spans(self._db, [record.id for record in marked.records])
         records = tuple(one for one in marked.records if here.get(one.id) == (one.session, one.span))
-        own = marked.with_found(records=records)
-        return self.with_memories(own, tuple(memory for memory, _ in self._local_memories(own)))
+        return marked.with_found(records=records, memories=memories)
 
     def look(self, wanted: Wanted, marked: Marked) -> Found:
         """What would go, by place; nothing is changed."""

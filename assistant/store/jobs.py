@@ -113,7 +113,7 @@ class Jobs:
     def resume(self, job_id: int, scope: str, due: Due | None, now: datetime) -> None:
         with self._db.write() as db:
             if db.row("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)) is not None:
-                self._move(job_id, due, "paused", now)
+                self._move([(job_id, due)], "paused", now)
 
     def place_of(self, turn: str) -> tuple[Place, int] | None:
         row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
@@ -140,38 +140,39 @@ class Jobs:
 
     def fire(self, firing: Firing, now: datetime) -> None:
         with self._db.write():
-            for one in firing.fired:
-                self._end(one, now)
+            self._end(firing.fired, now)
+            self._move([(one.job_id, one.due) for one in firing.fired], "active", now)
             for telling in firing.tellings:
                 self._send(telling, now)
             for prompt in firing.prompts:
                 self._inbox.put(prompt, now)
 
-    def _end(self, fired: Fired, now: datetime) -> None:
+    def _end(self, fired: Sequence[Fired], now: datetime) -> None:
+        at = stamp(now)
         self._db.execute_many(
             "INSERT INTO slots (job_id, scope, due_at, local_key, state, ended_at, note, told, logged)"
-            " SELECT id, scope, ?, ?, ?, ?, ?, ?, ? FROM jobs WHERE id = ? ON CONFLICT (job_id, local_key) DO NOTHING",
+            " VALUES (?1, (SELECT scope FROM jobs WHERE id = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            " ON CONFLICT (job_id, local_key) DO NOTHING",
             [
                 (
-                    stamp(ending.due.at), ending.due.key, ending.state, stamp(now), ending.note, told or None,
-                    int(not told), fired.job_id,
+                    one.job_id, stamp(ending.due.at), ending.due.key, ending.state, at, ending.note, told or None,
+                    int(not told),
                 )
-                for ending, told in fired.ended
+                for one in fired
+                for ending, told in one.ended
             ],
         )  # fmt: skip
-        self._move(fired.job_id, fired.due, "active", now)
 
-    def _move(self, job_id: int, due: Due | None, state: str, now: datetime) -> None:
-        if due is None:
-            self._db.execute(
-                "UPDATE jobs SET state = 'done', next_due_at = NULL, next_key = NULL, ended_at = ?"
-                " WHERE id = ? AND state = ?",
-                (stamp(now), job_id, state),
-            )
-            return
-        self._db.execute(
+    def _move(self, jobs: Sequence[tuple[int, Due | None]], state: str, now: datetime) -> None:
+        """Jobs in that state go on at a slot; None: there is none left."""
+        self._db.execute_many(
+            "UPDATE jobs SET state = 'done', next_due_at = NULL, next_key = NULL, ended_at = ?"
+            " WHERE id = ? AND state = ?",
+            [(stamp(now), job_id, state) for job_id, due in jobs if due is None],
+        )
+        self._db.execute_many(
             "UPDATE jobs SET state = 'active', next_due_at = ?, next_key = ? WHERE id = ? AND state = ?",
-            (stamp(due.at), due.key, job_id, state),
+            [(stamp(due.at), due.key, job_id, state) for job_id, due in jobs if due is not None],
         )
 
     def _send(self, telling: Telling, now: datetime) -> None:
@@ -202,7 +203,7 @@ class Jobs:
 
     def _log_of(self, key: str, rows: Sequence[Row], now: datetime) -> int:
         session = self._appender.current(key, now)
-        # What an earlier process logged and did not note is found in the index then.
+        # What was logged before, and not noted, is found in the index then.
         self._appender.settle(key, now)
         drafts = [
             self._appender.draft(
@@ -228,9 +229,7 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------- looking back
 
-    def slots(
-        self, scope: str, *, kind: Kind | None = None, job_id: int | None = None, limit: int = 100
-    ) -> list[Slot]:
+    def slots(self, scope: str, *, kind: Kind | None = None, job_id: int | None = None, limit: int = 100) -> list[Slot]:
         rows = self._db.rows(
             "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
             " WHERE s.scope = ? AND (? IS NULL OR j.kind = ?) AND (? IS NULL OR s.job_id = ?)"

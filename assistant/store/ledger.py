@@ -58,7 +58,7 @@ class _Cap:
 
     def told(self, role: str, used: str, asked: str, key: str) -> str:
         if role != "owner":
-            return f"The {self.name} budget is used up. Your message is kept; ask again in the next {self.unit}."
+            return f"The {self.name} budget is used up. Your message is kept; ask again next {self.unit}."
         return (
             f"The {self.name} budget is used up: {used}, and this call may cost {asked}. Your message is kept; "
             f"raise `budget.{self.name}_{key}`, or wait for the next {self.unit}."

@@ -28,11 +28,12 @@ _FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
 _CELLS = (
     Cells("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
     Cells("archives", "archives", ("handover", "summary")),
+    Cells("resets", "resets", ("note",)),
     Cells("turns", "turns", ("volatile", "error")),
     Cells("tool runs", "tool_runs", (), ("arguments",)),
     Cells("helpers' tasks", "delegations", ("task", "result")),
     Cells("outbox", "outbox", ("error",)),
-    Cells("reminders", "jobs", (), ("spec",)),
+    Cells("reminders", "jobs", ("name", "text")),
     Cells("reminders", "slots", ("note",)),
     Cells("faults", "breakers", ("last_error",), scope=None),
 )

@@ -178,7 +178,8 @@ _UNEXTRACTED = """
                    AND q.generation = s.generation AND q.state = 'waiting'))
 """
 _INFOS = f"""
-    SELECT s.*, m.ts AS last_at, coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
+    SELECT s.*, (SELECT min(f.started_at) FROM sessions f WHERE f.key = s.key) AS begun_at, m.ts AS last_at,
+     coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
      (SELECT count(*) FROM checkpoints c WHERE c.session_id = s.key AND c.state IN ('live', 'masked', 'absorbed'))
      AS checkpoints
     FROM sessions s LEFT JOIN messages m ON m.session = s.key
@@ -215,7 +216,7 @@ def _info(row: Row) -> SessionInfo:
         key=row["key"],
         generation=row["generation"],
         scope=row["scope"],
-        started_at=moment(row["started_at"]),
+        started_at=moment(row["begun_at"]),
         last_at=moment(row["last_at"]) if row["last_at"] else None,
         messages=row["seq"],
         view_messages=row["view_messages"],

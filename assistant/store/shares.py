@@ -30,7 +30,7 @@ class ShareExceeded(BudgetExceeded):
     def __init__(self, role: str, cap: str, unit: str) -> None:
         super().__init__(
             f"The part of the {cap} budget that {_NAMES.get(role, role)} may use is used up. Your message is kept; ask "
-            f"again in the next {unit}."
+            f"again next {unit}."
         )
         self.role = role
         self.cap = cap

@@ -10,7 +10,19 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tests.bench import backing_up, compaction, recollection, search, sleeping, start, turn, verify, whole_turn
+from tests.bench import (
+    backing_up,
+    compaction,
+    recollection,
+    reminding,
+    resetting,
+    search,
+    sleeping,
+    start,
+    turn,
+    verify,
+    whole_turn,
+)
 from tests.bench.figures import Row, table
 from tests.bench.homes import CACHE, home
 from tests.bench.machine import description
@@ -25,6 +37,8 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "compaction": compaction.measure,
     "sleep": sleeping.measure,
     "backup": backing_up.measure,
+    "reset": resetting.measure,
+    "reminders": reminding.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

@@ -6,25 +6,27 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyrage
 import pytest
 
+from assistant.errors import ArchiveUnavailable
 from assistant.forgetting import Forgetting
 from assistant.forgotten import Forgotten, Wanted
 from assistant.messages import Message
+from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.forgetting import ForgettingStore
 from assistant.store.marked import Marked, read_notes
-from tests.archive_home import FAULTY, FaultyFileSystem, archive_of, refused
+from tests.archive_home import FAULTY, IDENTITY, KEY, FaultyFileSystem, archive_of, refused
 from tests.store_home import NOW, StoreHome
 
 SECRET = "the password is zanzibarquux"
 RARE = b"zanzibarquux"
-KEY = "a key"
 
 
 @dataclass
@@ -62,14 +64,13 @@ class Forgetful(StoreHome):
             return gzip.decompress(FaultyFileSystem(skip_instance_cache=True).cat_file(url))
         path = Path(url) if url.startswith("/") else self.path / url
         data = path.read_bytes()
-        return gzip.decompress(pyrage.passphrase.decrypt(data, KEY) if path.suffix == ".age" else data)
+        return gzip.decompress(pyrage.decrypt(data, [IDENTITY]) if path.suffix == ".age" else data)
 
 
-@pytest.fixture(params=["home", "encrypted", "elsewhere"])
+@pytest.fixture(params=["", FAULTY], ids=["home", "elsewhere"])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Forgetful]:
     FaultyFileSystem.fresh()
-    url = {"home": "", "encrypted": str(tmp_path / "away"), "elsewhere": FAULTY}[request.param]
-    opened = Forgetful(tmp_path / "home", url=url, key=KEY if request.param == "encrypted" else "").open()
+    opened = Forgetful(tmp_path / "home", url=request.param).open()
     yield opened
     opened.close()
 
@@ -97,6 +98,15 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
     ]  # fmt: skip
     assert not read_notes(home.path)
     assert not (await home.forgetting.find(Wanted("owner", text=SECRET)))
+
+
+async def test_forgotten_words_go_from_an_encrypted_archive(tmp_path: Path) -> None:
+    home = Forgetful(tmp_path / "home", url=str(tmp_path / "away"), key=KEY).open()
+    home.say(SECRET, "noted")
+    home.archived(f"Open: {SECRET}")
+    assert (await home.forget()).complete
+    assert RARE not in home.object()
+    home.close()
 
 
 async def test_a_message_that_is_forgotten_goes_by_its_id(home: Forgetful) -> None:
@@ -134,6 +144,11 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     assert [(left.where, left.why[:9]) for left in done.left] == [(archive.listed()[0].url, "not done:")]
     assert RARE not in remote.raw()
     assert len(read_notes(remote.path)) == 1
+    FaultyFileSystem.faults.clear()
+    for reads in (archive.read, archive.notes, partial(restore, archive, remote.path)):
+        with pytest.raises(ArchiveUnavailable, match="still has words that were forgotten"):
+            reads("main", 1)
+    FaultyFileSystem.faults["read"] = refused
     remote.close()
     remote.open()
     (again,) = await remote.forgetting.settle(NOW)
@@ -212,4 +227,39 @@ async def test_an_archive_made_while_something_was_forgotten_never_keeps_it(tmp_
     home.archived()
     assert RARE not in home.object()
     assert home.archive.verify("main", 1) == []
+    home.close()
+
+
+async def test_what_a_crash_left_half_written_in_the_home_goes_too(tmp_path: Path) -> None:
+    home = Forgetful(tmp_path / "home").open()
+    home.say(SECRET, "noted")
+    home.archived()
+    part = home.path / "archive" / ".part" / "main.1.jsonl.gz"
+    part.write_bytes((home.path / "archive/main/1.jsonl.gz").read_bytes())
+    assert (await home.forget()).complete
+    assert not part.exists()
+    home.close()
+
+
+async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remote: Forgetful) -> None:
+    remote.say(SECRET, "noted")
+    remote.archived(f"Open: {SECRET}")
+    copy = archive_of(remote, FAULTY, is_copy=True)
+    remote.copies = ForgettingStore(
+        remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
+    )  # fmt: skip
+    FaultyFileSystem.seen.clear()
+    done = await Forgetting(remote.copies, None).forget(Wanted("owner", text=SECRET), NOW)
+    assert done.complete
+    assert FaultyFileSystem.seen == []
+
+
+async def test_an_archive_that_the_index_does_not_know_loses_the_words_as_well(tmp_path: Path) -> None:
+    home = Forgetful(tmp_path / "home").open()
+    home.say(SECRET, "noted")
+    home.archived(f"Open: {SECRET}")
+    with home.db.write() as db:
+        db.execute("DELETE FROM archives")
+    assert (await home.forget()).complete
+    assert RARE not in gzip.decompress((home.path / "archive/main/1.jsonl.gz").read_bytes())
     home.close()

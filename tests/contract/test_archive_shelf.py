@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,20 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from assistant.errors import ArchiveMissing, ArchiveUnavailable
-from tests.archive_home import FAULTY, FaultyFileSystem, cut, hanging, refused, shelf_of, turned
+from tests.archive_home import (
+    FAULTY,
+    IDENTITY,
+    KEY,
+    OTHER_KEY,
+    FaultyFileSystem,
+    archive_of,
+    cut,
+    hanging,
+    refused,
+    shelf_of,
+    turned,
+)
+from tests.store_home import NOW, StoreHome
 
 NAME = "peer%3Atelegram%3A7/3.jsonl.gz"
 DATA = b"what was said " * 1000
@@ -186,19 +200,24 @@ def test_folders_and_files_of_an_archive_are_closed_to_others(tmp_path: Path) ->
 
 
 def test_what_goes_elsewhere_is_encrypted_and_opens_with_age_alone(tmp_path: Path) -> None:
-    url, key = str(tmp_path / "away"), "a långer passphrase"
-    shelf = shelf_of(tmp_path, url, key)
+    url = str(tmp_path / "away")
+    shelf = shelf_of(tmp_path, url, KEY)
     kept = shelf.put(NAME, DATA, fine)
     assert kept.encrypted
     assert kept.url == f"{url}/{NAME}.age"
     stored = Path(kept.url).read_bytes()
     assert b"said" not in stored
-    assert pyrage.passphrase.decrypt(stored, key) == DATA
+    assert pyrage.decrypt(stored, [IDENTITY]) == DATA
     assert shelf.get(kept.url).data == DATA
-    with pytest.raises(ArchiveUnavailable, match="cannot be decrypted"):
-        shelf_of(tmp_path, url, "another").get(kept.url)
-    with pytest.raises(ArchiveUnavailable, match="key is not set"):
-        shelf_of(tmp_path, url).get(kept.url)
+    for key, says in ((OTHER_KEY, "cannot be decrypted"), ("", "key is not set"), ("AGE-SECRET-KEY-1X", "decrypted")):
+        with pytest.raises(ArchiveUnavailable, match=says):
+            shelf_of(tmp_path, url, key).get(kept.url)
+
+
+def test_a_passphrase_encrypts_as_age_does(tmp_path: Path) -> None:
+    key = "a långer passphrase"
+    kept = shelf_of(tmp_path, str(tmp_path / "away"), key).put(NAME, DATA, fine)
+    assert pyrage.passphrase.decrypt(Path(kept.url).read_bytes(), key) == DATA
 
 
 def test_the_homes_own_folder_is_never_encrypted(tmp_path: Path) -> None:
@@ -215,3 +234,25 @@ def test_an_archive_is_found_where_archives_do_not_go_any_more(tmp_path: Path) -
     assert shelf_of(tmp_path).get(away.url).data == OTHER
     assert shelf_of(tmp_path).is_local(away.url)
     assert not shelf_of(tmp_path).is_local("s3://a/b")
+
+
+def test_a_generation_goes_to_s3_and_comes_back(tmp_path: Path, s3: str) -> None:
+    home = StoreHome(tmp_path / "home").open()
+    home.chat(3)
+    archive = archive_of(home, f"{s3}/one")
+    one = archive.store("main", 1, NOW, handover="Open: the boat.", summary="", reason="manual")
+    assert one.url == f"{s3}/one/main/1.jsonl.gz"
+    assert archive.store("main", 1, NOW, handover="Open: the boat.", summary="", reason="manual") == one
+    assert archive.read("main", 1) == list(home.log.scan("main"))
+    assert archive.verify("main", 1) == []
+    archive.remove("main", 1)
+    assert archive.listed() == []
+    home.close()
+
+
+def test_a_server_that_is_gone_is_told_in_its_time(tmp_path: Path, s3: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        with pytest.raises(ArchiveUnavailable, match=r"s3://shelf/of/this home .*Nothing was cleared") as told:
+            shelf_of(tmp_path, s3, timeout_seconds=0.5).put(NAME, DATA, fine)
+    assert "thesecretkey" not in str(told.value)

@@ -19,7 +19,7 @@ from assistant.messages import Message
 from assistant.store.archive_form import Walk, header_of, lines_of, walked
 from assistant.store.archiving import StoredArchive
 from assistant.store.log_files import folder_name
-from tests.archive_home import FAULTY, FaultyFileSystem, archive_of, cut, refused, turned
+from tests.archive_home import FAULTY, KEY, FaultyFileSystem, archive_of, cut, refused, turned
 from tests.store_home import NOW, StoreHome, blank
 
 SAYS_OTHERWISE = "the home's log does not say the same; `assistant verify` tells whether it is whole"
@@ -225,7 +225,7 @@ def test_an_archive_is_removed_with_its_row(home: StoreHome) -> None:
 
 def test_an_encrypted_archive_reads_as_any_other(home: StoreHome, tmp_path: Path) -> None:
     home.chat(2)
-    archive = archive_of(home, str(tmp_path / "away"), "the key")
+    archive = archive_of(home, str(tmp_path / "away"), KEY)
     one = stored(archive)
     assert one.encrypted
     assert one.url.endswith("/main/1.jsonl.gz.age")

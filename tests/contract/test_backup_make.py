@@ -186,7 +186,7 @@ def _damage(path: Path) -> None:
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(home: BackupHome) -> None:
     with (home.path / "workspace" / "huge").open("wb") as huge:
         huge.truncate(1 << 42)
-    with pytest.raises(StoreError, match="MB are free. Nothing was written") as told:
+    with pytest.raises(StoreError, match=r"MB are free. Nothing was written") as told:
         home.back_up()
     assert "\n" not in str(told.value)
     assert home.backup_files() == []

@@ -20,6 +20,7 @@ from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.remembered import Memory
 from tests.postgres import Postgres, running
 from tests.semantic_memory import NOW, Provider, add, delete, memory, opened, provider, update
+from tests.warm_mem0 import warm_child
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,7 +55,7 @@ def settings(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(settings: MemoryStoreSettings) -> AsyncIterator[Mem0Memories]:
     """One child for all tests, each of which has a scope of its own."""
-    async with opened(settings) as memories:
+    async with opened(settings, warm_child()) as memories:
         yield memories
 
 
@@ -236,21 +237,21 @@ async def test_another_embedder_answers_once_all_are_embedded_again(
     kept = [
         memory(f"{word} is what I like.", number=number) for number, word in enumerate(("Cake", "Tea", "Rain", "Sun"))
     ]
-    async with opened(before) as house:
+    async with opened(before, warm_child()) as house:
         await house.apply(add(*kept))
         vectors = await house.nearest(["dessert"], "main")
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         assert await house.nearest(["dessert"], "main") == vectors
         assert letters.asked == []
         changed = replace(kept[0], text="Pie is what I like.")
         assert await house.reembed(2) == 2
         await house.apply([*update(changed), *add(memory("Snow is what I like.", number=9))])
         assert (await house.nearest(["Pie is what I like."], "main"))[0][0] == (changed, pytest.approx(1, abs=2e-3))
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         left = [await house.reembed(2) for _ in range(3)]
         assert left[-1] == 0 and left == sorted(left, reverse=True)
         await _answers_by_letters(house, changed)
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         await _answers_by_letters(house, changed)
         assert len(await house.all()) == 5
         assert len(await house.history(kept[0].id)) == 2
@@ -268,7 +269,7 @@ async def test_f29_a_child_killed_while_a_server_takes_memories_and_asked_again_
     url = postgres.new_database()
     kept = [memory(f"Thing number {number}.", number=number) for number in range(190)]
     changes = [*add(*kept), *delete(*kept[180:])]
-    async with opened(MemoryStoreSettings(tmp_path, "pgvector", url)) as house:
+    async with opened(MemoryStoreSettings(tmp_path, "pgvector", url), warm_child()) as house:
         await house.apply(changes[:1])
         making = asyncio.create_task(house.apply(changes))
         while not making.done() and await asyncio.to_thread(_rows, url) < 20:
@@ -293,7 +294,7 @@ def _rows(url: str) -> int:
 async def test_f30_a_store_that_cannot_be_reached_is_unavailable(tmp_path: Path, postgres: Postgres) -> None:
     nowhere = f"postgresql://postgres@/postgres?host={postgres.folder}/nowhere&password=hidden-word"
     settings = MemoryStoreSettings(tmp_path, "pgvector", nowhere, seconds=8)
-    async with opened(settings) as house:
+    async with opened(settings, warm_child()) as house:
         for step in (house.apply(add(memory("I live in Oslo."))), house.all(), house.nearest(["Oslo"], "main")):
             with pytest.raises(MemoryUnavailable, match="journal keeps everything") as told:
                 await step

@@ -47,7 +47,7 @@ class Visit:
 
     def __init__(self, home: Path, session: str) -> None:
         self.home, self.session = home, session
-        self.loot = loot(home)
+        self.loot = loot(home, session)
         self._before = snapshot(home, session)
 
     def look(self, what: str, result: object) -> None:
@@ -57,6 +57,34 @@ class Visit:
     def nothing_changed(self) -> None:
         after = snapshot(self.home, self.session)
         assert {name for name, rows in self._before.items() if after.get(name) != rows} == set()
+
+
+# ------------------------------------------------------------------------------------------------------------- planted
+
+
+async def test_what_is_planted_is_found_by_whom_it_belongs_to(home: Path) -> None:
+    """Else nothing below would prove anything."""
+    async with visited(home) as it:
+        for known in (loot(home, MAIN), loot(home, ANNS)):
+            kinds = (
+                known.messages,
+                known.entries,
+                known.memories,
+                known.todos,
+                known.jobs,
+                known.profiles,
+                known.edits,
+            )
+            assert all(len(set(kind)) >= 4 for kind in kinds)
+        for session in (ANNS, ROOMS):
+            asked = ToolContext(session, session, "t-own", "own", it.clock.now)
+            for name, arguments in (
+                ("search_history", {"query": ASKED}), ("search_memory", {"query": ASKED}), ("list_reminders", {}),
+                ("manage_todo_list", {"action": "list"}), ("read_history", {"start": 0, "end": 10**9}),
+            ):  # fmt: skip
+                text, _ = await it.house.toolbox.run(ToolCall("own", name, arguments), asked, role_of(session))
+                assert SECRETS[session] in text, name
+        assert [archive.session for archive in it.house.stores.archive.listed("owner")] == [BOAT]
 
 
 # --------------------------------------------------------------------------------------------------------------- tools
@@ -90,6 +118,9 @@ def tool_attempts(loot: Loot, session: str) -> dict[str, list[dict[str, Any]]]:
         ],
         "update_profile": [{"name": f"Code {secret}", "summary": "Taken over."} for secret in secrets],
         "add_journal_entry": [{"content": "The owner's code word is another one.", "weight": 1.0}],
+        "set_reminder": [{"text": "The owner's code word is another one.", "when": "tomorrow at 9"}],
+        "list_reminders": [{}],
+        "cancel_reminder": [{"id": one} for one in loot.jobs],
         "current_time": [{}],
         "list_files": [{}, {"path": "."}, {"path": ".."}],
         "read_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],
@@ -134,6 +165,7 @@ def command_attempts(loot: Loot) -> dict[str, list[str]]:
         "requests": [""],
         "done": [str(one) for one in numbers],
         "drop": [str(one) for one in numbers],
+        "remind": ["", "list", "history", *(f"cancel {one}" for one in loot.jobs)],
         "undo": ["", "1"],
         "retry": [""],
         "stop": [""],
@@ -169,40 +201,44 @@ async def typed(it: Lived, text: str, session: str) -> str:
 def arguments(loot: Loot, session: str, now: Any) -> dict[str, list[Any]]:
     """What each parameter of a scoped method is tried with."""
     secrets, later = others(session), now + timedelta(days=1)
-    strangers = [key for key in loot.sessions if scope_of(key) != scope_of(session)]
     return {
         "scope": [scope_of(session)],
         "query": [*secrets, ASKED], "question": [*secrets, ASKED], "text": [*secrets, ASKED],
         "name": [f"Code {secret}" for secret in secrets],
-        "session": strangers, "message_id": loot.messages, "entry_ids": [loot.entries], "ids": [[one] for one in loot.todos],
+        "session": loot.sessions, "message_id": loot.messages, "entry_ids": [loot.entries],
+        "ids": [[one] for one in loot.todos],
         "reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
-        "texts": [[ASKED, *secrets]], "key": ["visit"], "now": [now], "at": [later], "after": [now - timedelta(days=9)],
-        "before": [later], "start": [0], "end": [10**9], "neighbours": [10], "limit": [50], "day": [now.date()],
+        "texts": [[ASKED, *secrets]], "key": ["visit"], "now": [now], "at": [later],
+        "after": [now - timedelta(days=9)], "before": [later], "start": [0], "end": [10**9], "neighbours": [10],
+        "limit": [50], "day": [now.date()], "job_id": loot.jobs, "due": [None], "kind": ["reminder", "schedule"],
         "edit_id": loot.edits, "profile_id": loot.profiles, "code": ["ABCDEF"], "beginning": [""],
     }  # fmt: skip
 
 
 # Who is given a scope and words of their own changes only what is of the scope: tried with the tools and commands.
-WRITING = {"ingest", "note", "add", "accept", "begin", "take_in", "export"}
+WRITING = {"ingest", "note", "add", "accept", "begin", "take_in"}
 
 
-def scoped(it: Lived) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Every method of the table that takes a scope itself."""
+def scoped(it: Lived, session: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every method of the table that takes a scope itself; those that start a process, for a guest alone."""
     things = reach.reachable(it.house)
     for thing, kinds in TABLE["methods"].items():
         for name in kinds.get("scope", ()):
             method = things[thing][name]
-            if "scope" in inspect.signature(method).parameters and name not in WRITING:
+            slow = f"{thing}.{name}" == "stores.memories.nearest" and session != ANNS
+            takes = "scope" in inspect.signature(method).parameters
+            if takes and name not in WRITING and not slow:
                 yield f"{thing}.{name}", method
 
 
 def calls(method: Callable[..., Any], known: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
     """The method with everything it can be asked for, once with and once without what may be left out."""
     parameters = inspect.signature(method).parameters.values()
-    for wanted in ([one for one in parameters if one.default is one.empty], list(parameters)):
-        tried = [known[one.name] for one in wanted if one.default is one.empty or one.name in known]
-        names = [one.name for one in wanted if one.default is one.empty or one.name in known]
-        for values in itertools.product(*tried):
+    needed = [one for one in parameters if one.default is one.empty or one.name == "scope"]
+    for wanted in (needed, list(parameters)):
+        names = [one.name for one in wanted if one in needed or one.name in known]
+        assert known.keys() >= set(names), f"{names}: say in `arguments` what each is tried with"
+        for values in itertools.product(*(known[name] for name in names)):
             yield dict(zip(names, values, strict=True))
 
 
@@ -212,12 +248,13 @@ async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Pat
         visit = Visit(home, session)
         known = arguments(visit.loot, session, it.clock.now)
         tried = set()
-        for name, method in scoped(it):
+        for name, method in scoped(it, session):
             for call in calls(method, known):
                 tried.add(name)
                 try:
                     result = method(**call)
                     result = await result if inspect.isawaitable(result) else result
+                    result = [line async for line in result] if inspect.isasyncgen(result) else result
                 except AssistantError as error:
                     result = str(error)
                 visit.look(f"{name} {call}", own_words(call, told(result)))
@@ -252,7 +289,7 @@ async def test_f33_nothing_can_be_marked_to_be_forgotten_beyond_the_scope(home: 
 @pytest.mark.parametrize(("session", "room"), [(ANNS, None), (ROOMS, ROOM)])
 async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: str, room: str | None) -> None:
     async with visited(home) as it:
-        visit, them = Visit(home, session), Meeting(it)
+        visit, them = Visit(home, session), Meeting(it, itertools.count(1000))
         for text in (ASKED, *(f"Do you know {secret[:-4]}?" for secret in others(session)), "And Code, who is that?"):
             await them.write(text, ANN, room=room)
             visit.look(text, it.model.requests[-1])
@@ -263,9 +300,10 @@ async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: 
 
 async def test_f33_the_owner_reads_nothing_of_others_in_their_own_conversation(home: Path) -> None:
     async with visited(home) as it:
+        them = Meeting(it, itertools.count(1000))
         it.house.stores.places.choose("kept", "100", MAIN, it.clock.now)
         for text in (ASKED, "Do you know saffron, walnut, cardamom, juniper?"):
-            await Meeting(it).write(text, "100")
+            await them.write(text, "100")
             said = told(it.model.requests[-1])
             assert SECRETS[MAIN] in said
             assert [SECRETS[other] for other in (ANNS, IVOS, ROOMS) if SECRETS[other] in said] == []

@@ -19,6 +19,7 @@ from tests.compacting import copy_of, live, mask, plan, summary
 from tests.contract.test_store_crash import crash_after
 from tests.store_home import NOW, StoreHome, blank, reply_to
 
+LATER = timedelta(hours=1)
 WORDS = "The conversation before this one ended."
 
 
@@ -36,21 +37,23 @@ def end(home: StoreHome, *, resumes: int | None = None, words: str = WORDS, reas
     spoken = known.spoken("main")
     assert spoken is not None
     ending = Ending("main", spoken.generation, known.last_seq("main"), words, reason, resumes=resumes)
-    return home.conversation.turn_over(ending, NOW)
+    return home.conversation.turn_over(ending, NOW + LATER)
 
 
 def test_the_next_generation_begins_with_the_note_and_counters_of_its_own(home: StoreHome) -> None:
     home.conversation.report_usage("main", 0, 900, 6)
     before = home.raw()
+    (was,) = home.conversation.sessions()
     info = end(home)
     assert (info.generation, info.messages, info.view_messages) == (2, 7, 1)
+    assert (info.started_at, info.last_at) == (was.started_at, NOW + LATER)
     view = home.conversation.view("main")
     (note,) = view.messages
     assert (note.role, note.content, note.metadata) == ("system", WORDS, {"type": "handover", "refs": []})
     assert (view.tokens, view.reported) == (view.sizes[0][0], None)
     assert home.raw().startswith(before)
     first, second = StoredGenerations(home.db, home.log).all("main")
-    assert (first.number, first.messages, first.ended_at, first.end_reason) == (1, 6, NOW, "manual")
+    assert (first.number, first.messages, first.ended_at, first.end_reason) == (1, 6, NOW + LATER, "manual")
     assert (second.number, second.messages, second.from_seq, second.ended_at) == (2, 0, 7, None)
     home.say("after", "yes")
     assert home.shown() == [WORDS, "after", "yes"]
@@ -114,9 +117,7 @@ def test_what_was_read_is_not_queued_again(home: StoreHome) -> None:
 
 
 @pytest.mark.parametrize("resumes", [None, 1])
-def test_a_crash_after_the_line_is_logged_leaves_the_new_generation_whole(
-    home: StoreHome, resumes: int | None
-) -> None:
+def test_a_crash_after_the_line_is_logged_leaves_the_new_generation_whole(home: StoreHome, resumes: int | None) -> None:
     end(home)
     home.say("more", "so")
     resets = StoredResets(home.db)

@@ -77,16 +77,17 @@ def _fork_children(orders: socket.socket) -> None:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            _serve(streams)
+            serve(streams)
         for stream in streams:
             os.close(stream)
 
 
-def _serve(streams: list[int]) -> None:
-    """`streams`: its input, output and complaints, and what is held open as long as it lives."""
+def serve(streams: list[int]) -> None:
+    """Be the child, in a process of its own. `streams`: its input, output and complaints, and what is held open as
+    long as it lives."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
-    os.closerange(_STREAMS + 1, _MOST_DESCRIPTORS)
+    os.closerange(len(streams), _MOST_DESCRIPTORS)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
     code = 1
     try:

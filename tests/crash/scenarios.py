@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from tests.crash.agenda_scenarios import DUE
+from tests.crash.archive_scenarios import BROUGHT_BACK
 from tests.crash.backup_scenarios import BACKUP, RESTORE
 from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
+from tests.crash.config_scenarios import CONFIGURED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
 from tests.crash.scenario import Scenario
@@ -36,6 +39,9 @@ _ALL = (
     BACKUP,
     RESTORE,
     RESET,
+    BROUGHT_BACK,
+    DUE,
+    CONFIGURED,
 )
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

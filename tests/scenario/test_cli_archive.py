@@ -17,7 +17,7 @@ from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.wire_search import open_history
-from tests.archive_home import archive_of
+from tests.archive_home import KEY, OTHER_KEY, archive_of
 from tests.scenario.command_line import look, one_line_error
 from tests.store_home import NOW, StoreHome
 
@@ -195,9 +195,9 @@ def test_an_encrypted_archive_is_shown_with_its_key_alone(tmp_path: Path) -> Non
     home = StoreHome(tmp_path / "home").open()
     home.say("far away", "yes")
     url = str(tmp_path / "away")
-    archive_of(home, url, "the key").store("main", 1, NOW, handover="", summary="", reason="manual")
+    archive_of(home, url, KEY).store("main", 1, NOW, handover="", summary="", reason="manual")
     home.close()
     where = {"ASSISTANT_ARCHIVE__URL": url}
-    assert "far away" in look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY="the key").out
-    error = one_line_error(look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY="wrong"))
+    assert "far away" in look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=KEY).out
+    error = one_line_error(look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=OTHER_KEY))
     assert "cannot be decrypted" in error

@@ -71,6 +71,7 @@ def test_a_value_is_set_and_the_comments_stay(home: Home) -> None:
         ("compaction.auto", "false", "compaction.auto: true (the default) -> false"),
         ("model.fallback", '["openai:x"]', 'model.fallback: ["offline"] (the default) -> ["openai:x"]'),
         ("model.name", "007", 'model.name: "" (the default) -> "007"'),
+        ("model.name", 'a"b', 'model.name: "" (the default) -> "a\\"b"'),
         ("turn.max_steps", "3", "Nothing is different."),
     ],
 )
@@ -90,6 +91,17 @@ def test_what_starting_would_refuse_is_refused_in_the_same_words(home: Home, key
     home.config.write_text(f"[{section}]\n{name} = {shown}\n")
     (words,) = config(home, "check").err.splitlines()[:-1]
     assert done.err == f"{words}\nNothing was changed.\n"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_amount_is_refused_in_the_same_words(home: Home, value: str) -> None:
+    assert "allowed: a number, 0 or more" in config(home, "set", "budget.daily_usd", value).err
+
+
+def test_what_is_no_text_is_refused(home: Home) -> None:
+    done = config(home, "set", "model.name", "a\udcffb")
+    assert (done.returncode, home.config.read_text()) == (2, TEXT)
+    assert "is not valid UTF-8 text" in done.err
 
 
 def test_what_is_no_setting_is_refused_with_the_nearest(home: Home) -> None:

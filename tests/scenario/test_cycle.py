@@ -138,6 +138,17 @@ async def test_f31_a_session_is_read_to_its_end_before_a_reset(home: JournalHome
     assert (told["waiting"], home.remembered("peer:x:ann")) == (0, [])
 
 
+async def test_f31_what_was_read_before_a_crash_does_not_wait_again_after_a_reset(home: JournalHome) -> None:
+    tell(home)
+    dying = Dying(home.conversation, "extracted")
+    with pytest.raises(Crash):
+        await home.cycle(conversation=dying).extract_session("main", NOW)
+    await home.cycle().extract_session("main", NOW)
+    seq = StoredGenerations(home.db, home.log).last_seq("main")
+    home.conversation.turn_over(Ending("main", 1, seq, "It ended.", "manual"), NOW)
+    assert home.conversation.unread() == []
+
+
 async def test_f31_what_no_model_could_read_before_a_reset_is_read_at_the_next_sleep(home: JournalHome) -> None:
     tell(home)
     home.model.script = [DOWN]

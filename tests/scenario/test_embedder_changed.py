@@ -17,6 +17,7 @@ from assistant.remembered import Memory
 from assistant.wire_memory import memories
 from tests.consolidating import night
 from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update
+from tests.warm_mem0 import warm_child
 
 KEPT = [memory(f"{what} is what I like.", number=number) for number, what in enumerate(("Cake", "Tea", "Rain", "Sun"))]
 
@@ -42,10 +43,10 @@ async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_forme
 ) -> None:
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
-    async with opened(before) as house:
+    async with opened(before, warm_child()) as house:
         await house.apply(add(*KEPT))
         by_words = await nearest(house, "dessert")
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         assert await house.reembed(2) == 2
         letters.answers = [500]
         with pytest.raises(MemoryUnavailable):
@@ -69,18 +70,18 @@ async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
     pie, snow = replace(KEPT[0], text="Pie is what I like."), memory("Snow is what I like.", number=9)
-    async with opened(before) as house:
+    async with opened(before, warm_child()) as house:
         await house.apply(add(*KEPT))
         by_words = await nearest(house, "dessert")
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         assert await house.reembed(3) == 1
-    async with opened(before) as house:
+    async with opened(before, warm_child()) as house:
         assert await nearest(house, "dessert") == by_words
         assert await house.reembed() == 0
         # What the new one has embedded already is changed, taken out and added to meanwhile.
         await house.apply([*update(pie), *delete(KEPT[1]), *add(snow)])
         assert (await nearest(house, pie.text))[0] == (pie, pytest.approx(1, abs=2e-3))
-    async with opened(after) as house:
+    async with opened(after, warm_child()) as house:
         while await house.reembed(1):
             """Goes on."""
         for one in (pie, snow, KEPT[2], KEPT[3]):

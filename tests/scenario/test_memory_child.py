@@ -17,6 +17,7 @@ from assistant.remembered import MemoryChange
 from assistant.wire_memory import CHILD, memories, open_memory_db
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, memory, opened, update, words_in
+from tests.warm_mem0 import warm_child
 
 OSLO = memory("I live in Oslo.", number=1)
 CAKE = memory("Cake is nice.", number=2)
@@ -212,7 +213,7 @@ async def test_f29_a_child_killed_while_it_writes_and_asked_again_makes_the_same
     async with opened(settings, killing) as house:
         with pytest.raises(MemoryUnavailable, match="ended"):
             await house.apply(changes)
-    async with opened(settings) as house:
+    async with opened(settings, warm_child()) as house:
         await house.apply(changes)
         assert await house.all() == [*(one.memory for one in changes[150:200]), *kept[50:140]]
         assert [len(await house.history(kept[number].id)) for number in (0, 49, 50, 139, 140)] == [2, 2, 1, 1, 2]

@@ -373,6 +373,7 @@ async def test_a_command_is_answered_once_however_often_the_network_brings_it(tm
         for _ in range(2):
             await them.write("/todo add milk", ANN, "same")
         assert them.told() == [(ANN, "- [ ] #1 milk")]
+        assert len(it.house.stores.todos.all(ANNS)) == 1
 
 
 async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_path: Path) -> None:

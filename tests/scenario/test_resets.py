@@ -10,6 +10,7 @@ import pytest
 
 from assistant.errors import ArchiveUnavailable, ModelError, UsageError
 from assistant.generations import Reset
+from assistant.messages import Message
 from assistant.sessions import scope_of
 from tests.journal_home import attentive
 from tests.scenario.test_runtime import Lived, lived
@@ -22,6 +23,12 @@ async def say(it: Lived, *texts: str) -> None:
     for text in texts:
         await it.say(text)
         await it.answered()
+
+
+def files_with(home: Path, words: bytes) -> list[str]:
+    """The plain files that have the words; databases and what is compressed are looked at otherwise."""
+    files = [one for one in home.rglob("*") if one.is_file() and ".db" not in one.name and one.suffix != ".gz"]
+    return [one.name for one in files if words in one.read_bytes()]
 
 
 async def say_in(it: Lived, session: str, text: str) -> None:
@@ -103,9 +110,21 @@ async def test_f31_what_no_model_could_read_is_read_at_the_next_sleep(tmp_path: 
         told = await run(it, "/reset")
         assert "2 messages could not be read for memories now" in told
         assert learned(it) == []
+        assert it.house.status()["sessions"][0]["unextracted"] == 2
+        assert "main: 2 messages to read" in await run(it, "/sleep --dry-run")
         await run(it, "/sleep --phase extract")
         assert learned(it) == ["Told: I live in Oslo."]
         assert it.house.stores.conversation.unread() == []
+
+
+async def test_f31_what_there_was_no_time_to_read_is_read_beside_the_next_conversation(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.", ASSISTANT_RESET__LEARN_SECONDS="0") as it:
+        words = [Message("user", f"I own boat {number}.") for number in range(70)]
+        it.house.stores.conversation.ingest("main", "owner", words, it.clock())
+        assert "10 messages are still to be read for memories" in await run(it, "/reset")
+        assert len(learned(it)) == 60
+        await it.house.sleeping.sleeper.begin("phase", ["main"], "extract")
+        assert len(learned(it)) == 70 and it.house.stores.conversation.unread() == []
 
 
 async def test_open_requests_pins_and_history_go_on(tmp_path: Path) -> None:
@@ -140,8 +159,9 @@ async def test_nothing_is_reset_while_an_answer_is_made(tmp_path: Path) -> None:
         it.model.called.clear()
         await it.say("More?")
         await it.house.runtime.tick(it.clock())
-        with pytest.raises(UsageError, match="being answered"):
+        with pytest.raises(UsageError, match="wait for the answer"):
             await run(it, "/reset")
+        assert it.house.stores.resets.of("main") == []
         it.model.gate.set()
         await it.answered()
         await run(it, "/reset")
@@ -226,6 +246,14 @@ async def test_what_was_never_said_in_is_not_reset(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- policies
 
 
+async def test_f31_nothing_is_reset_unless_somebody_asks_for_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        await say(it, OSLO)
+        it.clock.now += timedelta(days=40)
+        assert it.house.sessions.resets.look() is None
+        assert shown(it) == [OSLO, "Nice."]
+
+
 async def test_a_daily_reset_comes_after_the_sleep_of_its_night_and_is_told(tmp_path: Path) -> None:
     async with lived(tmp_path, "Nice.", ASSISTANT_RESET__MAIN="daily") as it:
         await say(it, OSLO)
@@ -254,65 +282,3 @@ async def test_an_idle_guest_session_ends_by_itself(tmp_path: Path) -> None:
         assert task is not None
         await task
         assert len(shown(it, "peer:x:ann")) == 1 and len(shown(it)) == 2
-
-
-# ------------------------------------------------------------------------------------------------------------- sessions
-
-
-async def test_a_thread_is_put_away_and_its_next_message_begins_the_next(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
-        assert "which is new" in await run(it, "/session Trip to Rome")
-        await say_in(it, "thread:trip-to-rome", "We fly in May.")
-        told = await run(it, "/sessions end trip-to-rome")
-        assert "put away" in told
-        await say_in(it, "thread:trip-to-rome", "And June?")
-        assert shown(it, "thread:trip-to-rome")[1:] == ["And June?", "Nice."]
-        with pytest.raises(UsageError, match="main always goes on"):
-            await say(it, OSLO)
-            await run(it, "/sessions end main")
-        listed = await run(it, "/sessions")
-        assert "| thread:trip-to-rome | thread | 1 | 2 |" in listed and "put away" in listed
-
-
-async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
-        await say(it, OSLO)
-        with pytest.raises(UsageError, match="no earlier conversation"):
-            await run(it, "/sessions resume main")
-        await run(it, "/reset")
-        await say(it, "Something else.")
-        told = await run(it, "/sessions resume main 1")
-        assert "goes on from number 1" in told
-        assert shown(it)[:2] == [OSLO, "Nice."]
-        assert shown(it)[2].startswith("Conversation number 1 goes on here")
-        await say(it, "Where do I live?")
-        assert any(OSLO in message.content for message in it.model.requests[-1].messages)
-        await run(it, "/sessions resume main 2")
-        assert "Something else." in shown(it)
-        with pytest.raises(UsageError, match="only"):
-            await run(it, "/sessions resume main 9")
-        assert whole(it)
-
-
-async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
-        await say(it, OSLO)
-        await run(it, "/reset")
-        first = await run(it, "/sessions show main 1")
-        assert "main, number 1 (main): 2 messages" in first and "Archived at" in first and "by hand" in first
-        second = await run(it, "/sessions show main")
-        assert "Handed over to it:\nThe conversation before this one" in second
-        with pytest.raises(UsageError, match="no conversation number 7"):
-            await run(it, "/sessions show main 7")
-
-
-async def test_where_one_is_and_what_other_threads_there_are(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
-        await say(it, OSLO)
-        await say_in(it, "thread:trip", "We fly in May.")
-        assert "You are in main." in (told := await run(it, "/session")) and "`thread:trip`" in told
-        assert "You are in thread:trip now, 2 messages" in await run(it, "/session trip")
-        with pytest.raises(UsageError, match="not a conversation of yours"):
-            await run(it, "/session peer:x:ann")
-        with pytest.raises(UsageError, match="no name"):
-            await run(it, "/session ../etc")

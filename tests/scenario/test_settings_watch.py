@@ -170,6 +170,26 @@ async def test_a_file_that_did_not_change_is_not_read_again(running: Running) ->
     assert running.reading.times == 1
 
 
+def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    read = load(home, {})
+    home.config.write_text("[turn]\nmax_steps = 3\n")
+    watch = SettingsWatch(read, partial(load, home, {}, ring=None), lambda _: None)
+    watch.look()
+    assert watch.waiting() == ["turn.max_steps"]
+
+
+async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
+    settings = replace(load(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
+    house = wire.build(settings, SteppingClock(), model=ScriptedModel("ok"))
+    try:
+        report = house.status()
+        assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)
+    finally:
+        await house.close_model()
+        house.close()
+
+
 def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
     home = Home(tmp_path)
     started = load(home, {"ASSISTANT_ARCHIVE__KEY": "of the keyring"})

@@ -76,7 +76,7 @@ async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(
 
 
 async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok", ASSISTANT_SLEEP__AT="") as it:
+    async with lived(tmp_path, "ok", ASSISTANT_SLEEP__AT="", ASSISTANT_BACKUP__AT="") as it:
         await it.say("hello")
         await it.answered()
         it.clock.now += timedelta(days=9)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.config_text import with_value
+from assistant.config_text import proved, with_value
 from assistant.errors import StoreError, UsageError
 from assistant.store.config_file import ConfigFile
 from tests.scenario.faulty_disk import limited_files
@@ -124,6 +124,13 @@ def test_changes_side_by_side_are_all_there(path: Path) -> None:
 )
 def test_a_key_is_changed_however_it_stands(text: str, key: str) -> None:
     assert "0.25" in with_value(text, key, 0.25)
+
+
+def test_a_text_in_which_anything_else_became_different_is_not_written() -> None:
+    assert proved("[turn]\nx = nan\n", "[turn]\nx = nan\ny = 1\n", "turn.y", 1)
+    for after in ("[turn]\ny = 1\n", "[turn]\nx = 3\ny = 1\n", "[turn]\nx = nan\n", "[turn\n"):
+        with pytest.raises(UsageError, match="Nothing was changed"):
+            proved("[turn]\nx = nan\n", after, "turn.y", 1)
 
 
 @pytest.mark.parametrize("text", ["[context\n", "context = 3\n", "[[context]]\ntarget = 1\n"])

@@ -10,7 +10,7 @@ import pytest
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
 from assistant.ports import Receive
-from assistant.records import Accepted, Arrival, Capabilities, Outgoing
+from assistant.records import Accepted, Arrival, Capabilities, Outgoing, TurnEvent
 from assistant.store.database import Database
 from assistant.store.outbox import Outbox
 from assistant.store.script_schema import script
@@ -117,3 +117,14 @@ async def test_one_item_in_trouble_does_not_hold_up_the_next(outbox: Outbox, clo
     await Delivery(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of b"]
     assert outbox.counts().get("pending") == 1
+
+
+def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alone(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    theirs, other = KeptBridge("a"), KeptBridge("b")
+    delivery = Delivery(outbox, {"a": theirs, "b": other}, clock)
+    for session in ("main", "peer:a:1", "room:a:2"):
+        delivery.show(TurnEvent("delta", session, "t", {"text": "hi"}))
+    assert [event.session for event in theirs.events] == ["main", "peer:a:1", "room:a:2"]
+    assert [event.session for event in other.events] == ["main"]

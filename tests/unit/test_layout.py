@@ -45,10 +45,15 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(module: ast.Module) -> set[str]:
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
+
+
+def imported(path: Path) -> set[str]:
     """The top-level packages that a module imports."""
-    names = {alias.name for node in ast.walk(module) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "" for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and not node.level}
+    names = {alias.name for node in nodes(path) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes(path) if isinstance(node, ast.ImportFrom) and not node.level}
     return {name.partition(".")[0] for name in names}
 
 
@@ -70,7 +75,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     undeclared = {
         f"{place(path)}: {name}"
         for path in sources(*PACKAGES)
-        for name in imported(tree(path)) - {*PACKAGES, *sys.stdlib_module_names}
+        for name in imported(path) - {*PACKAGES, *sys.stdlib_module_names}
         if not {normal(found) for found in distributions.get(name, [])} & declared
     }
     assert not undeclared
@@ -97,7 +102,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
     long = {
         place(path, node.lineno): lines
         for path in sources(*PACKAGES, "docs", "tests")
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
     }
@@ -117,7 +122,7 @@ def test_only_the_settings_read_the_environment() -> None:
     readers = {
         place(path)
         for path in sources(*PACKAGES)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     }
     # Mem0 reads its switches from there when it is imported: its child process sets them.

@@ -14,7 +14,17 @@ from assistant.requests import Reply, Request, ToolSpec
 Expectation = Callable[[Message], None]
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object", "properties": {}})
-    for name in ("search_history", "read_history", "manage_todo_list", "current_time", "list_files", "read_file")
+    for name in (
+        "search_history",
+        "read_history",
+        "manage_todo_list",
+        "current_time",
+        "list_files",
+        "read_file",
+        "set_reminder",
+        "list_reminders",
+        "cancel_reminder",
+    )
 )
 
 
@@ -29,6 +39,10 @@ def calls(name: str, **arguments: object) -> Expectation:
 
 def todo(action: str, **arguments: object) -> Expectation:
     return calls("manage_todo_list", action=action, **arguments)
+
+
+def remind(text: str, when: str) -> Expectation:
+    return calls("set_reminder", text=text, when=when)
 
 
 def asks(*words: str, role: str = "user") -> Expectation:
@@ -156,7 +170,19 @@ TABLE: list[tuple[str, Expectation]] = [
     ("please add calling mum to my todos", todo("add", items=["calling mum"])),
     ("remember to buy milk", todo("add", items=["buy milk"])),
     ("Don't forget to water the plants!", todo("add", items=["water the plants"])),
-    ("remind me to call Anna tomorrow", todo("add", items=["call Anna tomorrow"])),
+    ("remind me to call Anna", todo("add", items=["call Anna"])),
+    # reminders
+    ("remind me to call Anna tomorrow", remind("call Anna", "tomorrow")),
+    ("Remind me to call mum tomorrow at 9, please.", remind("call mum", "tomorrow at 9")),
+    ("remind me tomorrow at 9 to call mum", remind("call mum", "tomorrow at 9")),
+    ("can you remind me in 20 minutes to feed the cat?", remind("feed the cat", "in 20 minutes")),
+    ("remind me every weekday at 8:30 to stretch", remind("stretch", "every weekday at 8:30")),
+    ("what reminders do I have?", calls("list_reminders")),
+    ("show my reminders", calls("list_reminders")),
+    ("reminders", calls("list_reminders")),
+    ("cancel reminder 3", calls("cancel_reminder", id=3)),
+    ("delete reminder #3", calls("cancel_reminder", id=3)),
+    # the list again
     ("can you add oat milk to the list?", todo("add", items=["oat milk"])),
     ("add call Anna and Bob to my list", todo("add", items=["call Anna and Bob"])),
     ("add call Dr. Smith to my list", todo("add", items=["call Dr. Smith"])),

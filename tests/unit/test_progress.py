@@ -68,8 +68,13 @@ class Watched:
     def __init__(self, manager: socket.socket, address: str) -> None:
         self.manager = manager
         self.passes = True
-        self.count = 0
-        self.pulse = Pulse(Progress(LONGEST), lambda: Lanes(self.count), self.wake, Notifier(address), "Serves.")
+        self.count = self.fed = 0
+        self.pulse = Pulse(
+            Progress(LONGEST), lambda: Lanes(self.count), self.wake, Notifier(address), "Serves.", self.feed
+        )
+
+    def feed(self) -> None:
+        self.fed += 1
 
     def wake(self) -> None:
         self.count += self.passes
@@ -101,6 +106,7 @@ def test_f40_the_watchdog_is_fed_while_the_runtime_passes_and_not_by_the_time_al
     heard = watched.heard()
     # The pass that the fifth beat asked for, and one beat of patience.
     assert heard.count(b"WATCHDOG=1") == 2
+    assert watched.fed == 7
     assert b"STATUS=The runtime has not passed for 20 s." in heard
     watched.passes = True
     watched.pulse.beat(200, 200, EVERY)

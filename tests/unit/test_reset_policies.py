@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.generations import Spoken
-from assistant.resetting.policies import Due, Policies, waits_for_sleep
+from assistant.resetting.policies import Due, Policies, Policy, waits_for_sleep
 from assistant.sessions import SessionKind
 
 ZONES = ("Europe/Oslo", "America/New_York")
-MANUAL: dict[SessionKind, str] = {"main": "manual", "thread": "manual", "guest": "manual", "room": "manual"}
+KINDS: tuple[SessionKind, ...] = ("main", "thread", "guest", "room")
 QUIET = timedelta(hours=4)
 
 
-def policies(zone: str = "Europe/Oslo", at: str = "04:00", **of: str) -> Policies:
-    return Policies({**MANUAL, **of}, at, QUIET, ZoneInfo(zone))  # type: ignore[arg-type]
+def policies(zone: str = "Europe/Oslo", at: str = "04:00", **of: Policy) -> Policies:
+    return Policies({kind: of.get(kind, "manual") for kind in KINDS}, at, QUIET, ZoneInfo(zone))
 
 
 class Year:

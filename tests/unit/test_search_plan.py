@@ -23,7 +23,7 @@ def room(tmp_path: Path) -> Iterator[Room]:
 
 
 def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path) -> None:
-    made = generated_home(3000, facts=30, cache=tmp_path)
+    made = generated_home(2000, facts=30, cache=tmp_path)
     first = {}
     for bounds in (Bounds(whole=10**6), Bounds(whole=0, seeds=200, exact=100)):
         history = open_history(made.path, patient=True, bounds=bounds)[0]

@@ -13,6 +13,7 @@ from assistant import wire_settings
 from assistant.errors import SettingsError, StoreError, UsageError
 from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, known
 from assistant.settings import Home, Settings, describe, load
+from assistant.system_keyring import SystemKeyring
 from tests.kept_keyring import KeptKeyring, PlainKeyring, in_use
 
 SECRET = "sk-ant-0123456789abcdef"
@@ -182,6 +183,15 @@ def test_a_locked_keyring_starts_the_assistant_without_the_secret_and_says_so_on
     (warning,) = settings.warnings
     assert warning.startswith(f"The keyring has {KEY}, archive.key and cannot be read: The keyring refused")
     assert "config secret set" in warning
+
+
+def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring: KeptKeyring) -> None:
+    put(home, KEY, SECRET)
+    ring.unlocked.clear()
+    settings = load(home, {}, ring=SystemKeyring(read_seconds=0.01))
+    ring.unlocked.set()
+    assert settings.provider == "offline"
+    assert "The keyring does not answer." in settings.warnings[0]
 
 
 def test_a_secret_that_went_from_the_keyring_is_told(home: Home, ring: KeptKeyring) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from assistant.cli import service_place
-from assistant.cli.service_install import install, remove
+from assistant.cli.service_install import install, make_system_home, remove
 from assistant.cli.service_managers import Launchd, Ran, Systemd, on_this_machine
 from assistant.cli.service_place import Placed
 from assistant.errors import AssistantError, UsageError
@@ -169,8 +173,8 @@ def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) 
 
 
 def test_the_seconds_of_a_unit_come_from_the_settings(tmp_path: Path) -> None:
-    settings = {"ASSISTANT_DAEMON__DRAIN_SECONDS": "100", "ASSISTANT_DAEMON__WATCHDOG_SECONDS": "60"}
-    unit = look(tmp_path / "home", "service", "print", "--systemd", **settings)
+    home, words = tmp_path / "home", ("service", "print", "--systemd")
+    unit = look(home, *words, ASSISTANT_DAEMON__DRAIN_SECONDS="100", ASSISTANT_DAEMON__WATCHDOG_SECONDS="60")
     assert "TimeoutStopSec=133\n" in unit.out
     assert "WatchdogSec=60\n" in unit.out
 
@@ -180,6 +184,24 @@ def test_a_name_that_is_no_files_name_is_refused(name: str, tmp_path: Path) -> N
     done = look(tmp_path / "home", "service", "--name", name, "print")
     assert done.returncode == 2
     assert "is no name for a service" in one_line_error(done)
+
+
+def test_a_program_that_the_services_user_cannot_reach_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "open" / "assistant"
+    program.parent.mkdir()
+    program.touch()
+    others = [folder for folder in program.parents if not folder.stat().st_mode & 0o001]
+    if not others:
+        service_place.must_be_reachable([program], "nocturne")
+    program.parent.chmod(0o700)
+    with pytest.raises(UsageError, match="which the user nocturne cannot enter"):
+        service_place.must_be_reachable([program], "nocturne")
+
+
+def test_the_home_of_a_system_unit_is_made_for_its_user_alone(placed: Placed) -> None:
+    user = pwd.getpwuid(os.getuid()).pw_name
+    make_system_home(replace(placed, user=user), Told())
+    assert stat.S_IMODE(placed.home.path.stat().st_mode) == 0o700
 
 
 def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.ending import LEAVE_SECONDS, PATIENCE, Patience, end_seconds, manager_seconds
@@ -21,7 +21,7 @@ from assistant.service_files import Service, launchd_plist, quoted, systemd_unit
 from assistant.settings import config_dir
 
 ODD = '/srv/my ho\'me "q" %n $x \\ ünï'
-PLAIN = Service(Path("/usr/bin/env"), Path("/srv/home"), "nocturne", 53, 180, user="nobody", log=Path("/var/log/n"))
+PLAIN = Service(Path("/usr/bin/env"), Path("/srv/home"), "nocturne", 53, 180, user="daemon", log=Path("/var/log/n"))
 UNITS = ("systemd-user.service", "systemd-system.service")
 
 
@@ -62,6 +62,7 @@ def test_a_path_of_any_kind_is_one_word_without_specifiers() -> None:
     assert values(unit, "ReadWritePaths") == [r'"/srv/my ho' + r"'me \"q\" %%n $x \\ ünï" + '"']
 
 
+@settings(max_examples=50)
 @given(st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", codec="utf-8"), min_size=1))
 def test_a_quoted_word_is_read_back_as_it_was(word: str) -> None:
     inner = quoted(word)[1:-1]
@@ -101,7 +102,7 @@ def test_systemd_itself_finds_nothing_wrong_with_a_unit(name: str, folder: str, 
 
 def test_a_unit_of_the_system_is_kept_to_its_home() -> None:
     unit = systemd_unit(template("systemd-system.service"), PLAIN)
-    assert (values(unit, "User"), values(unit, "ProtectSystem")) == (["nobody"], ["strict"])
+    assert (values(unit, "User"), values(unit, "ProtectSystem")) == (["daemon"], ["strict"])
     assert values(unit, "CapabilityBoundingSet") == [""]
     assert {values(unit, key)[0] for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome")} == {
         "yes"
@@ -124,15 +125,16 @@ def test_a_launchd_agent_has_the_keys_that_launchd_knows_and_their_kinds() -> No
     assert agent["ProgramArguments"] == ["/usr/bin/env", "run"]
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
     assert agent["ExitTimeOut"] == 53
+    assert agent["EnvironmentVariables"] == {"ASSISTANT_HOME": "/srv/home", "WATCHDOG_USEC": "180000000"}
     assert agent["Umask"] == stat.S_IRWXG | stat.S_IRWXO
 
 
 def test_an_agent_holds_any_path_as_it_is() -> None:
     text = launchd_plist(template("launchd.plist"), replace(PLAIN, home=Path(ODD + " <&>")))
-    assert plistlib.loads(text.encode())["EnvironmentVariables"] == {"ASSISTANT_HOME": ODD + " <&>"}
+    assert plistlib.loads(text.encode())["EnvironmentVariables"]["ASSISTANT_HOME"] == ODD + " <&>"
 
 
-# ------------------------------------------------------------------------------------------------------- what was written
+# ----------------------------------------------------------------------------------------------------- what was written
 
 
 @pytest.mark.parametrize(

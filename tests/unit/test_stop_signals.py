@@ -3,11 +3,15 @@ writes them; who ends the process is a list."""
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from assistant.ending import LEAVE_SECONDS
 from assistant.stop_signals import HURRY_SECONDS, Listening
@@ -73,3 +77,36 @@ def test_an_end_without_a_signal_has_a_limit_too() -> None:
         heard.listening.begin()
         heard.listening.leave(2)
     assert heard.armed == [30 + LEAVE_SECONDS, 2]
+
+
+def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_has_begun() -> None:
+    with listening() as heard:
+        heard.listening.watch(180)
+        heard.listening.watch(180)
+        heard.listening.begin()
+        heard.listening.watch(180)
+    assert heard.armed == [180, 180, 30 + LEAVE_SECONDS]
+
+
+_HANGS = """
+import os, sys
+from assistant.stop_signals import heard
+with heard(-2.5, lambda: os.write(1, b"told to stop"), lambda: None):
+    os.write(1, b"hangs, ")
+    os.open(sys.argv[1], os.O_RDONLY)
+"""
+
+
+def test_f38_a_process_whose_main_thread_hangs_for_ever_hears_a_signal_ends_and_tells_where(tmp_path: Path) -> None:
+    """Nobody ever writes to the pipe that it opens; what an end may take is negative, so that it is soon over."""
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(
+        [sys.executable, "-c", _HANGS, str(tmp_path / "pipe")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(7) == b"hangs, "
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, b"told to stop")
+    assert b"the end took too long and was cut off" in err
+    assert b'File "<string>", line 6 in <module>' in err

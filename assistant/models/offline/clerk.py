@@ -17,13 +17,16 @@ from assistant.models.offline.intents import (
     AddTodos,
     Ask,
     Beyond,
+    CancelReminder,
     ChangeTodos,
     Correct,
     Intent,
     ListFiles,
+    ListReminders,
     Note,
     ReadFile,
     ReadMessage,
+    SetReminder,
     ShowTodos,
     Talk,
     TellTime,
@@ -72,6 +75,12 @@ def step(intent: Intent, results: Sequence[str], desk: Desk) -> Use | str:
             return _correct(intent, results, desk)
         case AddTodos() | ShowTodos() | ChangeTodos():
             return _todos(intent, results, desk)
+        case SetReminder():
+            return _reminder(intent, results, desk)
+        case ListReminders():
+            return _show(Use("list_reminders", {}), "reminders", results, desk)
+        case CancelReminder():
+            return _show(Use("cancel_reminder", {"id": intent.id}), "reminders", results, desk)
         case TellTime():
             return _show(Use("current_time", {}), "a clock", results, desk, lead="It is ")
         case ListFiles():
@@ -148,7 +157,16 @@ def _with_failure(text: str, results: Sequence[str]) -> str:
     return f"{text}\n\n(The search failed, so I only looked at what is in view. {broken[0]})" if broken else text
 
 
-# --------------------------------------------------------------------------------------------------------------- to-dos
+# ---------------------------------------------------------------------------------------------------- reminders, to-dos
+
+
+def _reminder(intent: SetReminder, results: Sequence[str], desk: Desk) -> Use | str:
+    """A reminder; a to-do where none can be set."""
+    if "set_reminder" not in desk.tools:
+        return _todos(intent.instead, results, desk)
+    if not results:
+        return Use("set_reminder", {"text": intent.text, "when": intent.when})
+    return wording.failed(results[0]) if is_failure(results[0]) else results[0]
 
 
 def _todos(intent: AddTodos | ShowTodos | ChangeTodos, results: Sequence[str], desk: Desk) -> Use | str:
@@ -208,5 +226,5 @@ def _changed(intent: AddTodos | ChangeTodos | ShowTodos, report: TodoReport) -> 
     numbers = ", ".join(str(number) for number in report.changed)
     rest = f"On your list:\n\n{wording.todo_lines(report.lines)}" if report.lines else "Your list is empty."
     late = isinstance(intent, AddTodos) and intent.reminder
-    warning = "\n\nI can't call you at a set time; it is on the list, without an alarm." if late else ""
+    warning = f"\n\n{wording.NO_ALARM}" if late else ""
     return f"{report.change}: {numbers}. {rest}{warning}"

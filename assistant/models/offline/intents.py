@@ -43,6 +43,25 @@ class AddTodos:
 
 
 @dataclass(frozen=True, slots=True)
+class SetReminder:
+    """`when` in the person's words; `instead` goes on the to-do list where no reminder can be set."""
+
+    text: str
+    when: str
+    instead: AddTodos
+
+
+@dataclass(frozen=True, slots=True)
+class ListReminders:
+    """Those that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelReminder:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShowTodos:
     """`label` names one of several lists ("shopping"), whose items begin with it."""
 
@@ -92,6 +111,6 @@ class Beyond:
 
 
 Intent = (
-    Note | Correct | Ask | AboutMe | AddTodos | ShowTodos | ChangeTodos | TellTime | ListFiles | ReadFile | ReadMessage
-    | Talk | Beyond
+    Note | Correct | Ask | AboutMe | AddTodos | SetReminder | ListReminders | CancelReminder | ShowTodos | ChangeTodos
+    | TellTime | ListFiles | ReadFile | ReadMessage | Talk | Beyond
 )  # fmt: skip

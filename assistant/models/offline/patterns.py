@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assistant.agenda.splitting import split
 from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,
     Ask,
     Beyond,
+    CancelReminder,
     ChangeTodos,
     Correct,
     Intent,
     ListFiles,
+    ListReminders,
     Mood,
     Note,
     ReadFile,
     ReadMessage,
+    SetReminder,
     ShowTodos,
     Talk,
     TellTime,
@@ -113,7 +117,9 @@ def _add(match: re.Match[str]) -> Intent:
 
 def _remind(match: re.Match[str]) -> Intent:
     when = match.groupdict().get("when")
-    return AddTodos((f"{match['what']} ({when})" if when else match["what"],), reminder=True)
+    instead = AddTodos((f"{match['what']} ({when})" if when else match["what"],), reminder=True)
+    text, time = split(match[0])
+    return SetReminder(text, time, instead) if time else instead
 
 
 def _show(match: re.Match[str]) -> Intent:
@@ -136,6 +142,16 @@ _TODOS = (
         r"(?:new )?(?:to-?do|task)s?\s*:\s*(?P<what>.+)",
     ),
     _rule(_remind, rf"remind me (?!{_WHAT}|that\b|to )(?P<when>.+?) to (?P<what>.+)", r"remind me to (?P<what>.+)"),
+    _rule(
+        lambda match: ListReminders(),
+        r"(?:(?:show|list|tell)(?: me)? )?(?:all )?(?:my |the )?reminders",
+        r"(?:what|which) reminders (?:do i have|have i(?: got)?|are (?:there|set|open))(?: set)?",
+        r"do i have (?:any )?reminders(?: set)?|what will you remind me (?:of|about)",
+    ),
+    _rule(
+        lambda match: CancelReminder(int(match["id"])),
+        rf"(?:cancel|stop|{_DROP}) (?:the )?reminder (?:number )?#?(?P<id>\d{{1,18}})",
+    ),
     _rule(
         lambda match: AddTodos((match["what"],)),
         r"(?:remember|don't forget|do not forget|make sure) to (?P<what>.+)",

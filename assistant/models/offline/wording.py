@@ -20,6 +20,7 @@ HELP = """I am the offline model: no network, nothing made up. Every message is 
 - `where is the spare key?`, `tell me about Anna`, `what did you say about the boiler?`
 - `no, she is called Anna, not Hanna`: the newer word counts, the older one stays on record
 - `add milk to my list`, `what's on my list?`, `done with 2`, `remove 3`
+- `remind me to call mum tomorrow at 9`, `what reminders do I have?`, `cancel reminder 3`
 - `what time is it?`, `list my files`, `read notes.txt`, `show message 12`
 
 For anything that takes thinking or writing, connect a language model: README, "Models"."""
@@ -34,6 +35,7 @@ CANNOT_FORGET = (
 )
 UNKNOWN_RESULT = "I got no answer from {tool}, so I can't say what happened. Nothing more was tried."
 NO_FIT_OFFER = "Tell me, and I will have it next time."
+NO_ALARM = "It is on the list, without an alarm; to be reminded, say when: remind me to … tomorrow at 9."
 WHICH_WORDS = "Ask me with a word that was in it: a name, a place, a thing."
 
 

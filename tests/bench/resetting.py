@@ -1,0 +1,70 @@
+"""What a reset of a session of ten thousand messages takes beside model calls, with nothing of it read for the journal
+before: by a model that answers at once, and by the rules that read where there is none (what does not fit into
+`reset.learn_seconds` is read after); and what a step of clearing it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.models.offline.model import OfflineModel
+from assistant.ports import Model
+from assistant.sessions import MAIN
+from tests.bench.compaction import VIEW, _fill, _now
+from tests.bench.figures import Row, percentile, spread
+from tests.bench.homes import CACHE
+from tests.bench.process import measured
+from tests.scripted import KeptBridge, ScriptedModel
+
+_AT_ONCE = "<memories>\n</memories>"
+_MOST_SECONDS = 5.0
+
+
+def measure(sizes: Sequence[int]) -> Iterator[Row]:
+    del sizes
+    with TemporaryDirectory(dir=CACHE) as directory:
+        home = Path(directory) / "home"
+        _fill(home)
+        for how, words in (("model", "read by a model that answers at once"), ("rules", "read by rules")):
+            copy = Path(directory) / how
+            shutil.copytree(home, copy)
+            found = measured("tests.bench.resetting", copy, how)
+            seconds = found["reset"]
+            target = f"<= {_MOST_SECONDS:g} s"
+            yield Row("reset", VIEW, words, f"{seconds:.2f} s", target, seconds <= _MOST_SECONDS)
+    longest = 1000 * percentile(found["upkeep"], 1.0)
+    yield Row("reset", VIEW, "clearing, a step", spread(found["upkeep"]), "<= 50 ms", longest <= 50)
+
+
+async def _child(home: Path, how: str) -> None:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
+    house = wire.build(
+        settings, _now, bridges={"kept": KeptBridge()}, model=ScriptedModel("I see.", window=2_000_000), writer=writer
+    )
+    await house.runtime.start()
+    began = time.perf_counter()
+    await house.commands.run("/reset", MAIN)
+    seconds = time.perf_counter() - began
+    steps = []
+    for _ in range(VIEW // 500 + 1):
+        began = time.perf_counter()
+        house.stores.conversation.upkeep()
+        steps.append(time.perf_counter() - began)
+    await house.sleeping.sleeper.stop()
+    await house.runtime.stop(5)
+    house.close()
+    print(json.dumps({"reset": seconds, "upkeep": steps}))
+
+
+if __name__ == "__main__":
+    asyncio.run(_child(Path(sys.argv[1]), sys.argv[2]))

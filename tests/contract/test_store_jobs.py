@@ -1,0 +1,194 @@
+"""The store of reminders and schedules: keyed, scoped, one end a slot, and the conversation told of it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from assistant.agenda.firing import Punctuality, batch
+from assistant.agenda.telling import firing
+from assistant.context.normalise import normalise
+from assistant.errors import StoreError, UsageError
+from assistant.messages import Message, ToolCall
+from tests.reminded_home import BERLIN, GUEST, NOW, Agendas, agendas
+
+SOON = NOW + timedelta(minutes=20)
+
+
+@pytest.fixture
+def home() -> Iterator[Agendas]:
+    with agendas() as made:
+        yield made
+
+
+async def test_the_same_call_sets_a_reminder_once(home: Agendas) -> None:
+    first = await home.remind("call mum", "in 20 minutes", key="turn:1")
+    home.now += timedelta(hours=5)
+    assert await home.remind("call mum", "in 20 minutes", key="turn:1") == first
+    assert [job.id for job in home.jobs.waiting("owner", "reminder")] == [first.id]
+
+
+async def test_the_same_call_finds_its_reminder_when_the_time_is_past(home: Agendas) -> None:
+    first = await home.remind("call mum", "2026-11-20 12:00", key="turn:1")
+    await home.after(hours=5)
+    assert (await home.remind("call mum", "2026-11-20 12:00", key="turn:1")).id == first.id
+
+
+async def test_the_same_call_cancels_once_and_another_is_told_that_none_waits(home: Agendas) -> None:
+    job = await home.remind("call mum", "in 20 minutes")
+    for _ in range(2):
+        assert home.agenda.cancel_reminder(job.id, "owner", "turn:2", home.now).text == "call mum"
+    with pytest.raises(UsageError, match="No reminder 1 is waiting"):
+        home.agenda.cancel_reminder(job.id, "owner", "turn:3", home.now)
+    assert await home.after(hours=1) == 0
+    assert home.jobs.waiting("owner", "reminder") == []
+
+
+async def test_nobody_sees_or_cancels_what_is_anothers(home: Agendas) -> None:
+    mine = await home.remind("mine", "in 20 minutes")
+    theirs = await home.remind("theirs", "in 20 minutes", place=GUEST)
+    assert [job.text for job in home.jobs.waiting("owner", "reminder")] == ["mine"]
+    assert [job.text for job in home.jobs.waiting(GUEST.scope, "reminder")] == ["theirs"]
+    assert home.jobs.get(theirs.id, "owner", "reminder") is None
+    assert home.jobs.made_under("k0", GUEST.scope) is None
+    with pytest.raises(UsageError):
+        home.agenda.cancel_reminder(mine.id, GUEST.scope, "x", home.now)
+    await home.after(hours=1)
+    assert [slot.text for slot in home.jobs.slots("owner")] == ["mine"]
+    assert [slot.text for slot in home.jobs.slots(GUEST.scope)] == ["theirs"]
+    assert home.bodies("kept")[0].startswith("Reminder: theirs")
+
+
+async def test_no_more_may_wait_than_the_settings_say() -> None:
+    with agendas(most=2) as home:
+        for text in ("one", "two"):
+            await home.remind(text, "in 20 minutes")
+        with pytest.raises(UsageError, match="Nothing was set"):
+            await home.remind("three", "in 20 minutes")
+        await home.remind("elsewhere", "in 20 minutes", place=GUEST)
+        await home.after(hours=1)
+        assert (await home.remind("three", "in 20 minutes")).text == "three"
+
+
+async def test_two_schedules_of_one_name_cannot_wait(home: Agendas) -> None:
+    first = await home.schedule("news", "What is new?", "", repeat="every day at 8")
+    with pytest.raises(UsageError, match="Nothing was set"):
+        await home.schedule("news", "Again?", "", repeat="every day at 9")
+    home.agenda.remove(first, "x", home.now)
+    assert (await home.schedule("news", "Again?", "", repeat="every day at 9")).name == "news"
+
+
+async def test_a_paused_schedule_is_not_due_and_goes_on_with_its_next_time(home: Agendas) -> None:
+    job = await home.schedule("news", "What is new?", "", repeat="every day at 8")
+    home.agenda.pause(job)
+    assert await home.after(days=3) == 0
+    assert home.jobs.overdue(home.now) == 0
+    resumed = home.agenda.resume(home.agenda.schedule_named("news", "owner"), home.now)
+    assert resumed.due is not None
+    assert resumed.due.key == "2026-11-24T08:00"
+    assert await home.after(hours=22) == 1
+    assert home.ends() == ["late"]
+
+
+async def test_the_conversation_knows_what_was_told_once(home: Agendas) -> None:
+    home.home.say("remind me", "I will")
+    await home.remind("call mum", "in 20 minutes")
+    await home.after(minutes=20)
+    last = home.home.conversation.view("main").messages[-1]
+    assert (last.role, last.metadata["type"]) == ("system", "reminder")
+    assert last.content.endswith("Reminder: call mum")
+    assert home.sent()[-1].outgoing.message_id == last.id
+    before = len(home.home.said())
+    home.restart()
+    assert len(home.home.said()) == before
+    assert home.home.verify().ok
+
+
+async def test_f37_a_crash_before_the_log_knows_is_settled_at_start(home: Agendas) -> None:
+    """Killed between the transaction and the log; and between the log and its transaction."""
+    home.home.say("remind me", "I will")
+    await home.remind("call mum", "in 20 minutes")
+    home.now = SOON
+    _fire_only(home)
+    said = len(home.home.said())
+    home.restart()
+    assert len(home.home.said()) == said + 1
+    await home.remind("feed the cat", "in 20 minutes")
+    home.now += timedelta(minutes=20)
+    _fire_only(home)
+    _log_only(home)
+    home.restart()
+    assert sum("Reminder: feed the cat" in text for text in home.home.said()) == 1
+    assert [text.rpartition("\n")[2] for text in home.home.shown()[-2:]] == [
+        "Reminder: call mum",
+        "Reminder: feed the cat",
+    ]
+    assert home.jobs.log_told(home.now) == 0
+    assert await home.alarm.fire() == 0
+    assert home.home.verify().ok
+
+
+async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_with_the_next(home: Agendas) -> None:
+    home.home.say("remind me", "I will")
+    await home.remind("call mum", "in 20 minutes")
+    await home.remind("feed the cat", "in 30 minutes")
+    home.now = SOON
+    _fire_only(home)
+    _log_only(home)
+    with home.home.db.write() as db:
+        db.execute("DROP TRIGGER temp.stop")
+    home.now += timedelta(minutes=10)
+    _fire_only(home)
+    home.jobs.log_told(home.now)
+    assert [text.rpartition("\n")[2] for text in home.home.said()[2:]] == [
+        "Reminder: call mum", "Reminder: feed the cat",
+    ]  # fmt: skip
+    assert home.home.verify().ok
+
+
+def _fire_only(home: Agendas) -> None:
+    """What `Alarm.fire` commits, and then nothing more."""
+    due = home.jobs.due(None, home.now, limit=100)
+    ended = batch(iter(due), home.now, Punctuality(timedelta(minutes=1)), 100)
+    home.jobs.fire(firing(ended, BERLIN, home.now), home.now)
+
+
+def _log_only(home: Agendas) -> None:
+    """The log takes the record, and the transaction after it fails."""
+    db = home.home.db
+    with db.write():
+        db.execute("CREATE TEMP TRIGGER stop BEFORE UPDATE ON slots BEGIN SELECT RAISE(ABORT, 'killed'); END")
+    with pytest.raises(StoreError):
+        home.jobs.log_told(home.now)
+
+
+async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: Agendas) -> None:
+    await home.remind("call mum", "in 20 minutes")
+    store = home.home.conversation
+    turn = home.home.begin("look it up")
+    store.record(turn, [Message("assistant", "", tool_calls=(ToolCall("c1", "look", {}),))], home.now)
+    await home.at(SOON)
+    store.record(turn, [Message("tool", "found", tool_call_id="c1", name="look")], home.now)
+    assert [message.role for message in store.turn_messages(turn)] == ["user", "assistant", "tool"]
+    sent = normalise(store.view("main").messages)
+    assert [message.role for message in sent] == ["user", "assistant", "tool", "user"]
+    assert "Reminder: call mum" in sent[-1].content
+    assert sent[-1].metadata["note"]
+
+
+async def test_what_was_missed_is_counted_until_somebody_looks(home: Agendas) -> None:
+    await home.remind("stretch", "", repeat="every day at 8")
+    await home.after(days=4)
+    assert home.jobs.missed() == {"owner": 3}
+    home.jobs.seen(home.now)
+    assert home.jobs.missed() == {}
+    assert all(slot.seen_at for slot in home.jobs.slots("owner") if slot.state == "missed")
+
+
+async def test_times_are_kept_in_utc(home: Agendas) -> None:
+    job = await home.remind("call mum", "2026-11-21 09:00")
+    assert job.due is not None
+    assert job.due.at == datetime(2026, 11, 21, 8, tzinfo=UTC)
+    assert home.jobs.next_at() == job.due.at

@@ -1,0 +1,74 @@
+"""A scenario of reminders and scheduled prompts that are due: on time, late, repeating, many at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from assistant.errors import StoreError
+from assistant.requests import Request
+from tests.crash.comparison import DIFFER, look
+from tests.crash.pictures import rows
+from tests.crash.scenario import Picture, Scenario
+from tests.crash.world import BRIDGE, Life, World, live, message
+from tests.scripted import Step
+
+_DUE = datetime(2026, 3, 4, 9, 0, 10, tzinfo=UTC)
+_TRIES = 40
+_JOBS = (
+    "/remind call mum --at 2026-03-04 09:00",
+    "/remind feed the cat --at 2026-03-04 09:00",
+    "/remind stretch --every day at 8",
+    *(f"/remind thing {number} --at 2026-03-03 10:0{number}" for number in range(7)),
+    "/schedule add news 'What is new?' --at '2026-03-04 09:00'",
+    "/schedule add old 'What was it?' --every 'day at 7' --catch-up skip",
+)
+
+
+def _answer(request: Request) -> Step:
+    return "Nothing new."
+
+
+_TALKED = World((message("Good morning.", 0),), _answer)
+
+
+async def _set(life: Life) -> None:
+    await life.house.runtime.idle()
+    for text in _JOBS:
+        await life.house.commands.run(text, "main", bridge=BRIDGE, target="main")
+
+
+async def _go_off(life: Life) -> None:
+    """Days later, by the wall clock."""
+    await life.house.runtime.idle()
+    life.clock.now = _DUE
+    for _ in range(_TRIES):
+        try:
+            await life.house.reminding.alarm.fire()
+        except StoreError:
+            life.clock.now += timedelta(seconds=1)
+        else:
+            return
+    raise AssertionError("the agenda never went off")
+
+
+def _look(home: Path) -> Picture:
+    script = home / "script.db"
+    return {
+        **look(home),
+        "jobs": rows(script, "SELECT id, kind, text, state, next_due_at, next_key FROM jobs ORDER BY id"),
+        "slots": rows(
+            script, "SELECT job_id, local_key, due_at, state, note, told, logged FROM slots ORDER BY job_id, local_key"
+        ),
+    }  # fmt: skip
+
+
+DUE = Scenario(
+    "due",
+    "reminders and a scheduled prompt are due",
+    lambda home: live(home, replace(_TALKED, meanwhile=_set)),
+    lambda home: live(home, replace(_TALKED, meanwhile=_go_off)),
+    _look,
+    DIFFER,
+)

@@ -1,0 +1,48 @@
+"""A scenario of what a person configures: a setting is changed in their own file, a secret takes another's place."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from assistant import wire_settings
+from assistant.config_text import with_value
+from assistant.errors import AssistantError
+from assistant.settings import Home, Settings, load
+from tests.crash.scenario import Picture, Scenario
+
+_TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"
+_OLD, _NEW = "sk-old-old-old-old", "sk-new-new-new-new"
+_FILES = ("config.toml", "secrets.toml")
+
+
+def _prepare(path: Path) -> None:
+    home = Home(path)
+    wire_settings.config_file(home).change(lambda _: _TEXT)
+    wire_settings.secret_store(home, None).put("archive.key", _OLD)
+
+
+def _work(path: Path) -> None:
+    """Whatever happened before, there is a whole file of each to begin with."""
+    home = Home(path)
+    found = load(home, {}, ring=None)
+    if _held(found) not in ((0.2, _OLD), (0.25, _OLD), (0.25, _NEW)):
+        raise AssistantError(f"The home says {_held(found)}.")
+    wire_settings.config_file(home).change(lambda text: with_value(text, "context.target", 0.25))
+    wire_settings.secret_store(home, None).put("archive.key", _NEW)
+
+
+def _held(settings: Settings) -> tuple[float, str]:
+    return settings.values.context.target, settings.values.archive.key.get_secret_value()
+
+
+def _look(path: Path) -> Picture:
+    return {
+        "config": (path / "config.toml").read_text(),
+        "held": _held(load(Home(path), {}, ring=None)),
+        "modes": {name: stat.S_IMODE((path / name).stat().st_mode) for name in _FILES},
+        "beside": sorted(one.name for one in path.iterdir() if one.name not in _FILES),
+    }
+
+
+CONFIGURED = Scenario("configured", "a setting and a secret are changed", _prepare, _work, _look)

@@ -1,0 +1,127 @@
+"""Whatever is said, reset, resumed, compacted, undone, cleared or cut off by a crash, in whatever order: nothing that
+was accepted is lost or answered twice, every generation is covered, and the log only grows (I1-I4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assistant.errors import UsageError
+from assistant.generations import Ending
+from assistant.store.generations import StoredGenerations
+from tests.compacting import copy_of, live, plan, summary
+from tests.contract.test_store_crash import crash_after
+from tests.store_home import NOW, StoreHome, in_memory
+
+Kind = Literal["say", "accept", "answer", "reset", "resume", "compact", "undo", "upkeep", "restart"]
+_KINDS: tuple[Kind, ...] = ("say", "accept", "answer", "reset", "resume", "compact", "undo", "upkeep", "restart")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    kind: Kind
+    share: float
+    crash: bool
+
+
+steps = st.builds(Step, st.sampled_from(_KINDS), st.floats(0, 1), st.booleans())
+
+
+class Life:
+    def __init__(self, home: StoreHome) -> None:
+        self.home = home
+        self.words = 0
+        self.waiting: list[str] = []
+        self.said: list[str] = []
+        self.raw = b""
+
+    def live(self, step: Step) -> None:
+        act = getattr(self, f"_{step.kind}")
+        if step.crash and step.kind in ("reset", "resume", "say"):
+            crash_after(self.home, lambda: act(step))
+        else:
+            act(step)
+        self.check()
+
+    # ------------------------------------------------------------------------------------------------------- steps
+
+    def _say(self, step: Step) -> None:
+        self.words += 1
+        self.said += [f"q{self.words}", f"a{self.words}"]
+        self.home.say(f"q{self.words}", f"a{self.words}")
+
+    def _accept(self, step: Step) -> None:
+        self.words += 1
+        self.home.accept(f"q{self.words}")
+        self.waiting.append(f"q{self.words}")
+
+    def _answer(self, step: Step) -> None:
+        waiting = self.home.conversation.inbox("main", limit=1)
+        if waiting:
+            turn = self.home.conversation.begin_turn(waiting[0], "", NOW)
+            self.home.conversation.finish_turn(turn, "answered", None, [], NOW)
+            self.said.append(self.waiting.pop(0))
+
+    def _reset(self, step: Step, resumes: int | None = None) -> None:
+        known = StoredGenerations(self.home.db, self.home.log)
+        spoken = known.spoken("main")
+        if spoken is not None:
+            ending = Ending(
+                "main", spoken.generation, known.last_seq("main"), "It ended.", "manual", resumes=resumes
+            )  # fmt: skip
+            try:
+                self.home.conversation.turn_over(ending, NOW)
+            except UsageError:
+                assert resumes is not None
+
+    def _resume(self, step: Step) -> None:
+        count = len(StoredGenerations(self.home.db, self.home.log).all("main"))
+        self._reset(step, resumes=1 + int(step.share * max(count - 1, 0)))
+
+    def _compact(self, step: Step) -> None:
+        rows = live(self.home)
+        last = int(step.share * len(rows)) - 1
+        if last >= 0:
+            self.home.conversation.compact(plan(self.home, 0, last, summary(), copy_of(rows[0])), NOW)
+
+    def _undo(self, step: Step) -> None:
+        rows = [row for row in live(self.home) if row.role in ("user", "assistant")]
+        if rows:
+            self.home.conversation.undo("main", [rows[-1].id or 0], NOW)
+
+    def _upkeep(self, step: Step) -> None:
+        self.home.conversation.upkeep()
+
+    def _restart(self, step: Step) -> None:
+        self.home.restart().conversation.reconcile(NOW)
+
+    # ------------------------------------------------------------------------------------------------------- checks
+
+    def check(self) -> None:
+        assert self.home.verify().problems == ()
+        path = self.home.log.path("main")
+        raw = path.read_bytes() if path.exists() else b""
+        assert raw.startswith(self.raw)
+        self.raw = raw
+        logged = [record for record in self.home.log.scan("main") if record.kind == "message"] if raw else []
+        assert [record.content for record in logged] == self.said
+        inbox = [item.incoming.content for item in self.home.conversation.inbox("main", limit=1000)]
+        assert [one for one in inbox if one not in self.said] == self.waiting
+        generations = [record.generation for record in logged]
+        assert generations == sorted(generations)
+        view = self.home.conversation.view("main")
+        assert view.tokens == sum(size[0] for size in view.sizes)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(lived=st.lists(steps, min_size=1, max_size=20))
+def test_f31_resets_lose_nothing_however_they_fall_between_other_things(lived: list[Step]) -> None:
+    with in_memory() as directory:
+        home = StoreHome(directory / "home").open()
+        life = Life(home)
+        for step in lived:
+            life.live(step)
+        home.close()

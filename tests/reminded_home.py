@@ -1,0 +1,96 @@
+"""A home with an agenda for tests: its stores, an alarm over them, and a clock that stands where a test puts it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.firing import Punctuality
+from assistant.agenda.quiet import quiet_of
+from assistant.agenda.values import CatchUp, Job, Kind, Place
+from assistant.agenda_ports import Wanted
+from assistant.alarm import Alarm
+from assistant.records import OutboxItem
+from assistant.reminding import Agenda, Habits
+from assistant.store.jobs import Jobs
+from tests.store_home import StoreHome, in_memory
+
+BERLIN = ZoneInfo("Europe/Berlin")
+MAIN = Place("main", "owner", "terminal", "main")
+GUEST = Place("peer:kept:7", "peer:kept:7", "kept", "7")
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+
+
+@dataclass
+class Agendas:
+    """`now` is what the clock shows."""
+
+    home: StoreHome
+    quiet: str = ""
+    catch_up: CatchUp = "once"
+    most: int = 10_000
+    now: datetime = NOW
+    fired: int = 0
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        self.jobs = Jobs(self.home.db, self.home.conversation.appender)
+        how = Punctuality(timedelta(minutes=1), quiet_of(self.quiet, BERLIN))
+        self.alarm = Alarm(self.jobs, how, BERLIN, self._fired, lambda: self.now, longest_wait=30)
+        self.agenda = Agenda(self.jobs, Habits(BERLIN, self.catch_up, self.most, how), self.alarm.look)
+
+    def restart(self) -> None:
+        self.home.restart()
+        self.open()
+        self.home.conversation.reconcile(self.now)
+        self.alarm.settle(self.now)
+
+    def _fired(self) -> None:
+        self.fired += 1
+
+    async def remind(self, text: str, when: str, *, repeat: str = "", place: Place = MAIN, key: str = "") -> Job:
+        key = key or f"k{next(self.numbers)}"
+        return await self.agenda.remind(Wanted(key, place, text, when, repeat), self.now)
+
+    async def schedule(self, name: str, prompt: str, when: str, *, repeat: str = "", place: Place = MAIN) -> Job:
+        return await self.agenda.schedule(
+            Wanted(f"s{next(self.numbers)}", place, prompt, when, repeat, name), self.now
+        )  # fmt: skip
+
+    async def at(self, when: datetime) -> int:
+        """The clock shows this, and somebody looks."""
+        self.now = when
+        return await self.alarm.fire()
+
+    async def after(self, **by: float) -> int:
+        return await self.at(self.now + timedelta(**by))
+
+    def sent(self, bridge: str = "terminal") -> list[OutboxItem]:
+        return self.home.outbox.pending(bridge, limit=10_000)
+
+    def bodies(self, bridge: str = "terminal") -> list[str]:
+        return [item.outgoing.body for item in self.sent(bridge)]
+
+    def ends(self, scope: str = "owner", kind: Kind | None = None) -> list[str]:
+        """How slots ended, the oldest first."""
+        return [slot.state for slot in self.jobs.slots(scope, kind=kind, limit=100_000)[::-1]]
+
+
+@contextmanager
+def agendas(
+    path: Path | None = None, *, quiet: str = "", catch_up: CatchUp = "once", most: int = 10_000
+) -> Iterator[Agendas]:
+    with in_memory() as folder:
+        home = StoreHome(path or folder).open()
+        try:
+            yield Agendas(home, quiet, catch_up, most)
+        finally:
+            home.close()

@@ -1,0 +1,184 @@
+"""Words that are forgotten vanish from backups too, or the backup that keeps them is named, with what to do."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant import wire_restore
+from assistant.errors import UsageError
+from assistant.forgetting import Forgetting
+from assistant.forgotten import Forgotten, Wanted
+from assistant.settings import Home, Settings, load
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup_make import Order, make
+from assistant.store.marked import Marked
+from assistant.wire_backup import ForgettingBackups
+from tests.backup_home import quick
+from tests.forgetful_home import DAY, GUEST, KEPT, RARE, SECRET, ForgetfulHome, say_as_guest
+from tests.semantic_memory import memory
+from tests.store_home import NOW
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[ForgetfulHome]:
+    made = ForgetfulHome(tmp_path / "home").open()
+    yield made
+    made.close()
+
+
+def settings_of(home: ForgetfulHome, **variables: str) -> Settings:
+    return load(Home(home.path), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None)
+
+
+def forgetting(home: ForgetfulHome, **variables: str) -> Forgetting[Marked]:
+    backups = ForgettingBackups(settings_of(home, **variables))
+    return Forgetting(home.copies, home.memories, backups=backups)  # type: ignore[arg-type]
+
+
+def fill(home: ForgetfulHome) -> int:
+    """The words in every database, in the log and in files of their own; the id of the message that has them."""
+    home.say("What is my boat called?", KEPT)
+    turn = home.say(f"Please remember: {SECRET}", f"I will keep {SECRET}")
+    home.todos.add("owner", [f"Paint the gate {SECRET}"], "todo", NOW)
+    entry = home.entry("k1", f"The word for the gate is {SECRET}", [turn.items[0].message_id])
+    home.put_memory(memory(f"Word of the gate: {SECRET}", "owner", entries=(entry,)))
+    home.files.curate(f"- {KEPT}\n- Gate: {SECRET}\n", home.files.curated(), "model", NOW)
+    home.files.note("owner", DAY, "10:00", [f"The word is {SECRET}", "It rained."], "n")
+    return turn.items[0].message_id
+
+
+def back_up(home: ForgetfulHome, chosen: str = "") -> Path:
+    folder = BackupFolder(home.path, chosen)
+    return folder.path / make(folder, Order("manual", NOW), quick()).backup.name
+
+
+def has_words(path: Path) -> bool:
+    return any(says(path, one) for one in RARE)
+
+
+def says(path: Path, words: bytes) -> bool:
+    return words in gzip.decompress(path.read_bytes()).lower()
+
+
+def told(done: Forgotten) -> list[str]:
+    return [f"{one.where}: {one.why}" for one in done.left]
+
+
+async def forget(home: ForgetfulHome, wanted: Wanted | None = None, **variables: str) -> Forgotten:
+    return await forgetting(home, **variables).forget(wanted or Wanted("owner", text=SECRET), NOW)
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+async def test_a_backup_loses_the_words_and_all_else_of_it_stays(home: ForgetfulHome, by_id: bool) -> None:
+    message = fill(home)
+    path = back_up(home)
+    assert has_words(path)
+    wanted = Wanted("owner", messages=(message, message + 1)) if by_id else Wanted("owner", text=SECRET)
+    done = await forget(home, wanted)
+    assert (done.complete, told(done)) == (True, [])
+    assert [(one.kind, one.shown) for one in done.places][-1] == ("backups of the home", (path.name,))
+    assert not (says(path, b"please remember: copper") if by_id else has_words(path))
+    assert home.copies.unfinished() == []
+    proved = wire_restore.verified(settings_of(home), path, NOW)
+    assert proved.manifest.rewritten_at == NOW and set(proved.report.redactions) >= {message, message + 1}
+    assert KEPT.encode() in gzip.decompress(path.read_bytes())
+
+
+async def test_a_backup_without_the_words_is_left_as_it_is(home: ForgetfulHome) -> None:
+    home.say("What is my boat called?", KEPT)
+    path = back_up(home)
+    before = path.read_bytes()
+    fill(home)
+    done = await forget(home)
+    assert done.complete and path.read_bytes() == before
+    assert not any(one.kind == "backups of the home" for one in done.places)
+
+
+async def test_words_that_stand_in_backups_alone_are_found_and_forgotten(home: ForgetfulHome) -> None:
+    fill(home)
+    path = back_up(home)
+    await home.forgetting.forget(Wanted("owner", text=SECRET), NOW)
+    assert has_words(path)
+    found, code = await forgetting(home).ask(Wanted("owner", text=SECRET), NOW)
+    assert [(one.kind, one.shown) for one in found.places] == [("backups of the home", (path.name,))] and code
+    done = await forget(home)
+    assert (done.complete, has_words(path)) == (True, False)
+    assert not await forgetting(home).find(Wanted("owner", text=SECRET))
+
+
+async def test_a_backup_that_a_restored_home_knows_nothing_of_loses_them_too(home: ForgetfulHome) -> None:
+    home.say("What is my boat called?", KEPT)
+    early, settings = back_up(home), settings_of(home)
+    fill(home)
+    late = back_up(home)
+    home.close()
+    restored = wire_restore.restore(settings, early, home.path, NOW, force=True)
+    home.open()
+    done = await forget(home)
+    assert not has_words(late) and restored.aside is not None
+    assert {one.where.split("/")[0] for one in done.left} == {restored.aside.name}
+    assert all("remove before-restore-" in one.why for one in done.left)
+
+
+async def test_words_in_ones_own_files_are_told_with_what_to_do(home: ForgetfulHome) -> None:
+    fill(home)
+    (home.path / "workspace").mkdir()
+    (home.path / "workspace" / "gate.txt").write_text(SECRET, encoding="utf-8")
+    path = back_up(home)
+    (home.path / "workspace" / "gate.txt").unlink()
+    [left] = told(await forget(home))
+    assert left.startswith(f"{path.name}: it has your own files as they were (workspace/gate.txt)")
+    assert f"`assistant backup remove {path.name}`" in left and "`assistant backup create`" in left
+
+
+async def test_a_damaged_backup_is_told_and_tried_again(home: ForgetfulHome) -> None:
+    fill(home)
+    path = back_up(home)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    done = await forget(home)
+    [left] = [one for one in done.left if one.where == path.name]
+    assert left.why.startswith("not done") and "assistant backup remove" in left.why
+    assert not done.complete and len(home.copies.unfinished()) == 1
+    path.write_bytes(whole)
+    [again] = await forgetting(home).settle(NOW)
+    assert (again.complete, has_words(path), home.copies.unfinished()) == (True, False, [])
+
+
+async def test_a_folder_that_is_not_there_is_told_and_tried_again(home: ForgetfulHome, tmp_path: Path) -> None:
+    fill(home)
+    usb = tmp_path / "usb"
+    usb.mkdir()
+    chosen: dict[str, Any] = {"ASSISTANT_BACKUP__FOLDER": str(usb)}
+    path = back_up(home, str(usb))
+    usb.rename(tmp_path / "unplugged")
+    done = await forget(home, **chosen)
+    assert not done.complete and any(one.where == str(usb) and "not there" in one.why for one in done.left)
+    (tmp_path / "unplugged").rename(usb)
+    [again] = await forgetting(home, **chosen).settle(NOW)
+    assert (again.complete, has_words(path)) == (True, False)
+
+
+async def test_while_a_backup_is_made_nothing_is_forgotten(home: ForgetfulHome) -> None:
+    fill(home)
+    busy = Forgetting(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="makes a backup"):
+        await busy.forget(Wanted("owner", text=SECRET), NOW)
+
+
+async def test_what_a_guest_said_stays_in_a_backup_when_the_owner_forgets_the_same(home: ForgetfulHome) -> None:
+    fill(home)
+    said = say_as_guest(home, SECRET)
+    path = back_up(home)
+    done = await forget(home)
+    assert done.complete and has_words(path)
+    restored = wire_restore.restore(settings_of(home), path, home.path.with_name("other"), NOW, force=False)
+    with closing(ForgetfulHome(restored.home).open()) as other:
+        assert any(SECRET in one for one in other.said(GUEST)) and not any(SECRET in one for one in other.said())
+        assert said not in restored.proved.report.redactions

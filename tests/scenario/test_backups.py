@@ -1,0 +1,232 @@
+"""Backups as the house makes them: by the clock, by hand, in a process of its own; and a drill of losing everything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant import wire, wire_stores
+from assistant.backing_up import BackingUp
+from assistant.backups import named
+from assistant.daemon import home_lock
+from assistant.errors import UsageError
+from assistant.forgotten import Wanted
+from assistant.settings import Home, Settings, load
+from assistant.wire_backup import making_here
+from sleep.nights import Nights
+from tests.backup_home import BackupHome
+from tests.scenario.command_line import ROOT, environment, look, one_line_error
+from tests.scripted import ScriptedModel, SteppingClock
+from tests.store_home import NOW
+
+DUE = datetime(2026, 11, 21, 5, tzinfo=UTC)
+A_DAY = timedelta(days=1)
+
+
+def settings_of(home: Path, **variables: str) -> Settings:
+    return load(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None)
+
+
+@dataclass
+class ByTheClock:
+    """A home whose backups are made within this process; `forgetting` may be set."""
+
+    home: BackupHome
+    keep: int = 2
+    forgetting: bool = False
+    clock: SteppingClock = field(default_factory=lambda: SteppingClock(NOW))
+
+    def __post_init__(self) -> None:
+        self.room = BackingUp(
+            self.home.folder, making_here(self.home.folder, workspace=True), Nights("05:00", UTC), self.keep,
+            begun=lambda: NOW, forgetting=lambda: self.forgetting, clock=self.clock,
+        )  # fmt: skip
+
+    async def look(self, now: datetime) -> list[str]:
+        """What there is once whatever was begun has ended."""
+        self.clock.now = now
+        self.room.look()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)  # type: ignore[arg-type]
+        return [f"{one.made_at:%d-%H} {one.kind}" for one in self.home.folder.all()]
+
+
+@pytest.fixture
+def daily(tmp_path: Path) -> Iterator[ByTheClock]:
+    home = BackupHome(tmp_path / "home").open().furnish()
+    yield ByTheClock(home)
+    home.close()
+
+
+# -------------------------------------------------------------------------------------------------------- by the clock
+
+
+async def test_one_is_made_every_day_and_the_oldest_goes(daily: ByTheClock) -> None:
+    assert await daily.look(DUE - timedelta(minutes=1)) == []
+    assert await daily.look(DUE) == ["21-05 daily"]
+    assert await daily.look(DUE + timedelta(hours=1)) == ["21-05 daily"]
+    daily.clock.now = DUE + timedelta(hours=2)
+    await daily.room.create()
+    assert await daily.look(DUE + A_DAY) == ["21-05 daily", "21-07 manual", "22-05 daily"]
+    assert await daily.look(DUE + 5 * A_DAY) == ["21-07 manual", "22-05 daily", "26-05 daily"]
+
+
+async def test_one_that_fails_is_told_keeps_the_old_ones_and_is_tried_again_later(daily: ByTheClock) -> None:
+    daily.room._keep = 1
+    assert await daily.look(DUE) == ["21-05 daily"]
+    huge = daily.home.path / "workspace" / "huge"
+    with huge.open("wb") as file:
+        file.truncate(1 << 42)
+    assert await daily.look(DUE + A_DAY) == ["21-05 daily"]
+    assert "not backed up" in daily.room.trouble and "tried again" in daily.room.trouble
+    huge.unlink()
+    assert await daily.look(DUE + A_DAY + timedelta(minutes=59)) == ["21-05 daily"]
+    assert await daily.look(DUE + A_DAY + timedelta(minutes=60)) == ["22-06 daily"]
+    assert daily.room.trouble == ""
+
+
+async def test_none_is_made_while_something_is_forgotten(daily: ByTheClock) -> None:
+    daily.forgetting = True
+    assert await daily.look(DUE) == []
+    with pytest.raises(UsageError, match="being forgotten"):
+        await daily.room.create()
+    daily.forgetting = False
+    assert await daily.look(DUE) == ["21-05 daily"]
+
+
+@pytest.mark.parametrize(("hours", "is_red"), [(20, False), (44, True)])
+def test_a_day_without_a_backup_turns_the_status_red(tmp_path: Path, hours: int, is_red: bool) -> None:
+    with closing(BackupHome(tmp_path / "home").open()) as home:
+        home.chat(1)
+    assert _is_red(settings_of(home.path), NOW + timedelta(hours=hours)) == is_red
+    assert not _is_red(settings_of(home.path, ASSISTANT_BACKUP__AT=""), NOW + timedelta(hours=hours))
+    home.back_up(hours=hours - 2)
+    assert not _is_red(settings_of(home.path), NOW + timedelta(hours=hours))
+
+
+def test_a_folder_that_is_not_there_turns_the_status_red(tmp_path: Path) -> None:
+    with closing(BackupHome(tmp_path / "home").open()) as home:
+        home.chat(1)
+    assert _is_red(settings_of(home.path, ASSISTANT_BACKUP__FOLDER=str(tmp_path / "usb")), NOW)
+
+
+def _is_red(settings: Settings, now: datetime) -> bool:
+    with closing(wire_stores.open_stores(settings, now)) as stores:
+        problems = wire.stored_status(settings, stores, now)["problems"]
+    return any("backup" in one for one in problems)
+
+
+# ------------------------------------------------------------------------------------------------------------- apart
+
+
+async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
+    BackupHome(tmp_path / "home").open().furnish().close()
+    house = wire.build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    try:
+        making = asyncio.create_task(house.commands.run("/backup --json", "main"))
+        await _begun(house)
+        for refused in (house.backing_up.create(), house.forgetting.forget(Wanted("owner", text="Albatross"), NOW)):
+            with pytest.raises(UsageError, match="Nothing was changed"):
+                await refused
+        told = json.loads(await making)
+        assert named(told["name"], told["bytes"]) == house.stores.backups.all()[0]
+        assert told["left_out"].keys() == {"secrets.toml"} and not house.backing_up.busy
+        with pytest.raises(UsageError, match="Use /backup"):
+            await house.commands.run("/backup everything", "main")
+    finally:
+        await house.backing_up.stop()
+        await house.close_model()
+        house.close()
+
+
+async def _begun(house: wire.House) -> None:
+    """The backup that a task is about to make is being made."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert house.backing_up.busy
+
+
+async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    BackupHome(tmp_path / "home").open().furnish().close()
+    house = wire.build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    making = asyncio.create_task(house.backing_up.create())
+    await _begun(house)
+    await house.backing_up.stop()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    assert not house.backing_up.busy and list((tmp_path / "home" / "backups").iterdir()) == [
+        tmp_path / "home" / "backups" / "script-before.db"
+    ]
+    await house.close_model()
+    house.close()
+
+
+def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) -> None:
+    home = BackupHome(tmp_path / "home").open().furnish()
+    home.close()
+    order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
+    done = subprocess.run(
+        (sys.executable, "-m", "assistant.wire_backup"), input=json.dumps({**order, "parent": 1}).encode() + b"\n",
+        capture_output=True, env=environment(home.path), cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and b"ended meanwhile" in done.stderr
+    assert home.backup_files() == []
+
+
+# -------------------------------------------------------------------------------------------------- on the command line
+
+
+OFFLINE = {"ASSISTANT_MODEL__PROVIDER": "offline", "TIKTOKEN_CACHE_DIR": ""}
+
+
+def test_a_drill_talk_back_up_talk_on_lose_everything_restore_verify_talk_on(tmp_path: Path) -> None:
+    home, usb = tmp_path / "home", tmp_path / "usb"
+    assert look(home, "chat", "-m", "My boat is called Albatross.", **OFFLINE).returncode == 0
+    made = json.loads(look(home, "backup", "create", "--json", **OFFLINE).out)
+    usb.mkdir()
+    shutil.copy(home / "backups" / made["name"], usb)
+    look(home, "chat", "-m", "The spare key is under the flowerpot.", **OFFLINE)
+    shutil.rmtree(home)
+    restored = look(home, "backup", "restore", str(usb / made["name"]), **OFFLINE)
+    assert restored.returncode == 0 and restored.out.startswith(f"Restored {home}.")
+    assert look(home, "verify", **OFFLINE).returncode == 0
+    assert "Albatross" in look(home, "chat", "-m", "What is my boat called?", **OFFLINE).out
+    assert "flowerpot" not in look(home, "log", **OFFLINE).out
+
+
+def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
+    home = BackupHome(tmp_path / "home").open().furnish()
+    home.close()
+    assert "no backup" in look(home.path, "backup", "list", **OFFLINE).out
+    assert "no backup" in one_line_error(look(home.path, "backup", "verify", **OFFLINE))
+    names = [home.back_up("daily").backup.name, home.back_up(hours=1).backup.name]
+    listed = look(home.path, "backup", "list", **OFFLINE).out
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == names
+    assert [one["name"] for one in json.loads(look(home.path, "backup", "list", "--json", **OFFLINE).out)] == names
+    proved = look(home.path, "backup", "verify", **OFFLINE)
+    assert proved.returncode == 0 and proved.out.startswith(names[1]) and "Not in it: secrets.toml" in proved.out
+    assert json.loads(look(home.path, "backup", "verify", names[0], "--json", **OFFLINE).out)["ok"] is True
+    (home.folder.path / names[1]).write_bytes(b"nonsense")
+    assert "is no whole backup" in one_line_error(look(home.path, "backup", "verify", names[1], **OFFLINE))
+    assert look(home.path, "backup", "remove", *names, **OFFLINE).returncode == 0
+    assert home.backup_files() == []
+    assert look(home.path, "backup", "remove", names[0], **OFFLINE).returncode == 2
+
+
+def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
+    home = BackupHome(tmp_path / "home").open().furnish()
+    name = home.back_up().backup.name
+    home.close()
+    with home_lock(Home(home.path)):
+        told = one_line_error(look(home.path, "backup", "restore", name, "--force", **OFFLINE))
+    assert "serves the home" in told and "assistant stop" in told

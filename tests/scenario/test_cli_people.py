@@ -1,0 +1,113 @@
+"""`assistant people`: what it shows, what it changes, and that every command of docs/people.md does what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant import wire
+from assistant.daemon import utc_now
+from assistant.records import Arrival
+from tests.scenario.command_line import ROOT, look
+from tests.scripted import KeptBridge, ScriptedModel
+
+DOCUMENT = ROOT / "docs" / "people.md"
+COMMANDS = re.findall(r"^assistant people.*$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+async def knocked(home: Path) -> str:
+    """Somebody wrote and was given a code."""
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    bridge = KeptBridge("telegram")
+    house = wire.build(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
+    try:
+        await house.reception.receive(Arrival("telegram", "1", "77", "may I come in", "Ann", target="77"))
+        (item,) = house.stores.outbox.pending("telegram")
+        return item.outgoing.body.rpartition(" ")[2]
+    finally:
+        await house.close_model()
+        house.close()
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The owner has an account, Ann is number 2, and a room is let in."""
+    home = tmp_path_factory.mktemp("people") / "home"
+    assert look(home, "people", "link", "telegram", "42").returncode == 0
+    assert look(home, "people", "allow", "telegram", "7").returncode == 0
+    assert look(home, "people", "rename", "2", "Ann").out == "2 is called Ann from now on.\n"
+    assert look(home, "people", "allow", "room", "telegram", "-7654321").returncode == 0
+    return home
+
+
+@pytest.fixture
+def home(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "home", ignore=shutil.ignore_patterns("run")))
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(COMMANDS))
+def test_every_command_of_the_document_works(home: Path, line: str) -> None:
+    if "unlink" in line:
+        assert look(home, "people", "link", "telegram", "1234567").returncode == 0
+    done = look(home, *shlex.split(line)[1:])
+    if "pair" in line:
+        assert (done.returncode, done.err.strip()) == (
+            2, "Error: Nobody waits with a code: it was used, or it has expired. They get another by writing again.",
+        )  # fmt: skip
+    else:
+        assert (done.returncode, done.err) == (0, "")
+
+
+def test_who_knocked_is_listed_without_their_code_and_let_in_with_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    code = asyncio.run(knocked(home))
+    listed = look(home, "people")
+    assert "Ann" in listed.out and "77" in listed.out and code not in listed.out
+    assert code not in look(home, "people", "list", "--json").out
+    done = look(home, "people", "pair", code, "--name", "Ann Lee")
+    assert done.out == "Ann Lee on telegram is let in, as a guest.\n"
+
+
+def test_json_tells_who_is_known_then(home: Path) -> None:
+    done = look(home, "people", "deny", "Ann", "--json")
+    told = json.loads(done.out)
+    assert told["text"] == "Ann is not answered any more."
+    assert [(one["name"], one["role"], one["state"]) for one in told["people"]] == [
+        ("owner", "owner", "allowed"), ("Ann", "guest", "denied"),
+    ]  # fmt: skip
+    assert told["rooms"][0]["room"] == "-7654321"
+    link = json.loads(look(home, "people", "link", "telegram", "--json").out)["text"]
+    assert re.search(r"Send [A-Z2-9]{8} to the assistant from telegram", link)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("deny", "owner"), "That is you."),
+        (("allow", "Nobody"), "Nobody is called 'Nobody'."),
+        (("unlink", "telegram", "1"), "Nobody has the account 1 on telegram."),
+        (("rename", "2", "\n"), "A name needs letters."),
+        (("rename", "room", "telegram", "1", "Club"), "There is no room '1' on telegram."),
+        (("allow", "a", "b", "c"), "Use /people"),
+        (("pair", "ABC"), "A code has 8 letters and digits"),
+    ],
+)
+def test_what_is_refused_says_why_and_changes_nothing(home: Path, arguments: tuple[str, ...], why: str) -> None:
+    before = look(home, "people", "list", "--json").out
+    done = look(home, "people", *arguments)
+    assert done.returncode == 2 and why in done.err
+    assert look(home, "people", "list", "--json").out == before
+
+
+def test_the_owner_keeps_an_account_that_a_guest_had(home: Path) -> None:
+    assert look(home, "people", "link", "telegram", "7").returncode == 0
+    told = json.loads(look(home, "people", "--json").out)
+    assert [one["role"] for one in told["people"]] == ["owner"]
+    assert [one["id"] for one in told["people"][0]["identities"]] == ["42", "7"]

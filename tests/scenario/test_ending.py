@@ -1,0 +1,239 @@
+"""The end of the daemon, step by step, while something hangs (F38): each step has its time, what did not end is told
+of and left, and the next start answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, MutableMapping
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest import MonkeyPatch
+from structlog.testing import capture_logs
+
+from assistant import daemon, wire
+from assistant import settings as settings_module
+from assistant.cli.status import report_of
+from assistant.ending import Patience, within
+from assistant.errors import BridgeError, StoreError
+from assistant.ports import Bridge
+from assistant.records import OutboxItem
+from assistant.requests import ModelEvent, Purpose, Request
+from assistant.settings import Home
+from assistant.web.listener import listen
+from tests.scenario.command_line import look
+from tests.scenario.faulty_disk import limited_files
+from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
+
+# Long enough for what does not hang, and soon over for what does.
+LITTLE = Patience(sleep=0.2, abort=0.2, flush=0.2, bridge=0.2, runtime=0.2, model=0.2, serving=0.2)
+LEFT = "did not end in time and is left for the next start"
+
+
+class Stubborn(ScriptedModel):
+    """Never answers, and does not take an end for one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        self.called.set()
+        while not self.released.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.released.wait()
+        raise asyncio.CancelledError
+        yield
+
+
+@dataclass
+class Hanging(KeptBridge):
+    """A bridge whose `stop` hangs, or whose `send` does, or both."""
+
+    hangs: tuple[str, ...] = ("stop",)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, item: OutboxItem) -> None:
+        if "send" in self.hangs:
+            self.reached.set()
+            await asyncio.Event().wait()
+        await super().send(item)
+
+    async def stop(self) -> None:
+        if "stop" in self.hangs:
+            self.reached.set()
+            await asyncio.Event().wait()
+
+
+@dataclass
+class Stopping(KeptBridge):
+    """Notes that it was stopped; `trouble` is what it says of it."""
+
+    stopped: bool = False
+    trouble: str = ""
+
+    async def stop(self) -> None:
+        self.stopped = True
+        if self.trouble:
+            raise BridgeError(self.trouble)
+
+
+@asynccontextmanager
+async def started(
+    home: Path, model: ScriptedModel, *bridges: Bridge
+) -> AsyncIterator[tuple[wire.House, asyncio.Task[None]]]:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    house = wire.build(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
+    try:
+        await house.runtime.start()
+        worker = asyncio.create_task(house.runtime.run())
+        yield house, worker
+    finally:
+        house.close()
+
+
+async def answered_by_the_next(home: Path, text: str) -> None:
+    """A new start on the same home answers what was asked, once."""
+    bridge = KeptBridge()
+    async with started(home, ScriptedModel(text), bridge) as (house, worker):
+        await house.runtime.idle()
+        await daemon.end(house, worker, 5)
+        assert house.stores.verifier.verify().ok
+    assert bridge.bodies == [text]
+
+
+def left(logs: Iterable[MutableMapping[str, Any]]) -> list[str]:
+    return [entry["what"] for entry in logs if entry["event"] == LEFT]
+
+
+async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(tmp_path: Path) -> None:
+    model, bridge = ScriptedModel(), KeptBridge()
+    model.gate = asyncio.Event()
+    async with started(tmp_path, model, bridge) as (house, worker):
+        accepted = await house.runtime.accept(said("hello", external_id="1"))
+        await model.called.wait()
+        await daemon.end(house, worker, 0.01, LITTLE)
+        item = house.stores.conversation.inbox_item(accepted.inbox_id)
+        assert item is not None
+        assert item.state == "failed"
+        assert house.stores.verifier.verify().ok
+    assert len(bridge.bodies) == 1
+    assert "shut down before this was answered" in bridge.bodies[0]
+
+
+async def test_f38_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
+    model, hurry = ScriptedModel(), asyncio.Event()
+    model.gate = asyncio.Event()
+    async with started(tmp_path, model, KeptBridge()) as (house, worker):
+        await house.runtime.accept(said("hello", external_id="1"))
+        await model.called.wait()
+        ending = asyncio.create_task(daemon.end(house, worker, 3600, LITTLE, hurry))
+        await asyncio.sleep(0)
+        hurry.set()
+        await ending
+        assert not house.runtime.busy
+
+
+async def test_f38_a_turn_that_ignores_its_end_is_told_of_and_answered_by_the_next_start(tmp_path: Path) -> None:
+    model, bridge = Stubborn(), Stopping()
+    async with started(tmp_path, model, bridge) as (house, worker):
+        await house.runtime.accept(said("hello", external_id="1"))
+        await model.called.wait()
+        with capture_logs() as logs:
+            await daemon.end(house, worker, 0.01, LITTLE)
+        assert "a turn could not be ended and is left for the next start" in [entry["event"] for entry in logs]
+        assert bridge.stopped
+    model.released.set()
+    await asyncio.sleep(0)
+    await answered_by_the_next(tmp_path, "here I am")
+
+
+@pytest.mark.parametrize("hangs", [("stop",), ("send",), ("send", "stop")])
+async def test_f38_a_bridge_that_hangs_holds_up_neither_the_end_nor_the_others(
+    tmp_path: Path, hangs: tuple[str, ...]
+) -> None:
+    hanging, well = Hanging(name="kept", hangs=hangs), Stopping(name="well", trouble="It was gone already.")
+    async with started(tmp_path, ScriptedModel("fine"), hanging, well) as (house, worker):
+        await house.runtime.accept(said("hello", external_id="1"))
+        await house.runtime.idle()
+        with capture_logs() as logs:
+            await daemon.end(house, worker, 5, LITTLE)
+    assert hanging.reached.is_set()
+    assert well.stopped
+    told = {"stop": "bridge kept", "send": "deliveries to kept"}
+    assert left(logs) == [told[step] for step in hangs]
+
+
+async def test_f38_a_disk_that_refuses_leaves_the_turn_to_the_next_start(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    model.gate = asyncio.Event()
+    async with started(tmp_path, model, KeptBridge()) as (house, worker):
+        await house.runtime.accept(said("hello", external_id="1"))
+        await model.called.wait()
+        with limited_files(tmp_path) as disk:
+            disk.fill()
+            with pytest.raises(StoreError):
+                await house.runtime.accept(said("more", external_id="2"))
+            await daemon.end(house, worker, 0.01, LITTLE)
+    await answered_by_the_next(tmp_path, "here I am")
+
+
+async def test_a_step_that_fails_says_so_and_one_that_is_late_is_left() -> None:
+    async def fails() -> None:
+        raise BridgeError("no")
+
+    with pytest.raises(BridgeError):
+        await within(5, fails(), "a step")
+    with capture_logs() as logs:
+        assert not await within(0.001, asyncio.Event().wait(), "another")
+        assert await within(5, asyncio.sleep(0), "a third")
+    assert left(logs) == ["another"]
+
+
+async def test_f40_a_runtime_that_does_not_pass_turns_the_status_red(tmp_path: Path) -> None:
+    async with started(tmp_path, ScriptedModel(), KeptBridge()) as (house, worker):
+        for beat in range(3):
+            house.progress.beat(house.runtime.lanes(), 30.0 * beat, late=0, every=30)
+        report = house.status()
+        assert not report["ok"]
+        assert [told for told in report["problems"] if told.startswith("The runtime has not passed for 60 s.")]
+        await daemon.end(house, worker, 1, LITTLE)
+
+
+async def test_f40_a_pass_that_the_store_refuses_is_none(tmp_path: Path) -> None:
+    async with started(tmp_path, ScriptedModel(), KeptBridge()) as (house, worker):
+        await rounds()
+        passes = house.runtime.lanes().passes
+        with closing(sqlite3.connect(tmp_path / "script.db", isolation_level=None)) as other:
+            other.execute("ALTER TABLE inbox RENAME TO lost")
+            house.runtime.wake()
+            await rounds()
+            assert house.runtime.lanes().passes == passes
+            other.execute("ALTER TABLE lost RENAME TO inbox")
+        house.runtime.wake()
+        await rounds()
+        assert house.runtime.lanes().passes == passes + 1
+        await daemon.end(house, worker, 1, LITTLE)
+
+
+async def rounds() -> None:
+    """Some of the loop: enough for a pass."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_f40_a_daemon_that_does_not_answer_turns_the_status_red(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    assert look(home.path, "chat", "-m", "hello").returncode == 0
+    with listen(home.socket), daemon.home_lock(home), MonkeyPatch.context() as patch:
+        patch.setenv("ASSISTANT_HOME", str(home.path))
+        report = report_of(home, 0.05)
+    assert (report["ok"], report["running"]) == (False, True)
+    assert report["problems"][0].startswith(f"Process {os.getpid()} serves the home and has not answered for 0.05 s.")

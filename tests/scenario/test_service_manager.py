@@ -1,0 +1,64 @@
+"""The daemon's own process under a service manager: ready, alive, wedged, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import signal
+import socket
+from pathlib import Path
+
+from assistant.cli.attach import daemon_link
+from assistant.ending import manager_seconds
+from assistant.settings import Home
+from tests.scenario.command_line import look
+from tests.scenario.service_manager import service
+
+# Where SQLite's readers and writers lock the memory that they share: eight bytes of script.db-shm.
+_LOCKS = (120, 8)
+
+
+def say(home: Path, text: str) -> None:
+    """Accepted when this returns; nobody waits for the answer."""
+
+    async def over_the_socket() -> None:
+        async with daemon_link(Home(home)) as link:
+            await link.say(text, "once", "main")
+
+    asyncio.run(over_the_socket())
+
+
+def said(home: Path, text: str) -> list[dict[str, object]]:
+    lines = look(home, "log", "--json", "--grep", text).out.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_f38_a_service_says_that_it_is_ready_that_it_lives_and_that_it_ends_and_ends_in_time(tmp_path: Path) -> None:
+    with service(tmp_path / "home") as daemon:
+        heard = daemon.until("WATCHDOG=1") + daemon.until("WATCHDOG=1")
+        assert f"STATUS=Serves {tmp_path / 'home'}." in heard
+        daemon.process.send_signal(signal.SIGTERM)
+        assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in daemon.until("STOPPING=1"))
+        assert daemon.process.wait(manager_seconds(20)) == 0
+
+
+def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_loses_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with socket.create_server(("127.0.0.1", 0)) as never_answers:
+        address = f"http://127.0.0.1:{never_answers.getsockname()[1]}/v1"
+        with service(home, OPENAI_BASE_URL=address, ASSISTANT_MODEL__NAME="slow") as daemon:
+            say(home, "remember that the lamp is green")
+            daemon.until("WATCHDOG=1")
+            with (home / "script.db-shm").open("r+b") as shared:
+                fcntl.lockf(shared, fcntl.LOCK_EX, _LOCKS[1], _LOCKS[0])
+                daemon.until_silent()
+                log = daemon.kill_as_a_watchdog_does()
+            assert daemon.process.returncode == -signal.SIGABRT
+            assert "database.py" in log
+    # The next start, in this process: what was accepted is answered before anything else.
+    asked = look(home, "chat", "-m", "what colour is the lamp?")
+    assert asked.returncode == 0
+    assert "green" in asked.out
+    assert next(line["role"] for line in said(home, "lamp is green")) == "user"
+    assert json.loads(look(home, "status", "--json").out)["waiting"] == 0

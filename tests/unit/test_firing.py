@@ -1,0 +1,153 @@
+"""What becomes of slots that are due (F37): pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.agenda.firing import CAUGHT_UP, FOLDED, HELD, SKIPPED, Punctuality, endings
+from assistant.agenda.quiet import quiet_of
+from assistant.agenda.recurrence import cron_of, first_due
+from assistant.agenda.telling import A_HANDFUL, firing
+from assistant.agenda.values import CatchUp, Job, Once, Place, Spec, cleaned
+
+BERLIN = ZoneInfo("Europe/Berlin")
+PLACE = Place("main", "owner", "terminal", "main")
+LATE = timedelta(minutes=1)
+ALWAYS = Punctuality(LATE)
+NIGHTS = Punctuality(LATE, quiet_of("22:00-07:00", BERLIN))
+MADE = datetime(2026, 11, 16, 5, tzinfo=UTC)
+
+
+def job(spec: Spec, catch_up: CatchUp = "once", number: int = 1) -> Job:
+    due = first_due(spec, BERLIN, MADE)
+    return Job(number, "reminder", "", PLACE, "stretch", spec, "Europe/Berlin", catch_up, "active", due, MADE)
+
+
+def berlin(day: int, clock: str) -> datetime:
+    return datetime.fromisoformat(f"2026-11-{day:02}T{clock}").replace(tzinfo=BERLIN).astimezone(UTC)
+
+
+DAILY = cron_of("0 8 * * *")
+HOURLY = cron_of("0 * * * *")
+
+
+def ended(of: Job, now: datetime, how: Punctuality = ALWAYS) -> list[tuple[str, str, bool]]:
+    return [(one.due.key[8:], one.state, one.told) for one in endings(of, now, how, 1000)[0]]
+
+
+def test_within_a_minute_it_ran_and_after_that_it_is_late() -> None:
+    once = job(Once(berlin(20, "09:00")))
+    assert ended(once, berlin(20, "08:59:59")) == []
+    assert ended(once, berlin(20, "09:00")) == [("20T09:00", "ran", True)]
+    assert ended(once, berlin(20, "09:01")) == [("20T09:00", "ran", True)]
+    (late,) = endings(once, berlin(20, "12:00"), ALWAYS, 9)[0]
+    assert (late.state, late.note) == ("late", "3 hours late")
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "wanted"),
+    [
+        ("once", [("16T08:00", "missed", False), ("17T08:00", "missed", False), ("18T08:00", "late", True)]),
+        ("all", [("16T08:00", "late", True), ("17T08:00", "late", True), ("18T08:00", "late", True)]),
+        ("skip", [("16T08:00", "missed", False), ("17T08:00", "missed", False), ("18T08:00", "missed", False)]),
+    ],
+)
+def test_f37_what_passed_while_nobody_was_there_follows_the_policy(
+    catch_up: CatchUp, wanted: list[tuple[str, str, bool]]
+) -> None:
+    of = job(DAILY, catch_up)
+    assert ended(of, berlin(18, "12:00")) == wanted
+    slots, following = endings(of, berlin(18, "12:00"), ALWAYS, 1000)
+    assert following is not None
+    assert following.key == "2026-11-19T08:00"
+    assert {one.note for one in slots if one.state == "missed"} <= {CAUGHT_UP, SKIPPED}
+
+
+def test_f37_what_is_on_time_runs_whatever_was_missed_before() -> None:
+    assert ended(job(DAILY, "skip"), berlin(18, "08:00:30"))[-1] == ("18T08:00", "ran", True)
+
+
+def test_slots_end_the_same_in_small_batches() -> None:
+    whole, last = endings(job(HOURLY), berlin(18, "12:30"), ALWAYS, 1000)
+    of, parts = job(HOURLY), []
+    while batch := endings(of, berlin(18, "12:30"), ALWAYS, 3):
+        slots, due = batch
+        if not slots:
+            break
+        parts += slots
+        of = replace(of, due=due)
+    assert (parts, of.due) == (whole, last)
+
+
+def test_f37_what_falls_into_quiet_hours_waits_until_they_are_over_and_is_late_not_missed() -> None:
+    night = job(Once(berlin(20, "23:15")))
+    assert ended(night, berlin(21, "06:59"), NIGHTS) == []
+    (told,) = endings(night, berlin(21, "07:00"), NIGHTS, 9)[0]
+    assert (told.state, told.note, told.told) == ("late", HELD, True)
+    assert ended(job(Once(berlin(20, "22:00"))), berlin(20, "22:00"), NIGHTS) == []
+    assert ended(job(Once(berlin(20, "21:59"))), berlin(20, "22:00"), NIGHTS) == [("20T21:59", "ran", True)]
+
+
+def test_a_job_that_repeats_in_quiet_hours_is_told_once_after_them() -> None:
+    of = replace(job(HOURLY), due=first_due(HOURLY, BERLIN, berlin(20, "21:30")))
+    slots = endings(of, berlin(21, "07:00:10"), NIGHTS, 1000)[0]
+    assert [one.state for one in slots] == ["late"] * 9 + ["ran"]
+    assert [one.told for one in slots] == [False] * 9 + [True]
+    assert {one.note for one in slots[:-1]} == {FOLDED}
+    every = endings(replace(of, catch_up="all"), berlin(21, "07:00:10"), NIGHTS, 1000)[0]
+    assert all(one.told for one in every)
+
+
+def test_in_quiet_hours_only_what_was_due_right_before_them_is_looked_at() -> None:
+    after, until = NIGHTS.due_between(berlin(20, "22:00:10"))
+    assert after == berlin(20, "21:59:10")
+    assert until < berlin(20, "22:00")
+    assert NIGHTS.due_between(berlin(20, "12:00")) == (None, berlin(20, "12:00"))
+    assert NIGHTS.wake_at(berlin(20, "23:00"), berlin(20, "12:00")) == berlin(21, "07:00")
+    assert NIGHTS.wake_at(berlin(20, "20:00"), berlin(20, "23:00")) == berlin(21, "07:00")
+
+
+@pytest.mark.parametrize(
+    ("hours", "at", "quiet"),
+    [
+        ("22:00-07:00", "06:59", True), ("22:00-07:00", "07:00", False), ("22:00-07:00", "21:59", False),
+        ("13:00-14:00", "13:30", True), ("13:00-14:00", "14:00", False), ("13:00-13:00", "13:00", False),
+    ],
+)  # fmt: skip
+def test_quiet_hours_begin_with_their_first_and_end_before_their_last_moment(hours: str, at: str, quiet: bool) -> None:
+    made = quiet_of(hours, BERLIN)
+    assert made is not None
+    assert (made.window(berlin(20, at)) is not None) is quiet
+
+
+def test_more_than_a_handful_for_one_place_are_one_message() -> None:
+    now = berlin(20, "12:00")
+    for count in (A_HANDFUL, A_HANDFUL + 1, 300):
+        jobs = [job(Once(berlin(19, "09:00")), number=number) for number in range(1, count + 1)]
+        made = firing([(one, *endings(one, now, ALWAYS, 9)) for one in jobs], BERLIN, now)
+        assert len(made.tellings) == (count if count <= A_HANDFUL else 1)
+        told = [key for one in made.fired for _, key in one.ended]
+        assert set(told) == {one.key for one in made.tellings}
+        assert len(told) == count
+    assert "and 280 more" in made.tellings[0].body
+    assert len(made.tellings[0].body) < 2500
+
+
+def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
+    now = berlin(20, "12:00")
+    late = [job(Once(berlin(19, "09:00")), number=number) for number in range(1, 9)]
+    punctual = job(Once(now), number=20)
+    elsewhere = replace(late[0], id=21, place=replace(PLACE, target="other"))
+    made = firing([(one, *endings(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now)
+    assert sorted(one.body.partition("\n")[0] for one in made.tellings) == [
+        "8 reminders came due while they could not be told:", "Reminder: stretch", "Reminder: stretch",
+    ]  # fmt: skip
+
+
+def test_what_controls_a_terminal_or_turns_words_around_is_taken_out() -> None:
+    assert cleaned("call\x1b[2J\n mum\u202e now") == "call [2J mum now"
+    assert cleaned("one\n two\x00 ", lines=True) == "one\n two"

@@ -1,0 +1,144 @@
+"""Times as people write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.agenda.repeats import understood
+from assistant.agenda.splitting import split
+from assistant.agenda.times import moment_in, told
+from assistant.agenda.values import Cron, Once, Rule
+from assistant.errors import UsageError
+
+BERLIN = ZoneInfo("Europe/Berlin")
+# A Saturday, 16:00 in Berlin.
+NOW = datetime(2026, 11, 21, 15, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("in 20 minutes", "Saturday 2026-11-21 16:20:30"),
+        ("in half an hour", "Saturday 2026-11-21 16:30:30"),
+        ("tomorrow at 9", "Sunday 2026-11-22 09:00"),
+        ("tomorrow", "Sunday 2026-11-22 09:00"),
+        ("tomorrow at 8 in the evening", "Sunday 2026-11-22 20:00"),
+        ("next Friday", "Friday 2026-11-27 09:00"),
+        ("Friday at 8", "Friday 2026-11-27 08:00"),
+        ("9am", "Sunday 2026-11-22 09:00"),
+        ("at 17:30", "Saturday 2026-11-21 17:30"),
+        ("8", "Sunday 2026-11-22 08:00"),
+        ("tonight", "Saturday 2026-11-21 20:00"),
+        ("noon tomorrow", "Sunday 2026-11-22 12:00"),
+        ("24.12. 18:00", "Thursday 2026-12-24 18:00"),
+        ("24/12/2026 18:00", "Thursday 2026-12-24 18:00"),
+        ("3.4. um 9", "Saturday 2027-04-03 09:00"),
+        ("2026-12-24", "Thursday 2026-12-24 09:00"),
+        ("2026-12-24T18:00", "Thursday 2026-12-24 18:00"),
+        ("2026-12-24T18:00+05:30", "Thursday 2026-12-24 13:30"),
+        ("morgen um 9 Uhr", "Sunday 2026-11-22 09:00"),
+        ("nächsten Freitag um 18 Uhr", "Friday 2026-11-27 18:00"),
+        ("mañana a las 9", "Sunday 2026-11-22 09:00"),
+        ("demain à 9h", "Sunday 2026-11-22 09:00"),
+        ("i morgen kl 9", "Sunday 2026-11-22 09:00"),
+    ],
+)
+def test_a_time_in_words_means_a_moment_to_come(text: str, when: str) -> None:
+    assert told(moment_in(text, BERLIN, NOW).at, BERLIN) == when
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("yesterday at 9", "understood as Friday 2026-11-20 09:00, which is past"),
+        ("today at 9", "understood as Saturday 2026-11-21 09:00, which is past"),
+        ("2020-01-01 10:00", "which is past"),
+        ("03/04 10:00", "may be 3 April or 4 March"),
+        ("next month", "understood as December 2026"),
+        ("tomorrow 25:00", "Nothing was set"),
+        ("when pigs fly", "no time that I understand"),
+        ("", "no time that I understand"),
+        ("x" * 500, "no time that I understand"),
+        ("9999-12-31 23:59", "a hundred years"),
+    ],
+)
+def test_what_is_past_or_can_be_read_two_ways_is_refused_and_says_how_it_was_understood(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as told_of:
+        moment_in(text, BERLIN, NOW)
+    assert "Nothing was set" in str(told_of.value)
+
+
+def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_change() -> None:
+    before = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)
+    assert moment_in("in 3 hours", BERLIN, before).at == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "rule"),
+    [
+        ("every day at 8", "2026-11-22T08:00", "FREQ=DAILY"),
+        ("daily at 7", "2026-11-22T07:00", "FREQ=DAILY"),
+        ("every weekday at 8:30", "2026-11-23T08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("every Monday", "2026-11-23T09:00", "FREQ=WEEKLY;BYDAY=MO"),
+        ("every Monday and Thursday at 18:00", "2026-11-23T18:00", "FREQ=WEEKLY;BYDAY=MO,TH"),
+        ("every other Tuesday at 8", "2026-11-24T08:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU"),
+        ("every 2 hours", "2026-11-21T18:00", "FREQ=HOURLY;INTERVAL=2"),
+        ("on the 1st of each month", "2026-12-01T09:00", "FREQ=MONTHLY;BYMONTHDAY=1"),
+        ("on the 1st and 15th of every month at 10", "2026-12-01T10:00", "FREQ=MONTHLY;BYMONTHDAY=1,15"),
+        ("the last day of every month", "2026-11-30T09:00", "FREQ=MONTHLY;BYMONTHDAY=-1"),
+        ("first Monday of every month at 10", "2026-12-07T10:00", "FREQ=MONTHLY;BYDAY=1MO"),
+        ("every year on 3 May", "2027-05-03T09:00", "FREQ=YEARLY"),
+        ("every morning at 7", "2026-11-22T07:00", "FREQ=DAILY"),
+        ("every evening", "2026-11-21T18:00", "FREQ=DAILY"),
+        ("weekdays at 9", "2026-11-23T09:00", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("every day from next Monday at 8", "2026-11-23T08:00", "FREQ=DAILY"),
+        ("jeden Montag um 9 Uhr", "2026-11-23T09:00", "FREQ=WEEKLY;BYDAY=MO"),
+        ("alle 2 Stunden", "2026-11-21T18:00", "FREQ=HOURLY;INTERVAL=2"),
+        ("werktags um 8:30", "2026-11-23T08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("cada lunes a las 9", "2026-11-23T09:00", "FREQ=WEEKLY;BYDAY=MO"),
+    ],
+)
+def test_words_for_how_often_are_a_rule(text: str, key: str, rule: str) -> None:
+    for when, repeat in ((text, ""), ("", text)):
+        spec, due = understood(when, repeat, BERLIN, NOW)
+        assert isinstance(spec, Rule)
+        assert (due.key, spec.rrule) == (key, rule)
+
+
+def test_when_and_how_often_may_come_apart() -> None:
+    spec, due = understood("8:30", "every weekday", BERLIN, NOW)
+    assert isinstance(spec, Rule)
+    assert due.key == "2026-11-23T08:30"
+    assert understood("", "30 8 * * 1-5", BERLIN, NOW)[0] == Cron("30 8 * * 1-5")
+    assert understood("friday at 8", "FREQ=DAILY;INTERVAL=3", BERLIN, NOW)[1].key == "2026-11-27T08:00"
+    assert isinstance(understood("tomorrow at 9", "", BERLIN, NOW)[0], Once)
+
+
+@pytest.mark.parametrize(
+    ("when", "repeat"),
+    [("tomorrow", "yes"), ("every day at 8 and 20", ""), ("9:00", "every day at 8"), ("every 40 seconds", "")],
+)
+def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) -> None:
+    with pytest.raises(UsageError, match="Nothing was set"):
+        understood(when, repeat, BERLIN, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("remind me to call mum tomorrow at 9", ("call mum", "tomorrow at 9")),
+        ("call mum in 20 minutes", ("call mum", "in 20 minutes")),
+        ("remind me tomorrow at 9 to call mum", ("call mum", "tomorrow at 9")),
+        ("remind me every weekday at 8:30 to stretch", ("stretch", "every weekday at 8:30")),
+        ("call mum about Monday meeting tomorrow at 9", ("call mum about Monday meeting", "tomorrow at 9")),
+        ("pay rent on the 1st of each month", ("pay rent", "on the 1st of each month")),
+        ("read the paper about the weekend", ("read the paper about the weekend", "")),
+        ("call mum in 20 minutes and dad in 30", ("call mum in 20 minutes and dad in 30", "")),
+        ("remind me to call mum", ("call mum", "")),
+    ],
+)
+def test_what_is_told_apart_from_when(text: str, parts: tuple[str, str]) -> None:
+    assert split(text) == parts
