@@ -15,24 +15,29 @@ import pyrage
 IDENTITY = "AGE-SECRET-KEY-"
 
 
-def changed(way: str, secret: str, data: bytes) -> bytes:
+def sealed(secret: str, data: bytes) -> bytes:
     """Raises one of pyrage's errors."""
-    done: bytes
-    if not secret.startswith(IDENTITY):
-        done = getattr(pyrage.passphrase, "encrypt" if way == "seal" else "decrypt")(data, secret)
-        return done
-    identity = pyrage.x25519.Identity.from_str(secret)
-    if way == "seal":
-        done = pyrage.encrypt(data, [identity.to_public()])
+    if secret.startswith(IDENTITY):
+        done: bytes = pyrage.encrypt(data, [pyrage.x25519.Identity.from_str(secret).to_public()])
     else:
-        done = pyrage.decrypt(data, [identity])
+        done = pyrage.passphrase.encrypt(data, secret)
+    return done
+
+
+def opened(secret: str, data: bytes) -> bytes:
+    """Raises one of pyrage's errors."""
+    if secret.startswith(IDENTITY):
+        done: bytes = pyrage.decrypt(data, [pyrage.x25519.Identity.from_str(secret)])
+    else:
+        done = pyrage.passphrase.decrypt(data, secret)
     return done
 
 
 def main() -> int:
     secret, _, data = sys.stdin.buffer.read().partition(b"\n")
+    change = sealed if sys.argv[1] == "seal" else opened
     try:
-        done = changed(sys.argv[1], secret.decode().strip(), data)
+        done = change(secret.decode(), data)
     except (pyrage.DecryptError, pyrage.EncryptError, pyrage.IdentityError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

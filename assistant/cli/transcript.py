@@ -31,7 +31,8 @@ def backwards(history: History, scope: str, session: str | None) -> Iterator[Rec
 def print_record(record: Record, zone: ZoneInfo) -> None:
     """When, id, session (but for the owner's own), speaker, words; then the calls of tools."""
     who = record.name if record.role == "tool" else record.role
-    kind = "" if record.kind == "message" else f" [{record.kind} of {', '.join(map(str, record.refs))}]"
+    of = f" of {', '.join(map(str, record.refs))}" if record.refs else ""
+    kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
     calls = "".join(f"{_CONTINUED}→ {c.name} {one_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls)
     where = "" if record.session == MAIN else f" {record.session}"
     words = _CONTINUED.join(record.content.splitlines())

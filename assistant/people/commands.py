@@ -82,7 +82,7 @@ class PeopleCommands:
             )
         return name
 
-    # ---------------------------------------------------------------------------------------------------------- deciding
+    # --------------------------------------------------------------------------------------------------------- deciding
 
     def _decide(self, who: Sequence[str], state: Standing, now: datetime) -> str:
         """`who` as typed: a number or name, BRIDGE ID, or room BRIDGE ID."""

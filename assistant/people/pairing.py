@@ -32,8 +32,8 @@ _SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingRules:
-    """`unknown` is what becomes of strangers; a code holds for `minutes`, `most` wait at a time, `tries` wrong ones lock
-    it."""
+    """`unknown` is what becomes of strangers; a code holds for `minutes`, `most` wait at a time, `tries` wrong ones
+    lock it."""
 
     unknown: Literal["pair", "tell", "ignore"]
     minutes: float
@@ -59,6 +59,9 @@ class PairingDesk:
             return
         if self._rules.unknown == "tell":
             self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
+            return
+        # Looked at first: whoever writes on and on costs a look, not a code.
+        if any(_is_of(one, arrival) for one in self.waiting(now)):
             return
         code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
         name = arrival.sender_name if arrival.room is None else arrival.room_name
@@ -112,8 +115,8 @@ class PairingDesk:
         code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
         if not self._pairings.offer_link(bridge, kept, now, self._until(now), self._rules.most):
             raise UsageError(
-                f"{counted(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of them, "
-                "or wait until they have expired. Nothing was changed."
+                f"{counted(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of "
+                "them, or wait until they have expired. Nothing was changed."
             )
         until = self._until(now).astimezone(self._zone)
         return (
@@ -145,6 +148,13 @@ class PairingDesk:
             f"Pairing is locked after {counted(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
             "changed; `/people allow BRIDGE ID` lets somebody in without a code."
         )
+
+
+def _is_of(pairing: Pairing, arrival: Arrival) -> bool:
+    """A room knocks once, whoever speaks there."""
+    if (pairing.bridge, pairing.room) != (arrival.bridge, arrival.room):
+        return False
+    return arrival.room is not None or pairing.sender == arrival.sender
 
 
 def _session(arrival: Arrival) -> str:

@@ -67,19 +67,20 @@ class Ended:
 
 
 def handover(ended: Ended, most: int, count: Count, zone: tzinfo) -> str:
-    """The note, at most `most` tokens; its first line alone where nothing else fits."""
+    """The note, at most `most` tokens (a whole takes no more than its parts); its first line alone where nothing else
+    fits."""
     lines = [_head(ended, zone)]
     for line in (RECORD_OF_PAST, _kept(ended, zone), *_open(ended)):
         if line and count("\n".join([*lines, line])) <= most:
             lines.append(line)
     left = most - count("\n".join(lines))
     if left < _FEWEST_TOKENS:
-        return lines[0] if len(lines) == 1 else fitted("\n".join(lines), max(most, count(lines[0])), count)
+        return "\n".join(lines)
     requests = _requests(ended, int(left * _SHARE_OF_REQUESTS), count, zone)
     left -= count(requests)
     about = summary_of(ended, left - _FEWEST_TOKENS, count)
     parts = ["\n".join(lines), requests, f"What it was about:\n{about}" if about else ""]
-    return fitted("\n".join(part for part in parts if part), most, count)
+    return "\n".join(part for part in parts if part)
 
 
 def summary_of(ended: Ended, most: int, count: Count) -> str:

@@ -117,7 +117,8 @@ class Marking:
                 raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
             found.append(self._log.read(row["session"], Span(row["byte_start"], row["byte_end"])))
         edits = self._db.rows(
-            "SELECT session, byte_start, byte_end FROM messages WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
+            "SELECT session, byte_start, byte_end FROM messages"
+            " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
             (wanted.scope,),
         )
         for row in edits:

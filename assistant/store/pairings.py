@@ -115,5 +115,6 @@ def _is_of(row: Row, bridge: str, sender: str, room: str | None) -> bool:
 def _pairing(row: Row) -> Pairing:
     return Pairing(
         row["id"], row["kind"], row["bridge"], row["sender"], row["room"], row["target"], row["name"],
-        Code(row["salt"], row["hash"]), row["tries"], moment(row["created_at"]), moment(row["expires_at"]), row["state"] == "locked",
+        Code(row["salt"], row["hash"]), row["tries"], moment(row["created_at"]), moment(row["expires_at"]),
+        row["state"] == "locked",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from tests.bench.process import measured
 from tests.bench.prose import Prose
 from tests.bench.turn import one_turn
 
-MESSAGES, MOST_MS = 470_000, 50
+MESSAGES, MOST_MS = 600_000, 50
 _BETWEEN, _QUIET_SECONDS = 0.005, 30.0
 
 

@@ -205,10 +205,14 @@ async def test_an_archive_that_nothing_of_it_concerns_is_not_touched(remote: For
 async def test_i10_what_a_guest_had_archived_stays_when_the_owner_forgets_the_same_words(home: Forgetful) -> None:
     guest = "peer:telegram:7"
     home.conversation.ingest(guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
-    home.archive.store(guest, 1, NOW, handover="", summary="", reason="manual")
+    theirs = home.archive.store(guest, 1, NOW, handover=SECRET, summary="", reason="manual")
     home.say(SECRET, "noted")
+    home.archived()
+    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    assert theirs.url not in {shown for place in found.places for shown in place.shown}
     await home.forget()
     assert [record.content for record in home.archive.read(guest, 1)] == [SECRET]
+    assert home.archive.notes(guest, 1).handover == SECRET
 
 
 async def test_an_archive_made_while_something_was_forgotten_never_keeps_it(tmp_path: Path) -> None:
@@ -234,7 +238,7 @@ async def test_what_a_crash_left_half_written_in_the_home_goes_too(tmp_path: Pat
     home = Forgetful(tmp_path / "home").open()
     home.say(SECRET, "noted")
     home.archived()
-    part = home.path / "archive" / ".part" / "main.1.jsonl.gz"
+    part = home.path / "archive" / ".part" / "main.2.jsonl.gz"
     part.write_bytes((home.path / "archive/main/1.jsonl.gz").read_bytes())
     assert (await home.forget()).complete
     assert not part.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,6 +147,16 @@ def test_an_archive_that_does_not_prove_brings_nothing_back(home: StoreHome) -> 
     path.write_bytes(path.read_bytes()[:-8])
     lose(home, b"")
     with pytest.raises(ArchiveUnavailable, match=re.escape("damaged or cut off")):
+        restore(archive, home.path, "main", 1)
+    assert home.raw() == b""
+
+
+def test_words_that_were_changed_in_an_archive_are_not_brought_back(home: StoreHome) -> None:
+    archive = archived(home)
+    path = home.path / archive.listed()[0].url
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"question 1", b"question 7")))
+    lose(home, b"")
+    with pytest.raises(ArchiveUnavailable, match="does not prove right"):
         restore(archive, home.path, "main", 1)
     assert home.raw() == b""
 

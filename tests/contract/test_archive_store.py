@@ -145,6 +145,17 @@ def test_cut_off_at_any_step_the_next_attempt_makes_it_whole(home: StoreHome, st
         assert [path.rpartition("/")[2] for path in FaultyFileSystem.store] == ["1.jsonl.gz"]
 
 
+def test_what_a_crash_left_elsewhere_goes_with_the_next_archive(home: StoreHome) -> None:
+    home.chat(1)
+    FaultyFileSystem.faults["move"] = refused
+    with suppress(ArchiveUnavailable):
+        stored(archive_of(home, FAULTY))
+    FaultyFileSystem.faults.clear()
+    home.say("another conversation", "yes", "thread:boat")
+    stored(archive_of(home, FAULTY), "thread:boat")
+    assert [path.rpartition("shelf/")[2] for path in FaultyFileSystem.store] == ["thread%3Aboat/1.jsonl.gz"]
+
+
 def test_what_a_crash_left_in_the_homes_own_folder_is_tidied_away(home: StoreHome) -> None:
     home.chat(1)
     archive = archive_of(home)
@@ -287,6 +298,14 @@ def test_an_archive_that_says_otherwise_than_the_log_is_found(home: StoreHome) -
     assert archive.verify("main", 1) == []
     blank(home, 1, "question 0")
     assert [problem.text for problem in archive.verify("main", 1)] == [SAYS_OTHERWISE]
+
+
+def test_an_archive_that_is_whole_but_not_the_one_that_was_put_there_is_found(home: StoreHome) -> None:
+    home.chat(2)
+    archive = archive_of(home)
+    path = home.path / stored(archive).url
+    path.write_bytes(spoiled(path.read_bytes(), lambda lines: [lines[0].replace(b"boats", b"goats"), *lines[1:]]))
+    assert [problem.text for problem in archive.verify("main", 1)] == ["other bytes than were put there"]
 
 
 def test_archives_away_from_the_machine_are_checked_only_when_asked(home: StoreHome) -> None:

@@ -13,7 +13,7 @@ from assistant.errors import UsageError
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
 from assistant.persons import Identity
 from assistant.reception import CUT_OFF
-from assistant.records import Accepted
+from assistant.records import Accepted, Arrival
 from assistant.sessions import peer_key, room_key
 from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
 from tests.scenario.test_runtime import lived
@@ -192,6 +192,7 @@ async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: P
         them = Meeting(it)
         code = (await them.command("/people link kept")).split()[1]
         await them.write(code, OWNER, room=ROOM)
+        assert await it.house.reception.receive(Arrival("other", "1", OWNER, code, target=OWNER)) is None
         assert it.house.stores.people.all() == []
         with pytest.raises(UsageError, match="There is no bridge 'other'; there are: kept"):
             await them.command("/people link other")
