@@ -1,4 +1,4 @@
-"""`assistant memory search`, `list`, `show`, `why`, `as-of`, `stats`: what the stores have, with a daemon or without."""
+"""`assistant memory search`, `list`, `show`, `why`, `as-of`, `stats`: read from the stores, daemon or not."""
 
 from __future__ import annotations
 

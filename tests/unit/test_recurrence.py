@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -50,7 +51,7 @@ def test_f37_every_day_of_a_year_has_one_slot_whatever_the_clocks_do(zone: str, 
         assert [slot.key for slot in slots] == [
             (start + timedelta(days=day)).isoformat(timespec="minutes") for day in range(365)
         ]
-        assert all(one.at < other.at for one, other in zip(slots, slots[1:], strict=False))
+        assert all(one.at < other.at for one, other in pairwise(slots))
         shown = {local_of(slot.at, home).isoformat(timespec="minutes") for slot in slots}
         missing = {slot.key for slot in slots} - shown
         assert missing <= {f"2026-03-29T{hour}", f"2026-03-08T{hour}"}
@@ -101,7 +102,7 @@ def test_a_rule_goes_on_from_any_of_its_times_as_from_its_first(rule: str, zone:
         assert due is not None
         assert due.at > slots[-1].at
         slots.append(due)
-    for slot, following in zip(slots, slots[1:], strict=False):
+    for slot, following in pairwise(slots):
         assert first_due(spec, home, slot.at) == following
         assert due_after(spec, home, first, slot.at) == following
 
@@ -123,7 +124,8 @@ def test_once_is_due_once() -> None:
 @pytest.mark.parametrize(
     "rule",
     ["FREQ=SECONDLY", "FREQ=DAILY;BYSECOND=5", "DTSTART=20260101", "FREQ=DAILY;FREQ=WEEKLY", "", "hello",
-     "FREQ=DAILY;COUNT=100000", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=MINUTELY;BYMONTH=2", "FREQ=DAILY;INTERVAL=0",
+     "FREQ=DAILY;COUNT=100000", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=MINUTELY;BYMONTH=2",
+     "FREQ=DAILY;INTERVAL=0",
      "FREQ=DAILY;INTERVAL=7;BYDAY=TU", "FREQ=WEEKLY;BYDAY=XX", "FREQ=DAILY;BYMONTH=13", "FREQ=DAILY;UNTIL=x"],
 )  # fmt: skip
 def test_a_rule_that_never_comes_or_has_no_meaning_is_refused(rule: str) -> None:
@@ -139,6 +141,7 @@ def test_a_line_that_cron_would_not_take_is_refused(line: str) -> None:
 
 def test_specs_are_stored_and_read_back() -> None:
     specs: list[Spec] = [
-        Once(datetime(2026, 11, 21, 9, tzinfo=UTC)), Rule("FREQ=DAILY", local("2026-11-21T08:00")), cron_of("0 9 * * 1"),
+        Once(datetime(2026, 11, 21, 9, tzinfo=UTC)), Rule("FREQ=DAILY", local("2026-11-21T08:00")),
+        cron_of("0 9 * * 1"),
     ]  # fmt: skip
     assert [spec_from_json(spec_to_json(spec)) for spec in specs] == specs
