@@ -198,7 +198,7 @@ def _spoken_every(text: str) -> str:
     """What follows --every may leave "every" out: `--every "weekday at 8:30"`."""
     first = text.split(maxsplit=1)[0].lower() if text.split() else ""
     leads = ("every", "each", "daily", "hourly", "weekly", "monthly", "yearly", "on", "the", "first", "last")
-    bare = bool(first) and first not in leads and not first.endswith("days") and "=" not in first
+    bare = bool(first) and first not in leads and not first.endswith("days") and "=" not in first and "*" not in text
     return f"every {text}" if bare and (first[0].isdigit() or first.isalpha()) else text
 
 

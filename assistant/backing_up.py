@@ -106,7 +106,7 @@ class BackingUp:
         try:
             made = await self._make(kind, now)
             self.trouble, self._again_at = "", None
-            for old in backup_plan.surplus(self._folder.all(), self._keep):
+            for old in backup_plan.surplus(self._folder.all(), self._keep, self._clock()):
                 self._folder.remove(old)
                 log.info("an old backup was removed", name=old.name)
         except AssistantError as error:

@@ -17,19 +17,21 @@ AGAIN_AFTER = timedelta(hours=1)
 
 def due(days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime) -> bool:
     """Whether a backup should have been made by now. `days` tells the time of day, `since` when the home was begun."""
-    return days.due(_last(backups), since, now) is not None
+    return days.due(_last(backups, now), since, now) is not None
 
 
 def overdue(days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime) -> datetime | None:
     """When the first backup was due that was not made, where that is more than a day ago."""
-    return days.missed(_last(backups), since, now)
+    return days.missed(_last(backups, now), since, now)
 
 
-def surplus(backups: Sequence[Backup], keep: int) -> list[Backup]:
-    """Of those that were made by themselves all but the newest `keep`, oldest first."""
-    daily = sorted((one for one in backups if one.kind == "daily"), key=lambda one: (one.made_at, one.name))
+def surplus(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:
+    """Of those that were made by themselves all but the newest `keep`, oldest first. What is dated after `now` was made
+    before it, by a clock that was wrong."""
+    own = (one for one in backups if one.kind == "daily")
+    daily = sorted(own, key=lambda one: (one.made_at <= now, one.made_at, one.name))
     return daily[: max(0, len(daily) - max(1, keep))]
 
 
-def _last(backups: Sequence[Backup]) -> datetime | None:
-    return max((one.made_at for one in backups), default=None)
+def _last(backups: Sequence[Backup], now: datetime) -> datetime | None:
+    return max((one.made_at for one in backups if one.made_at <= now), default=None)

@@ -19,7 +19,7 @@ import structlog
 from assistant.ending import PATIENCE, Patience, within
 from assistant.errors import BridgeError, NobodyThere, StoreError
 from assistant.ports import Bridge, Outbox, Receive
-from assistant.records import OutboxItem, TurnEvent
+from assistant.records import OutboxItem, Outgoing, TurnEvent
 from assistant.sessions import is_on
 
 log = structlog.get_logger()
@@ -52,8 +52,17 @@ class _Pump:
 class Delivery:
     """All bridges of a home, and what is on its way out to them."""
 
-    def __init__(self, outbox: Outbox, bridges: Mapping[str, Bridge], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        bridges: Mapping[str, Bridge],
+        clock: Callable[[], datetime],
+        destination: Callable[[Outgoing], tuple[str, str] | None] | None = None,
+    ) -> None:
+        """`destination` tells bridge and target to which something may still go, None for nowhere; without it, where
+        it was to go when it was stored."""
         self._outbox = outbox
+        self._destination = destination
         self._clock = clock
         self._pumps = {name: _Pump(bridge) for name, bridge in bridges.items()}
 
@@ -141,13 +150,24 @@ class Delivery:
     async def _send_pending(self, name: str, pump: _Pump) -> None:
         now = self._clock()
         for item in self._outbox.pending(name, limit=_LOOK_AHEAD):
-            if pump.retry_at.get(item.id, now) > now:
+            if pump.retry_at.get(item.id, now) > now or not self._may_go(item, now):
                 continue
             if item.state == "sending" and not self._may_repeat(pump.bridge, item, now):
                 self._outbox.mark(item.id, "ambiguous", now, error="interrupted while it was being sent")
                 log.warning("delivery is uncertain; not repeated", bridge=name, key=item.outgoing.key)
                 continue
             await self._send(name, pump, item)
+
+    def _may_go(self, item: OutboxItem, now: datetime) -> bool:
+        """Whether it may still go where it was to; what may not goes where it may, or nowhere."""
+        here = (item.outgoing.bridge, item.outgoing.target)
+        place = here if self._destination is None else self._destination(item.outgoing)
+        if place is None:
+            self._outbox.mark(item.id, "withheld", now, error="whoever it was for is not answered any more")
+        elif place != here:
+            self._outbox.redirect(item.id, *place, now)
+            self.wake(place[0])
+        return place == here
 
     async def _send(self, name: str, pump: _Pump, item: OutboxItem) -> None:
         arrivals = pump.arrivals

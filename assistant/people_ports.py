@@ -34,12 +34,13 @@ class People(Protocol):
         are."""
         ...
 
-    def unlink(self, identity: Identity) -> bool:
-        """Nobody's account from now on; a guest without any account is known no longer. False where it was nobody's."""
+    def unlink(self, identity: Identity, now: datetime) -> bool:
+        """Nobody's account from now on; a guest without any account is known no longer, and what was set for later from
+        it as a guest is cancelled. False where it was nobody's."""
         ...
 
-    def set_state(self, person_id: int, state: Standing) -> None:
-        """Of a guest."""
+    def set_state(self, person_id: int, state: Standing, now: datetime) -> None:
+        """Of a guest. With a denial, here and in the others, what they had set for later is cancelled."""
         ...
 
     def rename(self, person_id: int, name: str) -> None: ...
@@ -99,6 +100,14 @@ class Places(Protocol):
 
     def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
         """From now on this place talks to that conversation of the owner's."""
+        ...
+
+    def account_at(self, bridge: str, target: str) -> str | None:
+        """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
+        ...
+
+    def written_from(self, bridge: str, target: str, account: str) -> None:
+        """Somebody who was let in writes from there."""
         ...
 
 

@@ -125,6 +125,7 @@ class Reception:
             return room_key(arrival.bridge, arrival.room) if allowed else None
         if person is None:
             return None
+        self._places.written_from(arrival.bridge, arrival.target, arrival.sender)
         if person.role == "owner":
             session = self._places.session_at(arrival.bridge, arrival.target)
             return session if role_of(session) == "owner" else MAIN

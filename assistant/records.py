@@ -73,7 +73,7 @@ class Outgoing:
     inbox_id: int | None = None
 
 
-OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed"]
+OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld"]
 
 
 @dataclass(frozen=True, slots=True)

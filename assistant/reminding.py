@@ -22,10 +22,12 @@ from assistant.agenda.values import (
     LONGEST_PROMPT,
     LONGEST_REMINDER,
     CatchUp,
+    Due,
     Job,
     Kind,
     NewJob,
     Once,
+    Spec,
     cleaned,
 )
 from assistant.agenda_ports import Jobs, Wanted
@@ -37,6 +39,9 @@ from assistant.sessions import OWNER_SCOPE
 
 # Of anybody but the owner: what they set must not fill the home.
 MOST_OF_OTHERS = 100
+SHORTEST_OF_OTHERS = timedelta(hours=1)
+# So many times of a job are looked at for how close they come.
+_COMPARED = 60
 _NEXT_SHOWN = 2
 # Looks at the wall clock after which something that is due and did not go off needs a person.
 _WATCHES = 4
@@ -87,6 +92,8 @@ class Agenda:
         # Languages are loaded from files, and some texts take long to read.
         spec, due = await asyncio.to_thread(understood, wanted.when, wanted.repeat, self.zone, now)
         habits, scope = self._habits, wanted.place.scope
+        if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < SHORTEST_OF_OTHERS:
+            raise UsageError("That is too often: once an hour is the most here. Nothing was set.")
         # The setting is about times that repeat: what is due once is told, however late.
         catch_up = wanted.catch_up or ("once" if isinstance(spec, Once) else habits.catch_up)
         most = habits.most if scope == OWNER_SCOPE else min(habits.most, MOST_OF_OTHERS)
@@ -167,6 +174,17 @@ class Agenda:
         if told_at > job.due.at:
             parts.append(f"told {as_people_read(told_at, zone)}, after quiet hours ({punctuality.quiet})")
         return ", ".join(parts)
+
+
+def _closest(spec: Spec, due: Due, zone: ZoneInfo) -> timedelta:
+    """The shortest time between two of the next times of a job."""
+    closest = timedelta.max
+    for _ in range(_COMPARED):
+        following = next_due(spec, zone, due)
+        if following is None:
+            break
+        closest, due = min(closest, following.at - due.at), following
+    return closest
 
 
 def _must_be_said(text: str, what: str, most: int) -> None:

@@ -44,7 +44,7 @@ from assistant.web.listener import Serving, serve_control
 from assistant.wire_agenda import agenda_problems, reminding
 from assistant.wire_backup import ForgettingBackups, backing_up, backup_commands
 from assistant.wire_backup import settle as settle_backups
-from assistant.wire_people import check_grants, people_commands, reception
+from assistant.wire_people import check_grants, destinations, people_commands, reception
 from assistant.wire_recall import surroundings
 from assistant.wire_resets import Live, reset_problems, sessions
 from assistant.wire_settings import settings_watch
@@ -113,7 +113,8 @@ class House:
             settings, stores, lambda: self.runtime.wake(), lambda incoming: self.runtime.accept(incoming), clock
         )  # fmt: skip
         self.toolbox = self._toolbox()
-        self.delivery = Delivery(stores.outbox, {self.terminal.name: self.terminal, **bridges}, clock)
+        there = {self.terminal.name: self.terminal, **bridges}
+        self.delivery = Delivery(stores.outbox, there, clock, destinations(stores, self.terminal.name))
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
         voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
         self.sleeping = sleeping(settings, stores, lambda: self.toolbox, voices, clock, self._is_running)
@@ -131,9 +132,8 @@ class House:
         self.sessions = sessions(settings, stores, self.sleeping, live, clock)
         self.commands = self._slash_commands(bridges)
         check_grants(settings, self.toolbox.admitted, self.commands.admitted())
-        self.reception = reception(
-            settings, stores, self.commands, self.runtime.accept, self.delivery.wake, clock
-        )  # fmt: skip
+        accept, answered = self.runtime.accept, self.delivery.wake
+        self.reception = reception(settings, stores, self.commands, accept, answered, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
+from assistant.addressees import Addressees, Destination
 from assistant.authority import misnamed
 from assistant.errors import SettingsError
 from assistant.people.commands import PeopleCommands
 from assistant.people.pairing import PairingDesk, PairingRules
 from assistant.reception import Reception, Slash
-from assistant.records import Accepted, Incoming
+from assistant.records import Accepted, Incoming, Outgoing
 from assistant.settings import Settings
 from assistant.settings_sections import RoleSettings
 from assistant.wire_stores import Stores
@@ -39,6 +40,11 @@ def reception(
 ) -> Reception:
     desk = pairing_desk(settings, stores)
     return Reception(stores.people, stores.places, stores.typed, desk, slash, accept, answered, clock)
+
+
+def destinations(stores: Stores, home: str) -> Callable[[Outgoing], Destination | None]:
+    """Where what goes out may still go; `home` is the bridge of the home's own terminals."""
+    return Addressees(stores.people, stores.places, home).destination
 
 
 def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> None:

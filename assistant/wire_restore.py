@@ -95,6 +95,7 @@ def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force:
     try:
         unpacked(path, new, Pace(unhurried=False))
         report = _checked(settings, new, manifest, now, search=True)
+        placing.fits_or_refuse(home, staying)
     except BaseException:
         placing.clear(home)
         raise

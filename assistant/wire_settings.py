@@ -4,6 +4,7 @@ and a first call to the model that was chosen. One part of the composition root 
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import replace
@@ -23,7 +24,6 @@ from assistant.settings_watch import SettingsWatch
 from assistant.store.config_file import ConfigFile
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
-from assistant.store.kept_secrets import KeptSecrets
 from assistant.store.ledger import Ledger
 from assistant.wire_stores import open_stores
 
@@ -43,7 +43,9 @@ def persona_file(home: Home) -> ConfigFile:
 
 
 def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretStore:
-    return KeptSecrets(home.secrets, ring)
+    """Its writer of TOML is loaded for those alone who keep a secret."""
+    store: SecretStore = importlib.import_module("assistant.store.kept_secrets").KeptSecrets(home.secrets, ring)
+    return store
 
 
 def settings_watch(

@@ -123,6 +123,8 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             people = Database.open(home / "character.db", character, now)
         stack.callback(people.close)
         stack.callback(db.close)
+        for one, migrations in ((db, script), (people, character)) if reading else ():
+            one.must_have(migrations)
         log = MasterLog(home)
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)

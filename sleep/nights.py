@@ -1,7 +1,8 @@
 """Which night is due, and which was missed. Pure.
 
 What always holds: there is one night for each day of the home's zone, whatever its clocks do: an hour that comes twice
-has one, and in an hour that is left out it comes when that hour would have been.
+has one, and in an hour that is left out it comes when that hour would have been. What a clock that was wrong dated in
+the future keeps no night from coming.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ class Nights:
     def due(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """The night that should have begun by now and was not slept. `slept_at` is when the last whole sleep began,
         `since` when the home was begun: before that there were no nights, and none where it is None."""
-        awake = _later(slept_at, since)
-        if not self.at or awake is None:
+        if not self.at or since is None:
             return None
         slot = max(one for one in self._around(now) if one <= now)
-        return slot if awake < slot else None
+        awake = [one for one in (slept_at, since) if one is not None and not _is_of_a_wrong_clock(one, now)]
+        return slot if all(one < slot for one in awake) else None
 
     def missed(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """The first night that was not slept, where that is more than a day ago."""
+        if slept_at is not None and _is_of_a_wrong_clock(slept_at, now):
+            slept_at = None
         awake = _later(slept_at, since)
         if not self.at or awake is None:
             return None
@@ -57,6 +60,10 @@ def begun_at(sessions: Sequence[SessionInfo]) -> datetime | None:
 def is_late(slot: datetime, now: datetime) -> bool:
     """Whether a night that begins now is one that was missed when it was due."""
     return now - slot > _ON_TIME
+
+
+def _is_of_a_wrong_clock(moment: datetime, now: datetime) -> bool:
+    return moment - now > _A_DAY
 
 
 def _later(slept_at: datetime | None, since: datetime | None) -> datetime | None:

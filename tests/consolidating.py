@@ -20,7 +20,7 @@ from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
-from assistant.wire_memory import memories, open_memory_db
+from assistant.wire_memory import CHILD, memories, open_memory_db
 from sleep.consolidation import Consolidation
 from sleep.importance import importance
 from sleep.judging import Judge
@@ -52,9 +52,11 @@ def scores(*rows: tuple[str, Any]) -> str:
 
 @dataclass
 class Night:
-    """One home. `model` judges and weighs; it is the built-in one unless a test says otherwise."""
+    """One home. `model` judges and weighs; it is the built-in one unless a test says otherwise. With `cold`, memory's
+    process is the one that is started, so that killing it ends it at once."""
 
     path: Path
+    cold: bool = False
     model: ScriptedModel = field(default_factory=ScriptedModel)
     calls_of: int = 20
 
@@ -68,7 +70,7 @@ class Night:
         self.consolidations = Consolidations(self.db)
         settings = MemoryStoreSettings(self.path)
         self.memory_db = open_memory_db(settings, NOW)
-        self.memories = memories(settings, self.memory_db, warm_child())
+        self.memories = memories(settings, self.memory_db, CHILD if self.cold else warm_child())
         return self
 
     async def close(self) -> None:
@@ -123,8 +125,8 @@ class Night:
 
 
 @asynccontextmanager
-async def night(path: Path, *script: Any) -> AsyncIterator[Night]:
-    home = Night(path).open()
+async def night(path: Path, *script: Any, cold: bool = False) -> AsyncIterator[Night]:
+    home = Night(path, cold).open()
     if script:
         home.model.provider = "scripted"
         home.model.script = list(script)

@@ -2,7 +2,8 @@
 
 What always holds: times that repeat are worked out by the clock of the job's zone and then turned into moments, so that
 eight in the morning stays eight in the morning; the slots of a job follow one another in time, and two local times that
-are the same moment (in an hour that spring leaves out) are one slot, the first of them.
+are the same moment (in an hour that spring leaves out) are one slot, the first of them. What reads rules and lines of
+cron is loaded by the first job that has one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
+from importlib import import_module
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
-
-from cronsim import CronSim, CronSimError
-from dateutil.rrule import rrule, rrulestr
 
 from assistant.agenda.values import Cron, Due, Once, Rule, Spec
 from assistant.agenda.wall import key_of, local_of, moment_of
@@ -90,12 +90,23 @@ def _times(spec: Rule | Cron, anchor: datetime, since: datetime) -> Iterator[dat
     """Local times not before `since`; `anchor` is one of a rule's times, or where it starts."""
     try:
         if isinstance(spec, Cron):
-            yield from CronSim(spec.line, since - timedelta(minutes=1))
+            yield from _cronsim().CronSim(spec.line, since - timedelta(minutes=1))
             return
-        rule = rrulestr(spec.rrule, dtstart=anchor)
+        rule = rrules().rrulestr(spec.rrule, dtstart=anchor)
         yield from rule.xafter(since, inc=True)
     except OverflowError:
         return
+
+
+@cache
+def rrules() -> Any:
+    """The module that reads rules."""
+    return import_module("dateutil.rrule")
+
+
+@cache
+def _cronsim() -> Any:
+    return import_module("cronsim")
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -103,12 +114,12 @@ def _times(spec: Rule | Cron, anchor: datetime, since: datetime) -> Iterator[dat
 
 def cron_of(line: str) -> Cron:
     """Raises `UsageError` for a line that cron would not take, or that never comes."""
-    line = " ".join(line.split())
+    line, wrong = " ".join(line.split()), _cronsim().CronSimError
     try:
         if len(line.split()) != 5:
-            raise CronSimError("it needs five fields")
-        next(CronSim(line, _ANY_DAY))
-    except (CronSimError, StopIteration) as error:
+            raise wrong("it needs five fields")
+        next(_cronsim().CronSim(line, _ANY_DAY))
+    except (wrong, StopIteration) as error:
         why = str(error) or "it never comes"
         raise UsageError(
             f"{line[:_LONGEST]!r} is not a line of cron ({why}). {_NOTHING_SET} Write five fields, as in "
@@ -125,8 +136,7 @@ def rule_of(text: str, start: datetime) -> Rule:
     try:
         parts = _parts(rule)
         _must_be_possible(parts)
-        made = rrulestr(rule, dtstart=start)
-        assert isinstance(made, rrule)
+        made = rrules().rrulestr(rule, dtstart=start)
         times = list(islice(made, int(parts.get("COUNT", "1"))))
         if not times:
             raise ValueError("it never comes")
@@ -169,6 +179,8 @@ def _must_be_possible(parts: Mapping[str, str]) -> None:
         raise ValueError("UNTIL is a local date or time as in 20261224T180000")
     if often in ("HOURLY", "MINUTELY") and (more := sorted(set(parts) - _WITHIN_DAY)):
         raise ValueError(f"{more[0]} does not go with {often}")
+    if often not in ("MONTHLY", "YEARLY") and re.search(r"\d", parts.get("BYDAY", "")):
+        raise ValueError("BYDAY has numbers with MONTHLY and YEARLY only")
     if often != "YEARLY" and (more := sorted({"BYYEARDAY", "BYWEEKNO"} & set(parts))):
         raise ValueError(f"{more[0]} goes with YEARLY only")
     months = [int(month) for month in parts.get("BYMONTH", "").split(",") if month] or list(range(1, 13))

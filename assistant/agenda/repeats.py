@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from dateutil.rrule import rrulestr
-
-from assistant.agenda.recurrence import cron_of, first_due, rule_of
+from assistant.agenda.recurrence import cron_of, first_due, rrules, rule_of
 from assistant.agenda.times import LONGEST, MORNING, moment_in
 from assistant.agenda.values import Cron, Due, Once, Rule, Spec
 from assistant.agenda.wall import key_of, local_of
@@ -53,8 +51,11 @@ _ADVERBS = {
     "MONTHLY": r"monthly|monatlich",
     "YEARLY": r"yearly|annually|jährlich",
 }
-# The hours of parts of a day, where no hour is named.
-_PARTS = {"morning": "9:00", "noon": "12:00", "afternoon": "15:00", "evening": "18:00", "night": "20:00"}
+_PARTS = {
+    "morning": "morning", "noon": "noon", "afternoon": "afternoon", "evening": "evening", "night": "night",
+    "morgen": "morning", "vormittag": "morning", "mittag": "noon", "nachmittag": "afternoon", "abend": "evening",
+    "nacht": "night", "matin": "morning", "soir": "evening",
+}  # fmt: skip
 _WEEKDAYS = "MO,TU,WE,TH,FR"
 _LEFT = re.compile(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
 _NTH = r"(?:the\s+|am\s+|el\s+)?(\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -63,10 +64,10 @@ _CRON_FIELD = r"[\d*/,\-A-Za-z#?]+"
 
 @dataclass(frozen=True, slots=True)
 class _Often:
-    """How often: the parts of an RRULE, and an hour that its words name."""
+    """How often: the parts of an RRULE, and a part of the day that its words name."""
 
     rrule: str
-    hour: str = ""
+    part: str = ""
 
 
 def understood(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tuple[Spec, Due]:
@@ -96,7 +97,7 @@ def _repeating(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> Rule | 
             found, left = often
             if left and other:
                 raise UsageError(f"{when!r} and {repeat!r} both name a time. Nothing was set; name it once.")
-            start = _start(left or other or found.hour, found.rrule, zone, now)
+            start = _start(f"{left or other} {found.part}".strip(), found.rrule, zone, now)
             return rule_of(found.rrule, _first_of(found.rrule, start))
     if repeat:
         raise UsageError(
@@ -111,7 +112,7 @@ def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
     text = _LEFT.sub("", text)
     here = local_of(now, zone).replace(second=0, microsecond=0)
     if text:
-        return local_of(moment_in(text, zone, now).at, zone)
+        return moment_in(text, zone, now).local
     if "HOURLY" in rrule or "MINUTELY" in rrule:
         step = re.search(r"INTERVAL=(\d+)", rrule)
         return here + (timedelta(hours=1) if "HOURLY" in rrule else timedelta(minutes=1)) * int(step[1] if step else 1)
@@ -123,8 +124,9 @@ def _first_of(rrule: str, start: datetime) -> datetime:
     """Where every second Tuesday begins: with the next one."""
     if "INTERVAL" not in rrule or "BYDAY" not in rrule:
         return start
-    every = rrulestr(re.sub(r"INTERVAL=\d+;?", "", rrule), dtstart=start)
-    return every.after(start, inc=True) or start
+    every = rrules().rrulestr(re.sub(r"INTERVAL=\d+;?", "", rrule), dtstart=start)
+    following: datetime | None = every.after(start, inc=True)
+    return following or start
 
 
 # ----------------------------------------------------------------------------------------------------------- how often
@@ -197,9 +199,9 @@ _SOURCES: tuple[tuple[str, Callable[[re.Match[str]], _Often | None]], ...] = (
     (rf"\b(?:on )?{_DATES}\s+{_MONTH}\b", _by_date),
     (rf"\b(?:{_EVERY} month|monthly|jeden monat|cada mes) (?:on |am |el ){_DATES}(?![\d:])", _by_date),
     (rf"\b{_EVERY} (?:week|work)days?\b|\b(?:on )?(?:week|work)days\b|\bwerktags\b|\b{_EVERY} werktage?\b"
-     r"|\b(?:from )?(?:mon(?:day)?|montag) (?:to|through|bis|-) (?:fri(?:day)?|freitag)\b|\bentre semana\b",
+     r"|\b(?:from )?(?:mon(?:day)?|montag)\s*(?:to|through|bis|-|–)\s*(?:fri(?:day)?|freitag)\b|\bentre semana\b",
      _fixed(f"FREQ=WEEKLY;BYDAY={_WEEKDAYS}")),
-    (rf"\b{_EVERY} weekend\b|\b(?:on )?weekends\b|\bam wochenende\b", _fixed("FREQ=WEEKLY;BYDAY=SA,SU")),
+    (rf"\b{_EVERY} weekend\b|\b(?:on )?weekends\b", _fixed("FREQ=WEEKLY;BYDAY=SA,SU")),
     (rf"\b{_EVERY} (?:(?P<number>other|second|zweiten?|\d+\.?) )?{_DAYS}\b", _by_day),
     (rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS)})\b", _part_of_day),
     (rf"\b{_EVERY} (?:(?P<number>\w+) )?(?P<unit>{_ANY_UNIT})\b", _by_unit),

@@ -29,7 +29,7 @@ _FIRST = (
 _WORD = (
     rf"(?:{_DATE}|{_CLOCK}|\d{{1,2}}(?:st|nd|rd|th)|{_NUMBER}|{_UNIT}|{_DAY}|{_MONTH}|{_PART}|today|tonight|tomorrow|tmrw"
     r"|daily|hourly|weekly|monthly|yearly|day|after|in|at|on|the|of|next|this|every|each|and|from|starting|first|second"
-    r"|third|fourth|last|am|pm|o'clock|now|to (?=fri))"
+    r"|third|fourth|last|am|pm|o'clock|now|past|quarter(?: to)?|to (?=fri))"
 )
 # Possessive: what was taken for time is never taken back, so that no text takes long.
 _ONLY_TIME = re.compile(rf"(?>{_FIRST})\s*(?:(?>{_WORD}(?!\w))[\s,]*)*+", re.IGNORECASE)

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.spelling import spelled
 from assistant.agenda.wall import local_of, moment_of
 from assistant.errors import UsageError
 
@@ -23,33 +24,14 @@ LONGEST = 200
 MORNING = 9
 _LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "pl"]
 _SETTINGS = {"PREFER_DATES_FROM": "future", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
+_MOST_NUMBERS = 8
 _FARTHEST = timedelta(days=36_525)
 # By how much the clock is moved to see whether a text counts from now.
 _NUDGE = timedelta(minutes=7)
-_AT = r"(?:at|um|gegen|a las?|alas|à|kl\.?|klokken|alle(?: ore)?|às|om|@|o)"
-_HALF = r"(?:a\.?m\.?|p\.?m\.?)"
-_SPELLED = (
-    (r"\b(?:tmrw|tmr|tomorow)\b", "tomorrow"),
-    (r"\bhalf an hour\b", "30 minutes"),
-    (r"\ban hour and a half\b", "90 minutes"),
-    (r"\beine(?:r)? halben? stunde\b", "30 Minuten"),
-    (r"\bmedia hora\b", "30 minutos"),
-    (r"\b(?:um |at )?(?:mitternacht|midnight)\b", "00:00"),
-    (r"\b(?:at noon|noon|midday|mittags)\b", "12:00"),
-    (r"\b(?:nächste[nrs]?|kommende[nrs]?|diese[nrs]?|próximo|prochain|this coming)\b", ""),
-    (r"\b(\d{1,2})\s*uhr\s*(\d{2})\b", r"\1:\2"),
-    (r"\b(\d{1,2}(?::\d{2})?)\s*(?:uhr\b|o['’]?clock\b)", r"um \1"),
-    (rf"\b{_AT}\s+um\s+", "um "),
-    (r"\b(\d{1,2}(?::\d{2})?) (?:in the morning|de la mañana)\b", r"\1 am"),
-    (r"\b(\d{1,2}(?::\d{2})?) (?:in the (?:afternoon|evening)|at night|de la (?:tarde|noche))\b", r"\1 pm"),
-    (rf"(?:^|(?<=\s)){_AT}\s*(\d{{1,2}})(?![\d:./h-])(?:\s*({_HALF})(?!\w))?", r"\1:00 \2"),
-    (rf"(?:^|(?<=\s)){_AT}\s*(\d{{1,2}}[:.h]\d{{2}})", r"\1"),
-    (r"^\s*(\d{1,2})\s*$", r"\1:00"),
-    (r"^(?:on|am|el|le)\s+", ""),
-)
 _EITHER = re.compile(r"\b(\d{1,2})[/-](\d{1,2})(?:[/-]\d{2,4})?\b")
 _DOTTED = re.compile(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
 _CLOCK = re.compile(r"\d:\d")
+_ALONE = re.compile(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = '"in 20 minutes", "tomorrow at 9", "next Friday at 18:00", "2026-12-24 18:00", "every weekday at 8:30"'
 
 
@@ -62,9 +44,11 @@ class _Data(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a text means; `exact` unless it named a day only, or a part of it."""
+    """What a text means, in UTC and by the clock of the zone (naive), which spring may have left out; `exact` unless it
+    named a day only, or a part of it."""
 
     at: datetime
+    local: datetime
     exact: bool
 
 
@@ -96,42 +80,66 @@ def _iso(text: str, zone: ZoneInfo) -> Moment | None:
     try:
         read = datetime.fromisoformat(text)
         if len(text) == 10:
-            return Moment(moment_of(read.replace(hour=MORNING), zone), False)
-        return Moment(moment_of(read, zone) if read.tzinfo is None else read.astimezone(UTC), True)
+            return _by_the_clock(read.replace(hour=MORNING), zone, exact=False)
+        if read.tzinfo is None:
+            return _by_the_clock(read, zone, exact=True)
+        return Moment(read.astimezone(UTC), local_of(read, zone), True)
     except (ValueError, OverflowError):
         return None
 
 
 def _spoken(text: str, zone: ZoneInfo, now: datetime) -> Moment:
-    spelled = _spelled(text)
     base = local_of(now, zone)
-    data = _read(spelled, base)
+    written = spelled(_dated(text), base.date())
+    alone = _next_clock(written.text, base)
+    if alone is not None:
+        return _by_the_clock(alone, zone, exact=written.part is None)
+    data = _read(written.text, base)
     local, period = data.date_obj, data.period
-    if local is None:
+    if local is None or not _all_of_it_counts(written.text, base, data):
         raise _not_understood(text)
     try:
-        if period in ("day", "week") and not _CLOCK.search(spelled):
+        if period in ("day", "week") and not _CLOCK.search(written.text):
             morning = local.replace(hour=MORNING, minute=0, second=0, microsecond=0)
-            return Moment(moment_of(morning, zone), False)
-        if period not in ("time", "part_of_day"):
+            return _by_the_clock(morning, zone, exact=False)
+        if period not in ("time", "part_of_day") or _names_no_day(written.text, base):
             raise UsageError(
                 f"{text!r} was understood as {local:%B %Y} or so. Nothing was set; name a day and a time, such as "
                 f"{_EXAMPLES}."
             )
-        if period == "time" and _read(spelled, base + _NUDGE).date_obj == local + _NUDGE:
+        if period == "time" and _read(written.text, base + _NUDGE).date_obj == local + _NUDGE:
             # So many hours from now are as many hours in a night in which the clocks change.
-            return Moment(_whole(now + (local - base)), True)
-        return Moment(moment_of(_whole(local), zone), period == "time")
+            at = _whole(now + (local - base))
+            return Moment(at, local_of(at, zone), True)
+        return _by_the_clock(_whole(local), zone, exact=period == "time" and written.part is None)
     except OverflowError:
         raise _not_understood(text) from None
+
+
+def _by_the_clock(local: datetime, zone: ZoneInfo, *, exact: bool) -> Moment:
+    return Moment(moment_of(local, zone), local, exact)
+
+
+def _next_clock(text: str, base: datetime) -> datetime | None:
+    """An hour alone is today's or tomorrow's; None for any other text."""
+    found = _ALONE.fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, half = int(found["hour"]), int(found["minute"] or 0), (found["half"] or "").lower()
+    if (half and not 1 <= hour <= 12) or hour > 23 or minute > 59 or not (half or found["minute"]):
+        return None
+    if half:
+        hour = hour % 12 + (12 if half[0] == "p" else 0)
+    at = base.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return at if at > base else at + timedelta(days=1)
 
 
 def _whole(at: datetime) -> datetime:
     return at.replace(microsecond=0)
 
 
-def _spelled(text: str) -> str:
-    """`text` as dateparser reads it. Raises `UsageError` for a date that can be read two ways."""
+def _dated(text: str) -> str:
+    """`text` with its dates in words. Raises `UsageError` for a date that can be read two ways."""
     for pair in _EITHER.finditer(text):
         first, second = int(pair[1]), int(pair[2])
         if first != second and 1 <= first <= 12 and 1 <= second <= 12:
@@ -140,10 +148,19 @@ def _spelled(text: str) -> str:
                 f"{pair[0]!r} may be {first} {months[second]} or {second} {months[first]}. Nothing was set; write the "
                 'month as a word, or the date as in "2026-12-24".'
             )
-    text = _DOTTED.sub(_dotted, text)
-    for pattern, instead in _SPELLED:
-        text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
-    return " ".join(text.split())
+    return _DOTTED.sub(_dotted, text)
+
+
+def _all_of_it_counts(text: str, base: datetime, data: _Data) -> bool:
+    """dateparser passes over numbers that it has no place for: each of them must make a difference."""
+    numbers = list(re.finditer(r"\d+", text))
+    others = (f"{text[: one.start()]}{_other(one[0])}{text[one.end() :]}" for one in numbers)
+    return len(numbers) <= _MOST_NUMBERS and all(_read(other, base).date_obj != data.date_obj for other in others)
+
+
+def _other(number: str) -> str:
+    """A number beside this one, as long as it is."""
+    return str(int(number) + (-1 if number[-1] in "49" else 1)).zfill(len(number))
 
 
 def _dotted(found: re.Match[str]) -> str:
@@ -159,8 +176,15 @@ def _parser_class() -> Any:
     return import_module("dateparser.date").DateDataParser
 
 
-def _read(text: str, base: datetime) -> _Data:
-    parser = _parser_class()(languages=_LANGUAGES, settings={**_SETTINGS, "RELATIVE_BASE": base})
+def _names_no_day(text: str, base: datetime) -> bool:
+    """Whether a text names a month without a day of it, for which dateparser takes today's."""
+    return _read(text, base, "month").date_obj is not None and _read(text, base, "day").date_obj is None
+
+
+def _read(text: str, base: datetime, *parts: str) -> _Data:
+    """What dateparser reads; nothing where one of `parts` is not named."""
+    settings = {**_SETTINGS, "RELATIVE_BASE": base, "REQUIRE_PARTS": list(parts)}
+    parser = _parser_class()(languages=_LANGUAGES, settings=settings)
     try:
         return cast(_Data, parser.get_date_data(text))
     except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):

@@ -51,10 +51,10 @@ class PeopleCommands:
                 return "\n".join(room_lines(self._people.rooms(), self._zone))
             case ["link", bridge]:
                 return self._desk.offer_link(self._bridge(bridge), call.now)
-            case ["link", bridge, sender]:
+            case ["link", bridge, sender] if sender:
                 return self._link(Identity(self._bridge(bridge), sender), call.now)
             case ["unlink", bridge, sender]:
-                return self._unlink(Identity(bridge, sender))
+                return self._unlink(Identity(bridge, sender), call.now)
             case ["allow", *who] if who:
                 return self._decide(who, "allowed", call.now)
             case ["deny", *who] if who:
@@ -70,8 +70,8 @@ class PeopleCommands:
         self._desk.forget_knocks(identity.bridge, identity.sender, None)
         return f"{identity.sender} on {identity.bridge} is you from now on."
 
-    def _unlink(self, identity: Identity) -> str:
-        if not self._people.unlink(identity):
+    def _unlink(self, identity: Identity, now: datetime) -> str:
+        if not self._people.unlink(identity, now):
             raise UsageError(f"Nobody has the account {identity.sender} on {identity.bridge}. Nothing was changed.")
         return f"{identity.sender} on {identity.bridge} is nobody's any more. What was said from there stays."
 
@@ -87,7 +87,9 @@ class PeopleCommands:
     def _decide(self, who: Sequence[str], state: Standing, now: datetime) -> str:
         """`who` as typed: a number or name, BRIDGE ID, or room BRIDGE ID."""
         done = "may talk to me" if state == "allowed" else "is not answered any more"
-        match who:
+        if not all(who):
+            raise UsageError(f"Use {PEOPLE}. Nothing was changed.")
+        match self._whom(who):
             case ["room", bridge, room]:
                 self._people.decide_room(self._bridge(bridge), room, "", state, now)
                 self._desk.forget_knocks(bridge, "", room)
@@ -101,14 +103,14 @@ class PeopleCommands:
             case [one]:
                 person = self._named(one)
                 self._not_the_owner(person)
-                self._people.set_state(person.id, state)
+                self._people.set_state(person.id, state, now)
                 return f"{person.name} {done}."
         raise UsageError(f"Use {PEOPLE}. Nothing was changed.")
 
     def _rename(self, who: Sequence[str], name: str, now: datetime) -> str:
         if not name:
             raise UsageError("A name needs letters. Nothing was changed.")
-        match who:
+        match self._whom(who):
             case ["room", bridge, room]:
                 known = self._people.room(bridge, room)
                 if known is None:
@@ -121,6 +123,12 @@ class PeopleCommands:
             case _:
                 raise UsageError(f"Use {PEOPLE}. Nothing was changed.")
         return f"{' '.join(who)} is called {name} from now on."
+
+    def _whom(self, who: Sequence[str]) -> Sequence[str]:
+        """A name of several words is one, where somebody has it."""
+        name = " ".join(who)
+        known = any(person.name.casefold() == name.casefold() for person in self._people.all())
+        return [name] if known else who
 
     def _named(self, one: str) -> Person:
         """By number, or by a name that only one has."""

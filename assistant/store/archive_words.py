@@ -16,7 +16,7 @@ from assistant.errors import ArchiveMissing, ArchiveUnavailable
 from assistant.forgotten import Left
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of
-from assistant.store.archiving import StoredArchive, object_name, prove
+from assistant.store.archiving import StoredArchive, prove
 from assistant.store.forget_files import archived_line
 from assistant.store.marked import Marked
 
@@ -59,7 +59,8 @@ def _rewrite(archive_of_home: StoredArchive, row: Row, marked: Marked) -> None:
         with archive_of_home.writing() as db:
             archives.settle(db, session, generation)
         return
-    kept = shelf.put(object_name(session, generation), again, lambda back: prove(back, header))
+    name, _ = archive_of_home.place_for(header, again, row["url"])
+    kept = shelf.put(name, again, lambda back: prove(back, header))
     if row["url"] != kept.url:
         shelf.remove(row["url"])
     with archive_of_home.writing() as db:

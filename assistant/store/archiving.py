@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from sqlite3 import Row
 
@@ -25,7 +26,7 @@ from assistant.records import Problem, Record
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, proves, walked
 from assistant.store.database import Database
-from assistant.store.line import decode
+from assistant.store.line import decode, header_hash, split
 from assistant.store.log_files import LogFiles, folder_name
 from assistant.store.text import clean, stamp
 
@@ -33,8 +34,14 @@ _PROGRAM = f"nocturne-assistant {__version__}"
 _TRIES = 3
 
 
+def object_names(session: str, generation: int) -> Iterator[str]:
+    """The name of an archive, and those it has where the name is taken by what must not be replaced."""
+    yield f"{folder_name(session)}/{generation}.jsonl.gz"
+    yield from (f"{folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
+
+
 def object_name(session: str, generation: int) -> str:
-    return f"{folder_name(session)}/{generation}.jsonl.gz"
+    return next(object_names(session, generation))
 
 
 class StoredArchive:
@@ -139,38 +146,64 @@ class StoredArchive:
 
     def _kept(self, header: Header, member: bytes) -> tuple[Kept, Header]:
         """What stands there already, if it says the same; else what was put in its place."""
-        name = object_name(header.session, header.generation)
         with self.reading() as db:
             row = archives.find(db, header.session, header.generation)
-        url = row["url"] if row else self.shelf.url_of(name)
-        found = self._standing(url, header, known=row is not None)
+        found = self._known(row["url"], header) if row else None
         if found is not None:
             return found
-        kept = self.shelf.put(name, archive(header, member), lambda data: prove(data, header))
+        data = archive(header, member)
+        name, found = self.place_for(header, data, row["url"] if row else "")
+        kept, said = found or (self.shelf.put(name, data, lambda back: prove(back, header)), header)
         if row and row["url"] != kept.url:
             with suppress(ArchiveUnavailable):
                 self.shelf.remove(row["url"])
-        return kept, header
+        return kept, said
 
-    def _standing(self, url: str, header: Header, *, known: bool) -> tuple[Kept, Header] | None:
+    def place_for(self, header: Header, data: bytes, own: str) -> tuple[str, tuple[Kept, Header] | None]:
+        """The name at which an archive may be put, and what stands there if that says the same. What holds records that
+        this one has not (the home was set back to an earlier state, and went on otherwise) keeps its name. `own` is
+        where the index says that this one stands, "" for nowhere. Raises `ArchiveUnavailable`, also where the place
+        is another home's."""
+        names = object_names(header.session, header.generation)
+        for name in names:
+            url = self.shelf.url_of(name)
+            if url == own:
+                break
+            try:
+                got = self.shelf.get(url)
+                standing, walk = walked(got.data)
+            except (ArchiveMissing, Damaged):
+                break
+            if not walk.problems and _says_the_same(standing, header):
+                return name, (Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing)
+            if any(header_hash(split(line)[0]) == standing.last_hash for line in lines_of(data)):
+                break
+            self._must_be_own(url, standing, header)
+        return name, None
+
+    def _known(self, url: str, header: Header) -> tuple[Kept, Header] | None:
+        """What the index says stands at `url`, if it says the same."""
         try:
             got = self.shelf.get(url)
             standing, walk = walked(got.data)
-        except (ArchiveMissing, Damaged):
+        except (ArchiveUnavailable, Damaged):
             return None
-        except ArchiveUnavailable:
-            if known:
-                return None
-            raise
-        if not known and standing.first_hash != header.first_hash:
+        if walk.problems or not _says_the_same(standing, header):
+            return None
+        return Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing
+
+    def _must_be_own(self, url: str, standing: Header, header: Header) -> None:
+        """Raises `ArchiveUnavailable` where nothing tells that what stands at `url` is of this home."""
+        with self.reading() as db:
+            rows = [row for row in archives.listed(db) if row["session"] == header.session]
+        folder = url.rpartition("/")[0]
+        if standing.first_hash != header.first_hash and not any(
+            row["url"].rpartition("/")[0] == folder for row in rows
+        ):
             raise ArchiveUnavailable(
                 f"At {url} stands an archive of something else, as another home would put there. Nothing was changed; "
                 "set [archive] url to a folder of this home's own."
             )
-        same = replace(standing, archived_at=header.archived_at, program=header.program, reason=header.reason)
-        if walk.problems or same != header:
-            return None
-        return Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
@@ -315,6 +348,10 @@ def prove(data: bytes, header: Header) -> None:
         raise ArchiveUnavailable(f"The archive came back damaged: {error}. Nothing was cleared.") from None
     if not same:
         raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
+
+
+def _says_the_same(standing: Header, header: Header) -> bool:
+    return replace(standing, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
 
 
 def _differs(row: Row, size: int, sha256: str, header: Header) -> list[str]:

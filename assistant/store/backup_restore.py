@@ -17,13 +17,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.errors import StoreError, UsageError
 from assistant.store.files import sync_directory, sync_file
 
 ASIDE = "before-restore-"
 _NEW = ".restoring"
 _MARKER = ".restoring.json"
 _STAYING = frozenset(("run", "backups", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
+_MADE_AGAIN = ("run", "backups")
 _SETTINGS = "config.toml"
 
 
@@ -79,11 +80,24 @@ def clear(home: Path) -> None:
             shutil.rmtree(new_home(home))
 
 
+def fits_or_refuse(home: Path, staying: Collection[str]) -> None:
+    """Raises `UsageError` where the new home would come into the place of what has to stay: once begun, that could
+    never be ended."""
+    taken = sorted(
+        path.name for path in new_home(home).iterdir() if path.name in staying and path.name not in _MADE_AGAIN
+    )
+    if taken:
+        raise UsageError(
+            f"A backup lies in {home / taken[0]}, which the restored one would take the place of. Nothing was changed; "
+            "move it out of there (backup.folder as well), then restore again."
+        )
+
+
 def put_in_place(home: Path, now: datetime, staying: Collection[str] = ()) -> str:
     """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
     ("" where nothing was there). Raises `StoreError`; then the next start or restore goes on."""
     with _explained(home):
-        for made_again in ("run", "backups"):
+        for made_again in _MADE_AGAIN:
             shutil.rmtree(new_home(home) / made_again, ignore_errors=True)
         sync_directory(new_home(home))
         there = occupants(home, staying)

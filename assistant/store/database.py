@@ -247,8 +247,7 @@ class Database:
         with _translated(self.path):
             applied = {migration.name for migration in migrations.applied(self.utils)}
             pending = [migration.name for migration in migrations.pending(self.utils)]
-        known = {migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))}
-        unknown = sorted(applied - known)
+        unknown = sorted(applied - set(_names(migrations)))
         if unknown:
             raise NewerSchema(
                 f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
@@ -259,6 +258,16 @@ class Database:
         if pending:
             with self.write():
                 migrations.apply(self.utils)
+
+    def must_have(self, migrations: Migrations) -> None:
+        """Raises `StoreError` where whoever opens it for writing would migrate it first."""
+        applied = set(self.schema())
+        missing = [name for name in _names(migrations) if name not in applied]
+        if missing:
+            raise StoreError(
+                f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; start "
+                "the assistant anew (`assistant run` or `assistant chat`), which brings it up to date and keeps a copy."
+            )
 
     def copy_to(self, target: Path, each: Callable[[int], None] | None = None) -> None:
         """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
@@ -296,6 +305,11 @@ class Database:
         except OSError as error:
             raise StoreError(f"No backup could be made in {folder}: {error.strerror}. Nothing was changed.") from error
         return target
+
+
+def _names(migrations: Migrations) -> list[str]:
+    """Of all that there are, in their order."""
+    return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
 
 
 def _connect(target: str, *, uri: bool, setup: Sequence[str]) -> sqlite_utils.Database:

@@ -173,11 +173,11 @@ class Journal:
 
     def slept_at(self) -> datetime | None:
         row = self._db.row(
-            "SELECT max(started_at) AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
-            " AND state NOT IN ('running', 'interrupted')",
+            "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
+            " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",
             (dumps(list(WHOLE_SLEEPS)),),
         )
-        return moment(row["at"]) if row is not None and row["at"] else None
+        return None if row is None else moment(row["at"])
 
 
 def entry_of(row: Row) -> JournalEntry:

@@ -48,6 +48,13 @@ class Outbox:
                 (state, int(state == "sending"), clean(error), stamp(now), item_id),
             )
 
+    def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET bridge = ?, target = ?, state = 'pending', updated_at = ? WHERE id = ?",
+                (bridge, target, stamp(now), item_id),
+            )
+
     def counts(self) -> dict[OutboxState, int]:
         """Items by state; states without items are left out."""
         counts: dict[OutboxState, int] = {

@@ -11,7 +11,7 @@ from sqlite3 import Row
 
 from assistant.persons import Identity, KnownRoom, Person, Standing
 from assistant.records import Outgoing
-from assistant.sessions import MAIN, peer_key
+from assistant.sessions import MAIN, peer_key, room_key
 from assistant.store import outbox
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
@@ -49,17 +49,18 @@ class People:
         with self._db.write() as db:
             return let_in(db, identity, name, state, now)
 
-    def unlink(self, identity: Identity) -> bool:
+    def unlink(self, identity: Identity, now: datetime) -> bool:
         bridge, sender = clean(identity.bridge), clean(identity.sender)
         with self._db.write() as db:
             was = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", (bridge, sender))
             db.execute("DELETE FROM told WHERE session = ?", (peer_key(identity.bridge, identity.sender),))
+            _cancel_jobs(db, peer_key(identity.bridge, identity.sender), now)
             _tidy(db)
         return bool(was)
 
-    def set_state(self, person_id: int, state: Standing) -> None:
+    def set_state(self, person_id: int, state: Standing, now: datetime) -> None:
         with self._db.write() as db:
-            db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, person_id))
+            _set_state(db, _of(db, person_id), state, now)
 
     def rename(self, person_id: int, name: str) -> None:
         with self._db.write() as db:
@@ -107,6 +108,21 @@ class Places:
                 (clean(bridge), clean(target), session, stamp(now)),
             )
 
+    def account_at(self, bridge: str, target: str) -> str | None:
+        row = self._db.row(
+            "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (clean(bridge), clean(target))
+        )
+        return None if row is None else str(row["account"])
+
+    def written_from(self, bridge: str, target: str, account: str) -> None:
+        if self.account_at(bridge, target) != clean(account):
+            with self._db.write() as db:
+                db.execute(
+                    "INSERT INTO accounts_at (bridge, target, account) VALUES (?, ?, ?)"
+                    " ON CONFLICT (bridge, target) DO UPDATE SET account = excluded.account",
+                    (clean(bridge), clean(target), clean(account)),
+                )
+
 
 # ------------------------------------------------------------------------------------------------ inside a transaction
 
@@ -129,7 +145,7 @@ def let_in(db: Database, identity: Identity, name: str, state: Standing, now: da
     known = by(db, identity)
     if known is None:
         return _give(db, identity, _add(db, name, "guest", state, now), now)
-    db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, known.id))
+    _set_state(db, known, state, now)
     return _of(db, known.id)
 
 
@@ -139,6 +155,23 @@ def decide_room(db: Database, bridge: str, room: str, name: str, state: Standing
         " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"
         " decided_at = excluded.decided_at",
         (clean(bridge), clean(room), clean(name), state, stamp(now)),
+    )
+    if state == "denied":
+        _cancel_jobs(db, room_key(bridge, room), now)
+
+
+def _set_state(db: Database, person: Person, state: Standing, now: datetime) -> None:
+    db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, person.id))
+    if state == "denied" and person.role == "guest":
+        for one in person.identities:
+            _cancel_jobs(db, peer_key(one.bridge, one.sender), now)
+
+
+def _cancel_jobs(db: Database, scope: str, now: datetime) -> None:
+    """Whoever is not answered any more has nothing come due."""
+    db.execute(
+        "UPDATE jobs SET state = 'cancelled', ended_at = ? WHERE scope = ? AND state IN ('active', 'paused')",
+        (stamp(now), scope),
     )
 
 

@@ -54,6 +54,13 @@ TABLES: tuple[str, ...] = (
         chosen_at TEXT NOT NULL,
         PRIMARY KEY (bridge, target)
     ) STRICT""",
+    # Which account writes from a place that is no room; only of those who were let in.
+    """CREATE TABLE accounts_at (
+        bridge TEXT NOT NULL,
+        target TEXT NOT NULL,
+        account TEXT NOT NULL,
+        PRIMARY KEY (bridge, target)
+    ) STRICT""",
     # Strangers and rooms, by the session that would be theirs, that were told once that nobody here talks to them.
     """CREATE TABLE told (
         session TEXT PRIMARY KEY,

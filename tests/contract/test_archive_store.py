@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 
 from assistant.archive_ports import Archived
 from assistant.errors import ArchiveUnavailable, CorruptStore, UsageError
+from assistant.generations import Ending
 from assistant.messages import Message
 from assistant.store.archive_form import Walk, header_of, lines_of, walked
 from assistant.store.archiving import StoredArchive
@@ -183,6 +185,52 @@ def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path
         stored(archive_of(home, FAULTY))
     assert archive_of(other, FAULTY).verify("main", 1) == []
     assert theirs.records == 4
+    other.close()
+
+
+def reset(home: StoreHome, archive: StoredArchive, generation: int) -> Archived:
+    one = archive.store("main", generation, NOW, handover="", summary="", reason="manual")
+    home.conversation.turn_over(Ending("main", generation, one.to_seq, "It ended.", "manual"), NOW)
+    return one
+
+
+def test_a_home_that_was_set_back_goes_on_beside_what_it_had_archived_later(home: StoreHome, tmp_path: Path) -> None:
+    home.chat(1)
+    home.close()
+    shutil.copytree(home.path, tmp_path / "earlier")
+    home.open()
+    home.say("zebra", "yes")
+    reset(home, archive_of(home, FAULTY), 1)
+    home.chat(1)
+    reset(home, archive_of(home, FAULTY), 2)
+    before = dict(FaultyFileSystem.store)
+    back = StoreHome(tmp_path / "earlier", externals=home.externals).open()
+    archive = archive_of(back, FAULTY)
+    back.say("mango", "yes")
+    kept = [reset(back, archive, 1)]
+    back.chat(1)
+    kept.append(reset(back, archive, 2))
+    assert [one.url for one in kept] == [f"{FAULTY}/main/1-2.jsonl.gz", f"{FAULTY}/main/2-2.jsonl.gz"]
+    assert archive.check(remote=True) == [] and archive_of(home, FAULTY).check(remote=True) == []
+    assert all(FaultyFileSystem.store[name].getvalue() == one.getvalue() for name, one in before.items())
+    assert "mango" in [record.content for record in archive.read("main", 1)]
+    with archive.writing() as db:
+        db.execute("DELETE FROM archives WHERE generation = 2")
+    assert archive.store("main", 2, NOW, handover="", summary="", reason="manual").url == kept[1].url
+    back.close()
+
+
+def test_an_archive_moved_to_a_place_where_another_homes_stands_does_not_replace_it(
+    home: StoreHome, tmp_path: Path
+) -> None:
+    other = StoreHome(tmp_path / "other").open()
+    other.chat(2)
+    stored(archive_of(other, FAULTY))
+    home.chat(1)
+    stored(archive_of(home))
+    with pytest.raises(ArchiveUnavailable, match="as another home would put there"):
+        stored(archive_of(home, FAULTY), note="Another note.")
+    assert archive_of(other, FAULTY).verify("main", 1) == [] == archive_of(home).verify("main", 1)
     other.close()
 
 

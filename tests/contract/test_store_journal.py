@@ -189,6 +189,13 @@ def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path:
     again.close()
 
 
+def test_the_last_sleep_is_the_one_begun_last_though_a_wrong_clock_dated_another_later(journal: Journal) -> None:
+    for when in (LATER, NOW):
+        journal.note_cycle(CycleReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
+    journal.note_cycle(CycleReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
+    assert journal.slept_at() == NOW
+
+
 def test_one_cycle_runs_at_a_time(journal: Journal) -> None:
     journal.begin_cycle("sleep", NOW)
     journal.begin_cycle("manual", LATER)

@@ -17,6 +17,7 @@ from assistant.models.offline.model import OfflineModel
 from assistant.ports import ToolContext
 from assistant.records import Hit, LogPlace, Record, Todo
 from assistant.requests import Reply, Request, TextDelta
+from tests.granting import granting
 from tools.registry import Registry
 from tools.toolbox import build_toolbox
 
@@ -122,7 +123,10 @@ class OfflineHome:
 
     def __post_init__(self) -> None:
         self.model = OfflineModel()
-        self.toolbox: Registry = build_toolbox(self.history, self.todos, workspace=self.workspace, zone=OSLO)
+        others = granting(["search_history", "read_history", "manage_todo_list", "current_time"])
+        self.toolbox: Registry = build_toolbox(
+            self.history, self.todos, workspace=self.workspace, zone=OSLO, authority=others
+        )
 
     async def say(self, text: str) -> str:
         """What the model answers, after all the tools it calls have run."""

@@ -161,3 +161,19 @@ def test_what_a_restore_left_that_had_changed_nothing_goes(home: BackupHome) -> 
     placing.new_home(home.path).mkdir()
     assert "changed nothing" in placing.settle(home.path)
     assert not placing.new_home(home.path).exists() and placing.settle(home.path) == ""
+
+
+@pytest.mark.parametrize("place", ["workspace/carried.tar.gz", "memory/carried.tar.gz"])
+def test_a_backup_that_lies_where_the_restored_home_would_come_is_refused_before_anything_moves(
+    home: BackupHome, place: str
+) -> None:
+    path = backed_up(home)
+    shutil.copyfile(path, home.path / place)
+    home.close()
+    before = contents(home.path)
+    with pytest.raises(UsageError, match="Nothing was changed; move it out of there"):
+        restore(home, home.path / place, force=True)
+    assert contents(home.path) == before and not placing.is_cut_off(home.path)
+    assert restore(home, path, force=True).aside is not None
+    home.open()
+    assert (home.path / "workspace/plans/gate.txt").exists()

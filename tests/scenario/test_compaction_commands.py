@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assistant.errors import UsageError
-from tests.scenario.test_compaction_house import SMALL, WALK
+from tests.scenario.test_compaction_house import ROOMY, WALK
 from tests.scenario.test_runtime import Lived, lived
 
 # No database has a number like this one.
@@ -105,7 +105,7 @@ async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) ->
 
 
 async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes.", **SMALL) as it:
+    async with lived(tmp_path, "Yes.", **ROOMY) as it:
         await talked(it)
         for number in range(30):
             await it.say(f"walk {number}: {WALK}")

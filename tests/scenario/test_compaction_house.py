@@ -25,6 +25,8 @@ SUMMARY = (
 )
 WALK = "I went along the shore and back over the hill today. " * 12
 SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
+# With room for copies of what was said besides what every request has.
+ROOMY = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "20000"}
 
 
 def writer(*script: object, window: int = 32_000) -> ScriptedModel:
@@ -338,10 +340,10 @@ async def test_f21_pins_have_a_limit_that_is_told(tmp_path: Path) -> None:
 
 
 async def test_f18_a_task_stays_word_for_word_through_compactions_until_it_is_done(tmp_path: Path) -> None:
-    async with walked(tmp_path, 1) as it:
+    async with walked(tmp_path, 1, **ROOMY) as it:
         await it.say("Please book the ferry to Bergen for the tenth of March")
         await it.answered()
-        await _fill(it, 60)
+        await _fill(it, 90)
         assert made(it)
         assert any("book the ferry to Bergen" in m.content for m in it.model.requests[-1].messages)
         assert "book the ferry" in await it.house.commands.run("/requests", "main")

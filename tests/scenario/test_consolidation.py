@@ -230,16 +230,17 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
 # ----------------------------------------------------------------------------------------------------------- store down
 
 
-async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catches_up(home: Night) -> None:
-    home.tell(OSLO)
-    await home.memories.nearest(["warm"], "owner")
-    os.kill(home.memories.child.pid or 0, signal.SIGKILL)
-    with pytest.raises(MemoryUnavailable):
+async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catches_up(tmp_path: Path) -> None:
+    async with night(tmp_path, cold=True) as home:
+        home.tell(OSLO)
+        await home.memories.nearest(["warm"], "owner")
+        os.kill(home.memories.child.pid or 0, signal.SIGKILL)
+        with pytest.raises(MemoryUnavailable):
+            await home.sleep()
+        assert [entry.content for entry in home.consolidations.pending()] == [OSLO]
+        home.tell((BERGEN, JUNE))
         await home.sleep()
-    assert [entry.content for entry in home.consolidations.pending()] == [OSLO]
-    home.tell((BERGEN, JUNE))
-    await home.sleep()
-    assert await home.current() == {BERGEN}
+        assert await home.current() == {BERGEN}
 
 
 async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_again(tmp_path: Path) -> None:

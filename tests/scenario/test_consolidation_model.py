@@ -149,7 +149,7 @@ async def test_in_a_sleep_it_follows_what_was_read_and_the_report_tells_of_it(tm
 
 
 async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_went_on(tmp_path: Path) -> None:
-    async with night(tmp_path) as home:
+    async with night(tmp_path, cold=True) as home:
         talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
         tell(talk, "I live in Oslo.")
         await home.memories.nearest(["warm"], "owner")

@@ -64,9 +64,17 @@ def test_a_day_without_one_is_told_and_a_late_hour_is_not() -> None:
 def test_only_those_made_by_themselves_go_the_oldest_first_and_never_the_newest() -> None:
     daily = [backup(at(day, 5)) for day in (4, 2, 3, 5)]
     by_hand = [backup(at(day, 6), "manual") for day in (1, 2)]
-    assert backup_plan.surplus([*by_hand, *daily], 2) == [daily[1], daily[2]]
-    assert backup_plan.surplus([*by_hand, *daily], 0) == [daily[1], daily[2], daily[0]]
-    assert backup_plan.surplus(by_hand, 1) == []
+    assert backup_plan.surplus([*by_hand, *daily], 2, at(6, 1)) == [daily[1], daily[2]]
+    assert backup_plan.surplus([*by_hand, *daily], 0, at(6, 1)) == [daily[1], daily[2], daily[0]]
+    assert backup_plan.surplus(by_hand, 1, at(6, 1)) == []
+
+
+def test_backups_that_a_wrong_clock_dated_in_the_future_neither_stand_for_todays_nor_outlive_it() -> None:
+    wrong, now = [backup(at(day, 5, month=9)) for day in (1, 2, 3)], at(9, 12)
+    assert backup_plan.due(DAYS, wrong, BEGUN, now)
+    assert backup_plan.overdue(DAYS, wrong, BEGUN, now) == at(2, 5)
+    assert not backup_plan.due(DAYS, [*wrong, backup(now)], BEGUN, now + timedelta(hours=1))
+    assert backup_plan.surplus([*wrong, backup(now)], 3, now) == wrong[:1]
 
 
 @pytest.mark.parametrize("kind", ["daily", "manual"])

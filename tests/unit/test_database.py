@@ -288,3 +288,15 @@ def test_a_home_below_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(HomeError, match="cannot be used"):
         Database.open(tmp_path / "file" / "script.db", script, NOW)
+
+
+def test_one_of_an_earlier_version_is_told_to_whoever_reads(db: Database) -> None:
+    reader = Database.reader(db.path)
+    try:
+        reader.must_have(first)
+        with pytest.raises(StoreError, match=r"earlier version \(it has no 0002_tags\)\. Nothing was changed; start"):
+            reader.must_have(second)
+        Database.open(db.path, second, NOW).close()
+        reader.must_have(second)
+    finally:
+        reader.close()

@@ -88,3 +88,13 @@ def test_a_night_is_late_after_a_while_and_missed_after_a_day() -> None:
     assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=25)) == slot
     assert NIGHTS.missed(slept, BEGUN, slot + timedelta(days=9)) == slot
     assert NIGHTS.missed(slot, BEGUN, slot + timedelta(hours=25)) is None
+
+
+def test_what_a_wrong_clock_dated_in_the_future_keeps_no_night_from_coming() -> None:
+    slot = at(6, 11, 3, 30)
+    wrong, now = slot + timedelta(days=900), slot + timedelta(hours=2)
+    assert NIGHTS.due(wrong, BEGUN, now) == slot == NIGHTS.due(None, wrong, now)
+    assert NIGHTS.due(now, wrong, now + timedelta(hours=1)) is None
+    assert NIGHTS.missed(wrong, BEGUN, now) == NIGHTS.missed(None, BEGUN, now) is not None
+    # A clock that was put back by an hour brings no second night.
+    assert NIGHTS.due(slot + timedelta(hours=1), BEGUN, slot + timedelta(minutes=1)) is None
