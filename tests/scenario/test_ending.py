@@ -31,7 +31,7 @@ from tests.scenario.faulty_disk import limited_files
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 
 # Long enough for what does not hang, and soon over for what does.
-LITTLE = Patience(sleep=0.2, abort=0.2, flush=0.2, bridge=0.2, runtime=0.2, model=0.2, serving=0.2)
+LITTLE = Patience(sleep=0.5, abort=0.5, flush=0.5, bridge=0.5, runtime=0.5, model=0.5, serving=0.5)
 LEFT = "did not end in time and is left for the next start"
 
 
@@ -146,11 +146,13 @@ async def test_f38_a_turn_that_ignores_its_end_is_told_of_and_answered_by_the_ne
     async with started(tmp_path, model, bridge) as (house, worker):
         await house.runtime.accept(said("hello", external_id="1"))
         await model.called.wait()
-        with capture_logs() as logs:
-            await daemon.end(house, worker, 0.01, LITTLE)
+        try:
+            with capture_logs() as logs:
+                await daemon.end(house, worker, 0.01, LITTLE)
+        finally:
+            model.released.set()
         assert "a turn could not be ended and is left for the next start" in [entry["event"] for entry in logs]
         assert bridge.stopped
-    model.released.set()
     await asyncio.sleep(0)
     await answered_by_the_next(tmp_path, "here I am")
 
