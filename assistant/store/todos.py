@@ -12,8 +12,13 @@ from sqlite3 import Row
 
 from assistant.errors import ToolError
 from assistant.records import Todo
+from assistant.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.text import clean, dumps, moment, stamp
+
+# Of anybody but the owner: what they write down must not fill the home.
+MOST_OF_OTHERS = 200
+LONGEST_OF_OTHERS = 1000
 
 
 class Todos:
@@ -29,6 +34,8 @@ class Todos:
 
     def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[Todo]:
         def insert() -> list[int]:
+            if scope != OWNER_SCOPE:
+                self._must_fit(scope, texts)
             return [
                 self._db.insert(
                     "INSERT INTO todos (scope, text, state, created_at) VALUES (?, ?, 'open', ?)",
@@ -38,6 +45,13 @@ class Todos:
             ]
 
         return self._once(scope, key, now, insert)
+
+    def _must_fit(self, scope: str, texts: Sequence[str]) -> None:
+        if len(self.all(scope)) + len(texts) > MOST_OF_OTHERS or any(len(text) > LONGEST_OF_OTHERS for text in texts):
+            raise ToolError(
+                f"A list has room for {MOST_OF_OTHERS} to-dos, of {LONGEST_OF_OTHERS:,} characters each. "
+                "Nothing was added."
+            )
 
     def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
         return self._once(scope, key, now, lambda: self._move(scope, ids, "done", now))

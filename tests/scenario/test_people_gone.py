@@ -163,3 +163,19 @@ async def test_others_are_reminded_once_an_hour_at_most(tmp_path: Path, often: s
             await them.write(f"/remind stretch {often}", ANN, **about)
             assert "once an hour is the most here" in them.told()[-1][1]
         assert "Set:" in await them.command(f"/remind stretch {often}")
+
+
+async def test_the_list_of_a_guest_does_not_fill_the_home(tmp_path: Path) -> None:
+    async with lived(tmp_path) as it:
+        them = Meeting(it)
+        await them.know_everybody()
+        todos, ann = it.house.stores.todos, peer_key("kept", ANN)
+        todos.add(ann, ["x"] * 200, "many", it.clock())
+        for text in ("one more", "x" * 1001):
+            await them.write(f"/todo add {text}", ANN)
+            assert "Nothing was added" in them.told()[-1][1]
+            await them.write(f"/todo add {'x' * 1001}", ANN, room=ROOM)
+            assert "Nothing was added" in them.told()[-1][1]
+        assert len(todos.all(ann)) == 200
+        await them.command("/todo add " + "x" * 1001)
+        assert len(todos.all("owner")) == 1
