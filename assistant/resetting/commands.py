@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from assistant.errors import UsageError
 from assistant.people_ports import Places
 from assistant.ports import Conversation
-from assistant.resetting.listing import Listed, markdown, shown, told
+from assistant.resetting.listing import Listed, can_go_on, markdown, shown, told
 from assistant.resetting.looking import Looking
 from assistant.resetting.reset import Wanted
 from assistant.resetting.resets import Resets
@@ -85,9 +85,10 @@ class SessionCommands:
         earlier = [one for one in self._looking.listed_of(session) if one.generation.ended_at is not None]
         chosen = _chosen(session, earlier, number)
         done = await self._resets.reset(Wanted(session, "resume", resumes=chosen))
+        back = f": `/sessions resume {session} {done.ended.number}` goes back" if can_go_on(done.ended) else ""
         return (
             f"{session} goes on from number {chosen}: what it showed last stands in view again. Number "
-            f"{done.ended.number} ended for it and is kept: `/sessions resume {session} {done.ended.number}` goes back."
+            f"{done.ended.number} ended for it and is kept{back}."
         )
 
     # -------------------------------------------------------------------------------------------------------- switching
@@ -124,7 +125,7 @@ def _number(words: Sequence[str]) -> int | None:
 
 def _chosen(session: str, earlier: Sequence[Listed], number: int | None) -> int:
     """The generation to go on from: the last one that ended, unless named. Raises `UsageError`."""
-    numbers = [one.generation.number for one in earlier if one.generation.messages]
+    numbers = [one.generation.number for one in earlier if can_go_on(one.generation)]
     if not numbers:
         raise UsageError(f"{session} has no earlier conversation to take up. Nothing was changed.")
     if number is not None and number not in numbers:

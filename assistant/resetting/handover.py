@@ -91,10 +91,15 @@ def summary_of(ended: Ended, most: int, count: Count) -> str:
     earlier = ""
     if ended.summary is not None:
         earlier = fitted(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
-    rows = [row for row in ended.rows if row.role in ("user", "assistant") and "carried_from" not in row.metadata]
+    rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)]
     material = Material(ended.session, ended.scope, tuple(rows[-_ROWS_LOOKED_AT:]), {}, most)
     since = _plain(extractive(material, most - count(earlier) - 1, count))
     return "\n".join(part for part in (earlier, since) if part)
+
+
+def _is_its_own(row: Message) -> bool:
+    """Copies that a compaction kept are told of in its summary; those of a conversation that goes on here are not."""
+    return "carried_from" not in row.metadata or bool(row.metadata.get("inherited"))
 
 
 def _head(ended: Ended, zone: tzinfo) -> str:
@@ -110,8 +115,11 @@ def _head(ended: Ended, zone: tzinfo) -> str:
 
 def _kept(ended: Ended, zone: tzinfo) -> str:
     since = "" if ended.first_at is None else f" since {ended.first_at.astimezone(zone):%Y-%m-%d}"
-    where = f" They are archived at {ended.archive}." if ended.archive else ""
-    return f"search_history finds its {counted(ended.messages, 'message')}{since}.{where}"
+    where = f"archived at {ended.archive}." if ended.archive else ""
+    if not ended.messages:
+        return f"It is {where}" if where else ""
+    told = f"search_history finds its {counted(ended.messages, 'message')}{since}."
+    return f"{told} They are {where}" if where else told
 
 
 def _open(ended: Ended) -> Iterator[str]:

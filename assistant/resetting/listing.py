@@ -79,11 +79,18 @@ def told(done: Done) -> str:
     if done.unread and done.reading:
         read = f"{counted(done.unread, 'message')} are still to be read for memories, from now on or at the next sleep."
     kept = f" Archived at {done.archive.url}, read back and proved." if done.archive.url else ""
+    again = ""
+    if can_go_on(ended):
+        again = f" `/sessions resume {ended.session} {ended.number}` takes the conversation up again."
     return (
         f"{ended.session} begins afresh (number {done.generation}). {read} The {counted(ended.messages, 'message')} of "
-        f"number {ended.number} stay in the master log.{kept} Open requests, to-dos and pins go on; "
-        f"`/sessions resume {ended.session} {ended.number}` takes the conversation up again."
+        f"number {ended.number} stay in the master log.{kept} Open requests, to-dos and pins go on.{again}"
     )
+
+
+def can_go_on(ended: Generation) -> bool:
+    """Whether there is something in it to take up again."""
+    return bool(ended.messages) or ended.resumed is not None
 
 
 def _sections(one: Listed, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> Iterator[str]:

@@ -24,7 +24,7 @@ from assistant.sessions import role_of
 log = structlog.get_logger()
 
 _FIRST_PAUSE = timedelta(minutes=1)
-_LONGEST_PAUSE = timedelta(hours=1)
+LONGEST_PAUSE = timedelta(hours=1)
 _MOST_DOUBLINGS = 6
 # Where something is written again and again while a generation is archived.
 _MOST_TRIES = 5
@@ -144,7 +144,7 @@ class Resetting:
         try:
             return await asyncio.to_thread(store)
         except ArchiveUnavailable as error:
-            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
+            pause = min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
             self._stores.resets.wait(reset.session, reset.generation, str(error), self._around.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(

@@ -21,7 +21,7 @@ from assistant.reset_ports import Generations
 from assistant.reset_ports import Resets as ResetRows
 from assistant.resetting.means import Around, Stores
 from assistant.resetting.policies import Due, Policies, waits_for_sleep
-from assistant.resetting.reset import Done, Resetting, Wanted
+from assistant.resetting.reset import LONGEST_PAUSE, Done, Resetting, Wanted
 
 log = structlog.get_logger()
 
@@ -80,7 +80,8 @@ class Resets:
         """What is to be reset now: what was cut off or waited long enough, then what the policies say."""
         known = self._stores.resets.unfinished()
         for one in known:
-            if one.retry_at is None or one.retry_at <= now:
+            # A pause longer than the longest was reckoned by a clock that has been set back since.
+            if one.retry_at is None or not now < one.retry_at <= now + LONGEST_PAUSE:
                 yield Wanted(one.session, one.reason, late=one.attempts > 0, resumes=one.resumes)
         if not self._policies.any:
             return
@@ -143,7 +144,7 @@ def problems(
 
 
 def _waits(reset: Reset, policies: Policies) -> str:
-    again = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%H:%M}"
+    again = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%Y-%m-%d %H:%M}"
     why = reset.note if reset.note.endswith((".", "…")) else f"{reset.note}."
     return (
         f"The reset of {reset.session} waits for the archive{again}: {why} "

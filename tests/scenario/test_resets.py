@@ -211,6 +211,19 @@ async def test_an_archive_that_cannot_be_had_loses_nothing_and_is_tried_again(tm
         assert len(shown(it)) == 1 and it.house.status()["problems"] == []
 
 
+async def test_a_reset_that_waits_by_a_clock_that_was_wrong_is_tried_again(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        await say(it, OSLO)
+        it.house.stores.resets.begin(Reset("main", 1, "owner", "manual", "begun", it.clock()))
+        it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(minutes=50))
+        assert it.house.sessions.resets.look() is None
+        it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(days=1_000))
+        task = it.house.sessions.resets.look()
+        assert task is not None
+        await task
+        assert it.house.stores.resets.unfinished() == []
+
+
 async def test_a_reset_that_waits_can_be_given_up(tmp_path: Path) -> None:
     async with lived(tmp_path, "Nice.") as it:
         await say(it, OSLO)

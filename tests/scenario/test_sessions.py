@@ -65,6 +65,19 @@ async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path
         assert whole(it)
 
 
+async def test_a_conversation_that_went_on_and_said_nothing_new_can_go_on_again(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nice.") as it:
+        await say(it, OSLO)
+        await run(it, "/reset")
+        told = await run(it, "/sessions resume main 1")
+        assert "goes back" not in told
+        told = await run(it, "/reset")
+        assert "`/sessions resume main 3` takes the conversation up again" in told
+        await run(it, "/sessions resume main 3")
+        assert shown(it)[:2] == [OSLO, "Nice."]
+        assert whole(it)
+
+
 async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path: Path) -> None:
     async with lived(tmp_path, "Nice.") as it:
         await say(it, OSLO)

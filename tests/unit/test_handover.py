@@ -53,6 +53,16 @@ def test_the_note_says_what_was_when_why_where_and_what_is_open() -> None:
     assert late.startswith("Conversation number 2 goes on here") and "later than it should have been" in late
 
 
+def test_a_conversation_that_went_on_and_said_nothing_new_is_told_of_by_what_it_showed() -> None:
+    copies = (
+        Message("user", "The ferry leaves at six.", None, AT, metadata={"carried_from": 4, "inherited": True}),
+        Message("user", "Kept by a compaction.", None, AT, metadata={"carried_from": 5}),
+    )
+    note = handover(replace(ENDED, messages=0, summary=None, rows=copies), 600, count, OSLO)
+    assert "The ferry leaves at six." in note and "Kept by a compaction" not in note
+    assert "0 messages" not in note and "It is archived at s3://cellar/main/3.jsonl.gz." in note
+
+
 @pytest.mark.parametrize("most", [0, 20, 60, 100, 150, 200, 300, 600])
 def test_the_note_is_never_longer_than_it_may_be_but_for_its_first_line(most: int) -> None:
     long = replace(
