@@ -21,13 +21,14 @@ from functools import partial
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from assistant import notify, wire
 from assistant.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
 from assistant.errors import HomeError, HomeLocked
-from assistant.heartbeat import Pulse, seconds_between
-from assistant.notify import Notifier
+from assistant.service import notify
+from assistant.service.heartbeat import Pulse, seconds_between
+from assistant.service.notify import Notifier
+from assistant.service.stop_signals import heard
 from assistant.settings import Home, ServiceManager, Settings
-from assistant.stop_signals import heard
+from assistant.wire.house import House, build
 
 log = structlog.get_logger()
 
@@ -105,7 +106,7 @@ def is_served(home: Home) -> bool:
 class Daemon:
     """A running daemon: `house` is what `wire` built, `worker` the runtime's loop."""
 
-    house: wire.House
+    house: House
     worker: asyncio.Task[None]
 
     async def until(self, stop: asyncio.Event) -> None:
@@ -123,7 +124,7 @@ async def running(settings: Settings, supervision: Supervision = _NOBODY) -> Asy
     every = seconds_between(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
-            house = wire.build(settings, utc_now)
+            house = build(settings, utc_now)
             stack.callback(house.close)
             await house.runtime.start()
             worker = asyncio.create_task(house.runtime.run(), name="runtime")
@@ -144,7 +145,7 @@ async def running(settings: Settings, supervision: Supervision = _NOBODY) -> Asy
 
 
 async def end(
-    house: wire.House,
+    house: House,
     worker: asyncio.Task[None],
     drain_seconds: float,
     patience: Patience = PATIENCE,
@@ -164,7 +165,7 @@ async def end(
     await within(patience.model, house.close_model(), "the model")
 
 
-def _pulse(house: wire.House, settings: Settings, supervision: Supervision) -> Pulse:
+def _pulse(house: House, settings: Settings, supervision: Supervision) -> Pulse:
     manager, watch = supervision.manager, supervision.watch
 
     def feed() -> None:
@@ -176,7 +177,7 @@ def _pulse(house: wire.House, settings: Settings, supervision: Supervision) -> P
     return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving, feed)
 
 
-def _schedule(house: wire.House, settings: Settings) -> AsyncIOScheduler:
+def _schedule(house: House, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
     made for that."""
 

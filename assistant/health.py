@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from assistant import __version__
-from assistant.backup_plan import overdue
-from assistant.backups import Backup
+from assistant.backup.plan import overdue
+from assistant.backup.values import Backup
 from assistant.errors import StoreError
 from assistant.memory_ports import Consolidations
 from assistant.ports import Conversation, Ledger, Outbox

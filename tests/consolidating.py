@@ -20,7 +20,7 @@ from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
-from assistant.wire_memory import CHILD, memories, open_memory_db
+from assistant.wire.memory import CHILD, memories, open_memory_db
 from sleep.consolidation import Consolidation
 from sleep.importance import importance
 from sleep.judging import Judge

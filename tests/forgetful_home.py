@@ -33,7 +33,7 @@ from assistant.store.memory_vectors import MemoryVectors
 from assistant.store.pins import Pins
 from assistant.store.profiles import Profiles
 from assistant.store.todos import Todos
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.compacting import copy_of, live, mask, plan, summary
 from tests.semantic_memory import memory
 from tests.store_home import NOW, StoreHome, reply_to

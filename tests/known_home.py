@@ -17,7 +17,7 @@ from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from sleep.change_plan import Draft
 from sleep.consolidation import Consolidation
 from sleep.contradiction import Decision

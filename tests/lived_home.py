@@ -16,7 +16,7 @@ from assistant.memory.values import Held, Place
 from assistant.messages import Message
 from assistant.remembered import JournalEntry, Memory
 from assistant.store.search import StoredHistory
-from assistant.wire_search import open_history, open_memory_search
+from assistant.wire.search import open_history, open_memory_search
 from tests.nights_home import NightsHome
 from tests.store_home import NOW
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from assistant import wire
 from assistant.bridges.terminal import TerminalBridge
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant
 from assistant.web.control import control_app
+from assistant.wire.house import House
 
 OURS = ("assistant.", "sleep.", "tools.")
 
@@ -39,7 +39,7 @@ def command_lines() -> set[str]:
     return {*commands_of("assistant", assistant), *commands_of("aihistory", aihistory)}
 
 
-def routes(house: wire.House) -> set[str]:
+def routes(house: House) -> set[str]:
     """As in `POST /v1/messages`."""
     app = control_app(house.control, TerminalBridge())
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
@@ -54,12 +54,12 @@ def methods_of(thing: object) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def stores(house: wire.House) -> dict[str, object]:
+def stores(house: House) -> dict[str, object]:
     """By their names in `Stores`."""
     return {field.name: getattr(house.stores, field.name) for field in dataclasses.fields(house.stores)}
 
 
-def rooms(house: wire.House) -> dict[str, object]:
+def rooms(house: House) -> dict[str, object]:
     """What of the house is ours, by name, the house itself included; rooms in rooms too."""
     found: dict[str, object] = {"house": house}
     for name, thing in vars(house).items():
@@ -73,7 +73,7 @@ def rooms(house: wire.House) -> dict[str, object]:
     return found
 
 
-def reachable(house: wire.House) -> dict[str, dict[str, Callable[..., Any]]]:
+def reachable(house: House) -> dict[str, dict[str, Callable[..., Any]]]:
     """Methods of everything, by what they belong to."""
     things = {**{f"stores.{name}": thing for name, thing in stores(house).items()}, **rooms(house)}
     once = {id(thing): name for name, thing in reversed(things.items())}

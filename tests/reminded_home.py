@@ -14,9 +14,9 @@ from assistant.agenda.firing import Punctuality
 from assistant.agenda.quiet import quiet_of
 from assistant.agenda.values import CatchUp, Job, Kind, Place
 from assistant.agenda_ports import Wanted
-from assistant.alarm import Alarm
 from assistant.records import OutboxItem
-from assistant.reminding import Agenda, Habits
+from assistant.reminders.alarm import Alarm
+from assistant.reminders.reminding import Agenda, Habits
 from assistant.store.jobs import Jobs
 from tests.store_home import StoreHome, in_memory
 

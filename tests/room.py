@@ -13,7 +13,7 @@ from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
 from assistant.store.script_schema import script
-from assistant.wire_search import BOUNDS, open_history
+from assistant.wire.search import BOUNDS, open_history
 from tests.bench.prose import Prose
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ from typing import Any
 from assistant.recall.embedder import EmbedderSettings
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.remembered import Memory, MemoryChange
-from assistant.wire_memory import CHILD, memories, open_memory_db
+from assistant.wire.memory import CHILD, memories, open_memory_db
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 

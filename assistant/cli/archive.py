@@ -11,7 +11,7 @@ import click
 from assistant import daemon
 from assistant import settings as settings_module
 from assistant.archive_ports import Archive, Archived
-from assistant.archive_search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.archives.search import HITS_A_RESULT, Found, in_home, in_records, said
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, require_home, scope_of_session
 from assistant.cli.tables import local, table
@@ -20,7 +20,7 @@ from assistant.cli.transcript import print_record, record_json
 from assistant.errors import UsageError
 from assistant.sessions import OWNER_SCOPE
 from assistant.settings import Settings
-from assistant.wire_archive import archive_of, restored
+from assistant.wire.archive import archive_of, restored
 
 _JSON = click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from assistant import daemon, wire_backup, wire_restore
+from assistant import daemon
 from assistant import settings as settings_module
-from assistant.backing_up import backup_json, megabytes
+from assistant.backup.backing_up import backup_json, megabytes
 from assistant.cli.commanding import command
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
@@ -17,7 +17,9 @@ from assistant.cli.text import typed
 from assistant.errors import UsageError
 from assistant.sessions import MAIN
 from assistant.settings import Home, Settings
-from assistant.wire_restore import Proved, Restored
+from assistant.wire import backup as wire_backup
+from assistant.wire import restore as wire_restore
+from assistant.wire.restore import Proved, Restored
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _NAME = "NAME|PATH"

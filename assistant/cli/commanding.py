@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from assistant import daemon, wire
+from assistant import daemon
 from assistant.cli import attach
 from assistant.cli.link import DirectLink, Link
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.stored import require_home
 from assistant.settings import Settings
+from assistant.wire.house import build
 
 
 def command(settings: Settings, text: str, session: str, *, begins: bool = False) -> str:
@@ -36,7 +37,7 @@ async def opened_here(settings: Settings) -> AsyncIterator[Link]:
     """The home, open under its lock, without anybody answering messages or listening on its socket. Raises
     `HomeLocked` when another process has it."""
     with daemon.home_lock(settings.home):
-        house = wire.build(settings, daemon.utc_now)
+        house = build(settings, daemon.utc_now)
         try:
             house.stores.conversation.reconcile(daemon.utc_now())
             yield DirectLink(house.control, house.terminal)

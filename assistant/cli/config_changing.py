@@ -12,7 +12,7 @@ from typing import Any
 import click
 from pydantic import SecretStr
 
-from assistant import daemon, wire_settings
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.config import no_setting
 from assistant.cli.plain import say, tell
@@ -23,6 +23,7 @@ from assistant.settings import Home, Settings, problems_of, values_of
 from assistant.settings_layers import from_text, shown
 from assistant.settings_sections import FIELDS
 from assistant.settings_watch import is_live
+from assistant.wire import settings as wire_settings
 
 WHEN_STARTED = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
 BY_ITSELF = "The assistant that runs takes it over within half a minute."

@@ -14,7 +14,7 @@ from assistant.cli.stored import opened, scope_of_session
 from assistant.memory.commands import MemoryCommands
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.settings import Settings
-from assistant.wire_stores import memory_place, memory_stores
+from assistant.wire.stores import memory_place, memory_stores
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., object])

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from assistant import wire_stores
 from assistant.cli.originals import originals
 from assistant.cli.plain import as_json, say
 from assistant.cli.selection import selected, selecting
@@ -16,6 +15,7 @@ from assistant.cli.stored import opened
 from assistant.cli.text import one_line
 from assistant.compactions import Checkpoint
 from assistant.records import Record
+from assistant.wire import stores as wire_stores
 from sleep.facts import missing
 
 _SPOKEN = ("user", "assistant")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assistant import wire_stores
 from assistant.cli.stored import scope_of_session
 from assistant.compactions import Checkpoint
 from assistant.errors import CorruptStore
 from assistant.records import LogPlace, Record, SessionInfo
+from assistant.wire import stores as wire_stores
 
 
 def originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Record]:

@@ -20,7 +20,7 @@ from assistant.people.report import people_json, rooms_json
 from assistant.persons import Pairing, Person
 from assistant.sessions import MAIN
 from assistant.settings import Settings
-from assistant.wire_stores import Stores
+from assistant.wire.stores import Stores
 
 _json: Callable[[Function], Function] = shared("--json", "Print what is known, then, as JSON.", is_flag=True)
 # What networks call accounts and rooms may begin with a hyphen.

@@ -7,13 +7,13 @@ import sys
 import click
 
 from assistant import settings as settings_module
-from assistant import wire_resets
 from assistant.cli.commanding import command
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
 from assistant.errors import UsageError
 from assistant.sessions import MAIN, session_named
 from assistant.settings import Settings
+from assistant.wire import resets as wire_resets
 
 
 @click.command()

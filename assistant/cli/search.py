@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 
-from assistant import wire_stores
 from assistant.cli.plain import as_json
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
@@ -28,6 +27,7 @@ from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
 from assistant.messages import Span
 from assistant.records import Hit
+from assistant.wire import stores as wire_stores
 
 _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"

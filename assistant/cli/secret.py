@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from assistant import daemon, wire_settings
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.config_changing import WHEN_STARTED
 from assistant.cli.plain import as_json, say, tell
@@ -15,6 +15,7 @@ from assistant.errors import SettingsError, UsageError
 from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
 from assistant.settings import Home, Settings
 from assistant.settings_layers import variable
+from assistant.wire import settings as wire_settings
 
 _ABOUT = {
     IN_KEYRING: "in the keyring of this machine",

@@ -15,7 +15,7 @@ from assistant.cli.plain import as_json, say, tell
 from assistant.cli.service_managers import Condition, Launchd, Manager, Systemd, on_this_machine, really
 from assistant.cli.service_place import Placed
 from assistant.errors import AssistantError, UsageError
-from assistant.service_files import was_changed
+from assistant.service.files import was_changed
 
 _NO_MANAGER = (
     "Neither systemd nor launchd runs this machine, so nothing was done. `assistant run` serves in the foreground; "

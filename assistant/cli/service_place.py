@@ -15,7 +15,7 @@ from platformdirs import user_config_path
 from assistant import settings as settings_module
 from assistant.ending import manager_seconds
 from assistant.errors import AssistantError, UsageError
-from assistant.service_files import Service, launchd_plist, systemd_unit
+from assistant.service.files import Service, launchd_plist, systemd_unit
 from assistant.settings import Home, Settings
 
 NAME = "nocturne-assistant"

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from assistant import settings as settings_module
-from assistant import wire_resets, wire_stores
 from assistant.cli.commanding import command
 from assistant.cli.options import given, shared
 from assistant.cli.plain import as_json, say, tell
@@ -22,6 +21,8 @@ from assistant.resetting.listing import as_json as listed_json
 from assistant.resetting.looking import Looking
 from assistant.sessions import MAIN, session_named
 from assistant.settings import Settings
+from assistant.wire import resets as wire_resets
+from assistant.wire import stores as wire_stores
 
 _MOST_EACH = 10
 _json = shared("--json", "Print JSON: an array of conversations, or one object.", is_flag=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
 
-from assistant import daemon, wire_settings
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import secret
 from assistant.cli.asking import LeftOut, ask, choose
@@ -17,6 +17,7 @@ from assistant.cli.text import one_line
 from assistant.config_text import HEADER, with_value, without
 from assistant.errors import ModelError, UsageError
 from assistant.settings import Home, Settings, problems_of, values_of
+from assistant.wire import settings as wire_settings
 
 _WHO = {
     "anthropic": "Claude, with a key of Anthropic's",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assistant import settings as settings_module
-from assistant import wire_settings
 from assistant.cli.asking import ask, choose
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.lazy import load
@@ -16,6 +15,7 @@ from assistant.errors import AssistantError, SettingsError, UsageError
 from assistant.persona import Names, fit, names_in, with_names
 from assistant.settings import Home, Settings, config_dir
 from assistant.settings_layers import from_text
+from assistant.wire import settings as wire_settings
 
 NEVER = "never"
 

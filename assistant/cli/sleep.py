@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from assistant import daemon, sleep_report
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.commanding import command, opened_here
@@ -23,9 +23,10 @@ from assistant.errors import StoreError, UsageError
 from assistant.remembered import CycleReport
 from assistant.sessions import MAIN
 from assistant.settings import Settings
-from assistant.sleep_commands import phase_named
 from assistant.sleep_ports import Journal
-from assistant.wire_stores import journal_beside
+from assistant.sleeping import report as sleep_report
+from assistant.sleeping.commands import phase_named
+from assistant.wire.stores import journal_beside
 
 _LOOK_EVERY = 0.2
 

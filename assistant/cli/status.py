@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assistant import daemon, health, wire
+from assistant import daemon, health
 from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.link import LinkLost
@@ -16,6 +16,7 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.settings import Home
 from assistant.unix_socket import answers
+from assistant.wire.house import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
@@ -56,7 +57,7 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
                 silent = [_SILENT.format(process=daemon.lock_holder(home) or "?", seconds=within)]
     settings = settings_module.load(home)
     with opened(settings) as stores:
-        found = wire.stored_status(settings, stores, daemon.utc_now())
+        found = stored_status(settings, stores, daemon.utc_now())
     return {"running": daemon.is_served(home), **found, **health.verdict([*silent, *found["problems"]])}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from assistant import wire_stores
 from assistant.cli.logs import log_to_stderr
 from assistant.daemon import utc_now
 from assistant.errors import HomeError, UsageError
 from assistant.ports import Conversation
 from assistant.settings import Settings
+from assistant.wire import stores as wire_stores
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class MemoryStoreSettings:
 
 
 class Mem0Memories:
-    """`command` starts the child (`assistant.wire_mem0`); `local` reads memory.db where the store is "local", and
+    """`command` starts the child (`assistant.wire.mem0`); `local` reads memory.db where the store is "local", and
     `fault` says why there is none."""
 
     def __init__(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.backups import Backup, named
+from assistant.backup.values import Backup, named
 from assistant.errors import StoreError, UsageError
 from assistant.store.files import make_directory, sync_directory
 

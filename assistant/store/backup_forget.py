@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.backups import DATABASES, PARTS, Backup, Entry, Manifest
+from assistant.backup.values import DATABASES, PARTS, Backup, Entry, Manifest
 from assistant.errors import AssistantError, CorruptStore, StoreError
 from assistant.forgotten import Left, Wanted
 from assistant.store.backup_folder import BackupFolder

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.backups import FILES, FOLDERS, Backup, BackupKind, Entry, Made, Manifest, name_of, named
+from assistant.backup.values import FILES, FOLDERS, Backup, BackupKind, Entry, Made, Manifest, name_of, named
 from assistant.errors import CorruptStore, StoreError
 from assistant.store.backup_cut import Cut, cut
 from assistant.store.backup_folder import BackupFolder

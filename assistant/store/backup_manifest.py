@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from assistant.backups import MANIFEST, Entry, Manifest
+from assistant.backup.values import MANIFEST, Entry, Manifest
 from assistant.errors import CorruptStore, NewerSchema
 from assistant.store.text import moment, stamp
 

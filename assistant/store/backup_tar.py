@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from assistant.backups import MANIFEST, PARTS, Entry, Manifest
+from assistant.backup.values import MANIFEST, PARTS, Entry, Manifest
 from assistant.errors import CorruptStore, StoreError
 from assistant.store.backup_manifest import manifest_bytes, manifest_from
 from assistant.store.files import sync, sync_directory

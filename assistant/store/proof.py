@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from assistant.backups import named
+from assistant.backup.values import named
 from assistant.errors import StoreError
 from assistant.store.cells import columns_of
 from assistant.store.database import Database

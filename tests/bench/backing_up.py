@@ -14,9 +14,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant import wire_backup
-from assistant.backups import Made
+from assistant.backup.values import Made
 from assistant.store.backup_folder import BackupFolder
+from assistant.wire import backup as wire_backup
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home, opened
 from tests.bench.process import measured

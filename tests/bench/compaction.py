@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.context.pressure import Budgets, Size
 from assistant.messages import Message, ToolCall
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.tokens import Tier, TokenCounter
+from assistant.wire.house import build
 from sleep.plan import Plan
 from sleep.planner import plan
 from sleep.policy import Keeping, Policy
@@ -120,9 +120,7 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     wide = values.context.model_copy(update={"max_context_tokens": _WIDE})
     settings = replace(settings, values=values.model_copy(update={"compaction": off, "context": wide}))
     model = ScriptedModel("I see.", window=2_000_000)
-    house = wire.build(
-        settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000)
-    )
+    house = build(settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000))
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
 

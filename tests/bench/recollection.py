@@ -18,7 +18,7 @@ from assistant.records import View
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.search import StoredHistory
 from assistant.tokens import estimate
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import START, YEARS, home, opened

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.firing import Punctuality
 from assistant.agenda.values import Due, NewJob, Once, Place
 from assistant.agenda.wall import key_of, local_of
-from assistant.alarm import Alarm
+from assistant.reminders.alarm import Alarm
 from assistant.store.jobs import Jobs
 from tests.bench.figures import Row
 from tests.store_home import StoreHome

@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Model
 from assistant.sessions import MAIN
+from assistant.wire.house import build
 from tests.bench.compaction import VIEW, _fill, _now
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE
@@ -48,7 +48,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 async def _child(home: Path, how: str) -> None:
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
     writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
-    house = wire.build(
+    house = build(
         settings, _now, bridges={"kept": KeptBridge()}, model=ScriptedModel("I see.", window=2_000_000), writer=writer
     )
     await house.runtime.start()

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from assistant.sessions import OWNER_SCOPE
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home
 from tests.bench.process import measured, resident_mb

@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.messages import Message
 from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.wire.house import build
 from sleep.cycle import PHASES
 from tests.bench.figures import Row
 from tests.bench.process import measured
@@ -66,7 +66,7 @@ def _anew(text: str, times: int) -> str:
 
 
 async def _child(path: Path) -> None:
-    house = wire.build(settings_module.load(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
+    house = build(settings_module.load(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
     house.stores.conversation.ingest(MAIN, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:

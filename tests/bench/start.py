@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant import settings as settings_module
-from assistant import wire
+from assistant.wire.house import build
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import resident_mb, run
@@ -95,7 +95,7 @@ def _first_prompt(path: Path) -> Row:
 async def _prompt_tokens(path: Path) -> int:
     settings = settings_module.load(None, _environment(path))
     model = ScriptedModel("hello")
-    house = wire.build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
+    house = build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
     try:
         await house.runtime.start()
         await house.runtime.accept(said("hi", external_id="1"))

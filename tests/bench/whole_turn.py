@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.messages import Message, Usage
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered
 from assistant.requests import Reply, Request
+from assistant.wire.house import build
 from tests.bench.figures import Row
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
@@ -50,7 +50,7 @@ async def _child(path: Path, number: int) -> None:
     bridge = KeptBridge()
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
-    house = wire.build(settings, _now, bridges={"kept": bridge}, model=model)
+    house = build(settings, _now, bridges={"kept": bridge}, model=model)
     metered = Metered(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
     house.turns.model = Failover([metered], Patience())
     await house.runtime.start()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.backups import MANIFEST
+from assistant.backup.values import MANIFEST
 from assistant.errors import CorruptStore, StoreError, UsageError
 from assistant.store.backup_folder import BackupFolder
 from tests.backup_home import ELSEWHERE, FILES, BackupHome, contents

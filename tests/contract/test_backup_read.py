@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.backups import MANIFEST, Manifest
+from assistant.backup.values import MANIFEST, Manifest
 from assistant.errors import CorruptStore, NewerSchema, StoreError
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import proved, unpacked

@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.authority import EVERYBODY, OWNER_ALONE
 from assistant.bridges.terminal import TerminalBridge
 from assistant.web.control import control_app
+from assistant.wire.house import House, build
 from tests import reach
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
 
@@ -24,9 +24,9 @@ ROLES = {"everybody": EVERYBODY, "owner": OWNER_ALONE}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wire.House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
-    made = wire.build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
+    made = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
     yield made
     made.close()
 
@@ -38,11 +38,11 @@ def listed(table: dict[str, list[str]]) -> dict[str, str]:
     return dict(names)
 
 
-def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: wire.House) -> None:
+def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: House) -> None:
     assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.admitted
 
 
-def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: wire.House) -> None:
+def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: House) -> None:
     assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.admitted()
 
 
@@ -50,18 +50,18 @@ def test_f33_every_command_line_is_listed() -> None:
     assert listed(TABLE["lines"]).keys() == reach.command_lines()
 
 
-def test_f33_every_route_is_listed(house: wire.House) -> None:
+def test_f33_every_route_is_listed(house: House) -> None:
     assert listed(TABLE["routes"]).keys() == reach.routes(house)
 
 
-def test_f33_every_method_of_stores_and_rooms_is_listed(house: wire.House) -> None:
+def test_f33_every_method_of_stores_and_rooms_is_listed(house: House) -> None:
     there = {f"{thing}.{name}" for thing, methods in reach.reachable(house).items() for name in methods}
     table = {f"{thing}.{name}" for thing, kinds in TABLE["methods"].items() for name in listed(kinds)}
     assert there - table == set(), "not in scopes.toml"
     assert table - there == set(), "gone, and still in scopes.toml"
 
 
-def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: wire.House) -> None:
+def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: House) -> None:
     things = reach.reachable(house)
     untold = [
         f"{thing}.{name} is told no {kind}"
@@ -73,7 +73,7 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: wire.H
 
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
-def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: wire.House, session: str) -> None:
+def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: House, session: str) -> None:
     client = TestClient(control_app(house.control, TerminalBridge()))
     bodies = {
         "/v1/messages": {"text": "hi", "external_id": "1", "session": session},

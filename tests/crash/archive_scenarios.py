@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant import wire_stores
 from assistant.errors import CorruptStore
-from assistant.wire_archive import open_archive, restored
+from assistant.wire import stores as wire_stores
+from assistant.wire.archive import open_archive, restored
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from assistant import wire_stores
+from assistant.wire import stores as wire_stores
 from sleep.work import LONG_THREAD
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from assistant import wire_settings
 from assistant.config_text import with_value
 from assistant.errors import AssistantError
 from assistant.settings import Home, Settings, load
+from assistant.wire import settings as wire_settings
 from tests.crash.scenario import Picture, Scenario
 
 _TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"

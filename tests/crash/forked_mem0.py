@@ -18,9 +18,9 @@ from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from dataclasses import asdict
 
-from assistant import wire_mem0
 from assistant.recall.child_process import LONGEST_ANSWER, ChildProcess
 from assistant.recall.worker import MemoryStoreSettings
+from assistant.wire import mem0 as wire_mem0
 
 _STREAMS = 3
 _MOST_DESCRIPTORS = 4096

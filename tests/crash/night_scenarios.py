@@ -13,7 +13,7 @@ from typing import Any
 
 from assistant.requests import Request
 from assistant.sessions import peer_key
-from assistant.wire_memory import store_settings
+from assistant.wire.memory import store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look
 from tests.crash.forked_mem0 import ForkedChild, Nursery, import_mem0

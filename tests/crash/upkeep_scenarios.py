@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from assistant import wire_stores
+from assistant.wire import stores as wire_stores
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED

@@ -16,7 +16,6 @@ from typing import Any
 
 import structlog
 
-from assistant import wire
 from assistant.errors import StoreError
 from assistant.messages import Message
 from assistant.models.failover import Failover, Patience
@@ -26,6 +25,7 @@ from assistant.ports import Receive, Tool, ToolContext
 from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
 from assistant.requests import Request
 from assistant.settings import Home, Settings, load
+from assistant.wire.house import House, build
 from tests.crash.witness import Witness
 from tests.scripted import ScriptedModel, Step, SteppingClock
 from tools.declaration import tool
@@ -59,7 +59,7 @@ class World:
 class Life:
     """One life of the process, for what happens in it meanwhile."""
 
-    house: wire.House
+    house: House
     model: ScriptedModel
     clock: SteppingClock
 
@@ -144,7 +144,7 @@ async def _live(home: Path, world: World) -> None:
     network = Network(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(_noted, world.answer, witness))
-    house = wire.build(settings, clock, bridges={BRIDGE: network}, model=model)
+    house = build(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
         metered = Metered(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
         house.turns.model = Failover([metered], Patience(retries=0))

@@ -13,7 +13,7 @@ from pathlib import Path
 from assistant.messages import Message
 from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.search import StoredHistory
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.bench.homes import opened
 from tests.recall_bench.dataset import Said, Talk
 

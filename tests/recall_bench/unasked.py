@@ -24,7 +24,7 @@ from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal
-from assistant.wire_search import open_memory_search
+from assistant.wire.search import open_memory_search
 from tests.bench.chatter import CHATTER
 from tests.recall_bench.dataset import ADVERSARIAL, Talk, read_talks
 

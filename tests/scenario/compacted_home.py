@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from assistant import settings as settings_module
-from assistant import wire_stores
 from assistant.cli.aihistory import aihistory
 from assistant.compactions import Checkpoint, Compaction
 from assistant.messages import Message
+from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import look
 from tests.store_home import NOW, StoreHome, count
 

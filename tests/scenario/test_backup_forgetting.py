@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from assistant import wire_restore
 from assistant.errors import UsageError
 from assistant.forgetting import Forgetting
 from assistant.forgotten import Forgotten, Wanted
@@ -18,7 +17,8 @@ from assistant.settings import Home, Settings, load
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.marked import Marked
-from assistant.wire_backup import ForgettingBackups
+from assistant.wire import restore as wire_restore
+from assistant.wire.backup import ForgettingBackups
 from tests.backup_home import quick
 from tests.forgetful_home import DAY, GUEST, KEPT, RARE, SECRET, ForgetfulHome, say_as_guest
 from tests.semantic_memory import memory

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant import wire_restore
 from assistant.errors import CorruptStore, NewerSchema, StoreError, UsageError
 from assistant.settings import Home, Settings, load
 from assistant.store import backup_restore as placing
+from assistant.wire import restore as wire_restore
 from tests.backup_home import FILES, BackupHome, contents
 from tests.scenario.command_line import look, one_line_error
 from tests.store_home import NOW, blank

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from assistant import wire, wire_stores
-from assistant.backing_up import BackingUp
-from assistant.backups import named
+from assistant.backup.backing_up import BackingUp
+from assistant.backup.values import named
 from assistant.daemon import home_lock
 from assistant.errors import UsageError
 from assistant.forgotten import Wanted
 from assistant.settings import Home, Settings, load
-from assistant.wire_backup import making_here
+from assistant.wire import stores as wire_stores
+from assistant.wire.backup import making_here
+from assistant.wire.house import House, build, stored_status
 from sleep.nights import Nights
 from tests.backup_home import BackupHome
 from tests.scenario.command_line import ROOT, environment, look, one_line_error
@@ -122,7 +123,7 @@ def test_a_folder_that_is_not_there_turns_the_status_red(tmp_path: Path) -> None
 
 def _is_red(settings: Settings, now: datetime) -> bool:
     with closing(wire_stores.open_stores(settings, now)) as stores:
-        problems = wire.stored_status(settings, stores, now)["problems"]
+        problems = stored_status(settings, stores, now)["problems"]
     return any("backup" in one for one in problems)
 
 
@@ -131,7 +132,7 @@ def _is_red(settings: Settings, now: datetime) -> bool:
 
 async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().furnish().close()
-    house = wire.build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    house = build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     try:
         making = asyncio.create_task(house.commands.run("/backup --json", "main"))
         await _begun(house)
@@ -149,7 +150,7 @@ async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_m
         house.close()
 
 
-async def _begun(house: wire.House) -> None:
+async def _begun(house: House) -> None:
     """The backup that a task is about to make is being made."""
     for _ in range(5):
         await asyncio.sleep(0)
@@ -158,7 +159,7 @@ async def _begun(house: wire.House) -> None:
 
 async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().furnish().close()
-    house = wire.build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    house = build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     making = asyncio.create_task(house.backing_up.create())
     await _begun(house)
     await house.backing_up.stop()
@@ -176,7 +177,7 @@ def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) ->
     home.close()
     order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
     done = subprocess.run(
-        (sys.executable, "-m", "assistant.wire_backup"), input=json.dumps({**order, "parent": 1}).encode() + b"\n",
+        (sys.executable, "-m", "assistant.wire.backup"), input=json.dumps({**order, "parent": 1}).encode() + b"\n",
         capture_output=True, env=environment(home.path), cwd=ROOT, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and b"ended meanwhile" in done.stderr

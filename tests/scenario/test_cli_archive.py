@@ -16,7 +16,7 @@ from assistant.store import session_rows
 from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.archive_home import KEY, OTHER_KEY, archive_of
 from tests.scenario.command_line import look, one_line_error
 from tests.store_home import NOW, StoreHome

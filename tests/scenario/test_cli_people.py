@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.daemon import utc_now
 from assistant.records import Arrival
+from assistant.wire.house import build
 from tests.scenario.command_line import ROOT, look
 from tests.scripted import KeptBridge, ScriptedModel
 
@@ -26,7 +26,7 @@ async def knocked(home: Path) -> str:
     """Somebody wrote and was given a code."""
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
     bridge = KeptBridge("telegram")
-    house = wire.build(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
+    house = build(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
         await house.reception.receive(Arrival("telegram", "1", "77", "may I come in", "Ann", target="77"))
         (item,) = house.stores.outbox.pending("telegram")

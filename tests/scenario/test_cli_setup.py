@@ -19,7 +19,7 @@ from assistant.cli.setup_steps import serve
 from assistant.daemon import utc_now
 from assistant.errors import AssistantError
 from assistant.settings import Home, load
-from assistant.wire_stores import open_stores
+from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.scenario.command_line import ASSISTANT, SECONDS, Done, daemon, environment
 from tests.strict.behaviour import Answer, Status

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from assistant import settings as settings_module
-from assistant import wire_stores
 from assistant.recall.local_memories import UNREADABLE
 from assistant.remembered import CycleReport, JournalEntry
+from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import fresh
 from tests.store_home import NOW

@@ -15,7 +15,7 @@ import pytest
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.recall.worker import MemoryStoreSettings
 from assistant.remembered import Memory, MemoryChange
-from assistant.wire_memory import memories
+from assistant.wire.memory import memories
 from sleep.rebuilding import rebuild
 from tests.consolidating import (
     JANUARY,

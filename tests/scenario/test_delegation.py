@@ -22,7 +22,7 @@ from assistant.models.anthropic import AnthropicModel
 from assistant.requests import ModelEvent, Purpose, Reply, Request
 from assistant.store.delegations import Delegations
 from assistant.turn import Outcome, Steering, Turns
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.compacting import plan, summary
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scenario.offline_home import ListedTodos

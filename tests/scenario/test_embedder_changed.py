@@ -14,7 +14,7 @@ import pytest
 from assistant.errors import MemoryUnavailable
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.remembered import Memory
-from assistant.wire_memory import memories
+from assistant.wire.memory import memories
 from tests.consolidating import night
 from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update
 from tests.warm_mem0 import warm_child

@@ -16,7 +16,7 @@ import pytest
 from pytest import MonkeyPatch
 from structlog.testing import capture_logs
 
-from assistant import daemon, wire
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.status import report_of
 from assistant.ending import Patience, within
@@ -26,6 +26,7 @@ from assistant.records import OutboxItem
 from assistant.requests import ModelEvent, Purpose, Request
 from assistant.settings import Home
 from assistant.web.listener import listen
+from assistant.wire.house import House, build
 from tests.scenario.command_line import look
 from tests.scenario.faulty_disk import limited_files
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
@@ -88,9 +89,9 @@ class Stopping(KeptBridge):
 @asynccontextmanager
 async def started(
     home: Path, model: ScriptedModel, *bridges: Bridge
-) -> AsyncIterator[tuple[wire.House, asyncio.Task[None]]]:
+) -> AsyncIterator[tuple[House, asyncio.Task[None]]]:
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
-    house = wire.build(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
+    house = build(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
     try:
         await house.runtime.start()
         worker = asyncio.create_task(house.runtime.run())

@@ -14,11 +14,11 @@ import pytest
 import structlog
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.cli.logs import log_to_stderr
 from assistant.errors import AssistantError, StoreError
 from assistant.messages import ToolCall
 from assistant.requests import Request
+from assistant.wire.house import House, build
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
 from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
@@ -43,7 +43,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
 
 @dataclass
 class Lived:
-    house: wire.House
+    house: House
     model: ScriptedModel
     bridge: KeptBridge
     clock: SteppingClock
@@ -71,7 +71,7 @@ class Lived:
 async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Lived]:
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
     bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
-    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model)
+    house = build(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
     running = asyncio.create_task(house.runtime.run())
     try:
@@ -167,8 +167,8 @@ def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there
     disk.fill()
     try:
         with pytest.raises(AssistantError) as refused:
-            wire.build(settings, SteppingClock())
+            build(settings, SteppingClock())
     finally:
         disk.free()
     assert is_clear(str(refused.value))
-    wire.build(settings, SteppingClock()).close()
+    build(settings, SteppingClock()).close()

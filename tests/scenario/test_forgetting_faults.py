@@ -19,7 +19,7 @@ from assistant.store.database import Database
 from assistant.store.line import decode, encode, split
 from assistant.store.marked import NOTES
 from assistant.store.text import FORGOTTEN
-from assistant.wire_memory import memories
+from assistant.wire.memory import memories
 from tests.forgetful_home import KEPT, SECRET, ForgetfulHome, fill, wanted
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
 from tests.semantic_memory import add, memory

@@ -14,7 +14,7 @@ import pytest
 from assistant.errors import MemoryUnavailable
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.remembered import MemoryChange
-from assistant.wire_memory import CHILD, memories, open_memory_db
+from assistant.wire.memory import CHILD, memories, open_memory_db
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, memory, opened, update, words_in
 from tests.warm_mem0 import warm_child

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.errors import BridgeError, ModelError, UsageError
 from assistant.messages import ToolCall
 from assistant.ports import Model
 from assistant.records import InboxItem
 from assistant.requests import Notice, Request
+from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 
 
 @dataclass
 class Lived:
-    house: wire.House
+    house: House
     model: ScriptedModel
     bridge: KeptBridge
     clock: SteppingClock
@@ -55,7 +55,7 @@ async def lived(
     settings = settings_module.load(None, environment)
     bridge, clock = KeptBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    house = wire.build(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
+    house = build(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
         await house.runtime.start()
         yield Lived(house, model, bridge, clock, [])
@@ -258,7 +258,7 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     model = ScriptedModel(first_call, "lost")
     model.gate = gate
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
-    house = wire.build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
+    house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
     await house.runtime.start()
     await house.runtime.accept(said("put tea on my list", external_id="m"))
     await house.runtime.tick(SteppingClock()())

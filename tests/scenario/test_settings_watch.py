@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant import health, wire
+from assistant import health
 from assistant.errors import BudgetExceeded
 from assistant.requests import Call
 from assistant.settings import Home, Settings, load
 from assistant.settings_watch import SettingsWatch
+from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 
 CALL = Call("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
@@ -39,7 +40,7 @@ class Running:
     """A house that is served, as `status` sees it; every look is one of the daemon's."""
 
     home: Home
-    house: wire.House
+    house: House
     reading: Reading
 
     def edit(self, text: str) -> None:
@@ -62,7 +63,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
     reading = Reading(home)
     configured = structlog.get_config()
-    house = wire.build(load(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
+    house = build(load(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
     try:
         yield Running(home, house, reading)
     finally:
@@ -181,7 +182,7 @@ def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -
 
 async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
     settings = replace(load(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
-    house = wire.build(settings, SteppingClock(), model=ScriptedModel("ok"))
+    house = build(settings, SteppingClock(), model=ScriptedModel("ok"))
     try:
         report = house.status()
         assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)

@@ -12,7 +12,7 @@ import pytest
 
 from assistant.errors import StoreError, UsageError
 from assistant.remembered import CycleReport
-from assistant.sleeper import Bedtime, Naps, Sleeper, Wanted
+from assistant.sleeping.sleeper import Bedtime, Naps, Sleeper, Wanted
 from sleep.nights import Nights
 from tests.journal_home import JournalHome, tell
 from tests.store_home import NOW

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.compactions import Checkpoint
 from assistant.sessions import MAIN
+from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.study.answerer import Answerer, Outcomes
 from tests.study.conversation import Conversation, Turn
@@ -51,7 +51,7 @@ async def lived(
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
         settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)
-        house = wire.build(settings, clock, bridges={"kept": (bridge := KeptBridge())})
+        house = build(settings, clock, bridges={"kept": (bridge := KeptBridge())})
         life = _Life(house, bridge, clock, server, answerer)
         try:
             await house.runtime.start()
@@ -65,7 +65,7 @@ async def lived(
 
 class _Life:
     def __init__(
-        self, house: wire.House, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
+        self, house: House, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
     ) -> None:
         self._house = house
         self._bridge = bridge
@@ -122,7 +122,7 @@ class _Life:
         )  # fmt: skip
 
 
-async def asleep(house: wire.House) -> None:
+async def asleep(house: House) -> None:
     """One night."""
     await house.sleep("sleep")
 

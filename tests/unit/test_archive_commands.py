@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.archive_commands import ArchiveCommands
+from assistant.archives.commands import ArchiveCommands
 from assistant.errors import UsageError
 from assistant.typed import Typed
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.archive_home import archive_of
 from tests.store_home import NOW, StoreHome
 

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant import backup_plan
-from assistant.backups import Backup, BackupKind, name_of, named
+from assistant.backup import plan as backup_plan
+from assistant.backup.values import Backup, BackupKind, name_of, named
 from sleep.nights import Nights
 
 OSLO = ZoneInfo("Europe/Oslo")

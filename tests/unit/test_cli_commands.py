@@ -9,12 +9,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from assistant import __version__, wire
+from assistant import __version__
 from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant
 from assistant.cli.slash import COMMANDS, is_command, leaves
 from assistant.daemon import utc_now
+from assistant.wire.house import build
 
 
 def tree(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -53,7 +54,7 @@ def test_the_version_is_told() -> None:
 
 
 def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
-    house = wire.build(settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
+    house = build(settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
     try:
         assert sorted(house.commands.names()) == sorted(COMMANDS)
     finally:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant import wire_stores
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.messages import Message, ToolCall
 from assistant.records import Incoming
 from assistant.settings import Home, load
+from assistant.wire import stores as wire_stores
 from sleep.floor import floor_plan
 from sleep.plan import Plan
 from sleep.terms import Terms

@@ -14,7 +14,7 @@ from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
-from assistant.wire_search import open_memory_search
+from assistant.wire.search import open_memory_search
 from sleep.change_plan import first_memory
 
 OWNER, GUEST = "owner", "peer:matrix:@eve:example.org"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant import notify
-from assistant.notify import Notifier
+from assistant.service import notify
+from assistant.service.notify import Notifier
 from assistant.settings import ServiceManager, service_manager
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.heartbeat import Pulse, seconds_between
-from assistant.notify import Notifier
 from assistant.progress import TURN_GRACE_SECONDS, Lanes, Progress
+from assistant.service.heartbeat import Pulse, seconds_between
+from assistant.service.notify import Notifier
 
 EVERY = 10.0
 LONGEST = 300.0

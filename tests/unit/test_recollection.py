@@ -21,7 +21,7 @@ from assistant.store.coincidence import Coincidence
 from assistant.store.search import StoredHistory
 from assistant.store.terms import query_words
 from assistant.tokens import estimate
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.paraphrases import paraphrases
 from tests.room import GUEST, OWNER, Room, fill

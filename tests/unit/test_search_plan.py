@@ -10,7 +10,7 @@ import pytest
 
 from assistant.messages import Message
 from assistant.search.engine import Bounds
-from assistant.wire_search import open_history
+from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home
 from tests.room import GUEST, NOW, OWNER, Room, fill
 

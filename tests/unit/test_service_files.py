@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from assistant.ending import LEAVE_SECONDS, PATIENCE, Patience, end_seconds, manager_seconds
 from assistant.errors import UsageError
-from assistant.service_files import Service, launchd_plist, quoted, systemd_unit, was_changed
+from assistant.service.files import Service, launchd_plist, quoted, systemd_unit, was_changed
 from assistant.settings import config_dir
 
 ODD = '/srv/my ho\'me "q" %n $x \\ ünï'

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.remembered import CycleReport
-from assistant.sleep_report import as_json, foreseen, going_on, lasting, phase_lines, taken_back, told
+from assistant.sleeping.report import as_json, foreseen, going_on, lasting, phase_lines, taken_back, told
 from sleep.forecast import Forecast, Full, Unread
 from sleep.outcome import Outcome
 from sleep.summariser import Estimate

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assistant.ending import LEAVE_SECONDS
-from assistant.stop_signals import HURRY_SECONDS, Listening
+from assistant.service.stop_signals import HURRY_SECONDS, Listening
 
 SECONDS = 10
 
@@ -90,7 +90,7 @@ def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_h
 
 _HANGS = """
 import os, sys
-from assistant.stop_signals import heard
+from assistant.service.stop_signals import heard
 with heard(-2.5, lambda: os.write(1, b"told to stop"), lambda: None):
     os.write(1, b"hangs, ")
     os.open(sys.argv[1], os.O_RDONLY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assistant.settings import home_from_environment, load
-from assistant.wire_memory import store_settings
+from assistant.wire.memory import store_settings
 
 
 def _told(tmp_path: Path, toml: str, **environ: str) -> tuple[str, str, str, str, str]:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from assistant import settings as settings_module
-from assistant import wire
 from assistant.errors import SettingsError
 from assistant.models.chain import build_writer
 from assistant.ports import Model
 from assistant.settings import Home, load
+from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
 from tests.strict.behaviour import Status
@@ -90,9 +90,9 @@ async def test_nobody_writes_instead_of_a_writer_that_fails(tmp_path: Path, serv
 # -------------------------------------------------------------------------------------------------------------- prompts
 
 
-def house(home: Path) -> wire.House:
+def house(home: Path) -> House:
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
-    return wire.build(settings, SteppingClock(), model=ScriptedModel("ok"))
+    return build(settings, SteppingClock(), model=ScriptedModel("ok"))
 
 
 @pytest.mark.parametrize("name", ["summary", "summary_merge", "summary_prefix", "extraction", "delegate"])

@@ -1,5 +1,5 @@
-"""Backups, put together: part of the composition root (`assistant.wire`), and the process that makes one:
-`python -m assistant.wire_backup`.
+"""Backups, put together: part of the composition root (`assistant.wire.house`), and the process that makes one:
+`python -m assistant.wire.backup`.
 
 A backup is made in a process of its own, at a low priority, so that it takes nothing from whoever answers. Its
 order is the one line of its input; it ends with its parent.
@@ -21,8 +21,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from assistant.backing_up import BackingUp, BackupCommands, Making
-from assistant.backups import Backup, BackupKind, Made
+from assistant.backup.backing_up import BackingUp, BackupCommands, Making
+from assistant.backup.values import Backup, BackupKind, Made
 from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.ports import Conversation as ConversationPort
 from assistant.settings import Home, Settings
@@ -36,8 +36,8 @@ from assistant.store.log import MasterLog
 from assistant.store.marked import Marked
 from assistant.store.pace import Pace
 from assistant.store.script_schema import script
-from assistant.wire_archive import open_archive
-from assistant.wire_stores import conversation_of
+from assistant.wire.archive import open_archive
+from assistant.wire.stores import conversation_of
 from sleep.nights import Nights, begun_at
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
@@ -89,7 +89,7 @@ def making_here(folder: BackupFolder, workspace: bool) -> Making:
 async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> Made:
     """As `make`, in a process of its own. Raises what it raises."""
     quiet = _LEAST_DISK if shutil.which(_LEAST_DISK[0]) else ()
-    command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire_backup")
+    command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire.backup")
     order = {
         "home": str(folder.home), "folder": "" if folder.is_own else str(folder.path), "kind": kind,
         "now": now.isoformat(), "workspace": workspace, "parent": os.getpid(),

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from assistant import agenda_report
 from assistant.agenda.recurrence import cron_of
 from assistant.agenda.splitting import split
 from assistant.agenda.values import CatchUp, Job, Kind, Place
@@ -15,7 +14,8 @@ from assistant.agenda_ports import Wanted
 from assistant.authority import EVERYBODY
 from assistant.errors import UsageError
 from assistant.records import Accepted, Incoming
-from assistant.reminding import Agenda
+from assistant.reminders import report as agenda_report
+from assistant.reminders.reminding import Agenda
 from assistant.sessions import OWNER_SCOPE, scope_of
 from assistant.typed import Command, Typed
 

@@ -1,4 +1,4 @@
-"""The archive of a home, put together: one part of the composition root (`assistant.wire`)."""
+"""The archive of a home, put together: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Everything that keeps a conversation within its context and reads it for the journal, put together: one part of the
-composition root (`assistant.wire`)."""
+composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from assistant.ports import Model, Toolbox
 from assistant.remembered import CycleReport
 from assistant.requests import Request
 from assistant.settings import Home, Settings, config_dir
-from assistant.sleeper import Bedtime, Naps, Sleeper, Wanted
-from assistant.wire_stores import Stores, authority_of, counter_for
+from assistant.sleeping.sleeper import Bedtime, Naps, Sleeper, Wanted
+from assistant.wire.stores import Stores, authority_of, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
 from sleep.consolidation import Consolidation

@@ -14,9 +14,9 @@ from typing import NoReturn
 
 import structlog
 
-from assistant import notify
-from assistant.notify import Notifier
 from assistant.progress import Lanes, Progress
+from assistant.service import notify
+from assistant.service.notify import Notifier
 
 log = structlog.get_logger()
 

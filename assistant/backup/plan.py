@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from assistant.backups import Backup
+from assistant.backup.values import Backup
 from sleep.nights import Nights
 
 AGAIN_AFTER = timedelta(hours=1)

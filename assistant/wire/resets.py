@@ -1,4 +1,4 @@
-"""Resets and sessions of a home, put together: one part of the composition root (`assistant.wire`)."""
+"""Resets and sessions of a home, put together: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from assistant.resetting.reset import Resetting
 from assistant.resetting.resets import Resets, problems
 from assistant.sessions import SessionKind
 from assistant.settings import Settings
-from assistant.wire_sleep import Sleeping
-from assistant.wire_stores import Stores, counter_for
+from assistant.wire.sleep import Sleeping
+from assistant.wire.stores import Stores, counter_for
 from sleep.nights import Nights, begun_at
 
 Clock = Callable[[], datetime]

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from assistant import backup_plan
-from assistant.backups import Backup, BackupKind, Made
+from assistant.backup import plan as backup_plan
+from assistant.backup.values import Backup, BackupKind, Made
 from assistant.errors import AssistantError, UsageError
 from assistant.typed import Command, Typed
 from sleep.nights import Nights

@@ -1,4 +1,4 @@
-"""Reminders and schedules of a home, put together: one part of the composition root (`assistant.wire`)."""
+"""Reminders and schedules of a home, put together: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 from assistant.agenda.firing import Punctuality
 from assistant.agenda.quiet import quiet_of
-from assistant.agenda_commands import AgendaCommands
-from assistant.alarm import Alarm
 from assistant.records import Accepted, Incoming
-from assistant.reminding import Agenda, Habits, problems
+from assistant.reminders.alarm import Alarm
+from assistant.reminders.commands import AgendaCommands
+from assistant.reminders.reminding import Agenda, Habits, problems
 from assistant.settings import Settings
-from assistant.wire_stores import Stores
+from assistant.wire.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)

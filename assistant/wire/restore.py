@@ -1,4 +1,4 @@
-"""Backups opened again: proved, and put in the place of a home. Part of the composition root (`assistant.wire`).
+"""Backups opened again: proved, and put in the place of a home. Part of the composition root (`assistant.wire.house`).
 
 What always holds: nothing of a home is touched before the backup was read whole, unpacked beside it, opened as a home,
 and found sound: its log's chain, the index against the log, coverage, the pages of its databases.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from assistant.backups import Manifest
+from assistant.backup.values import Manifest
 from assistant.errors import CorruptStore, StoreError, UsageError
 from assistant.records import Report
 from assistant.settings import Home, Settings
@@ -26,8 +26,8 @@ from assistant.store.backup_tar import proved, unpacked
 from assistant.store.database import prepare_home
 from assistant.store.marked import NOTES
 from assistant.store.pace import Pace
-from assistant.wire_backup import folder_of
-from assistant.wire_stores import open_stores
+from assistant.wire.backup import folder_of
+from assistant.wire.stores import open_stores
 
 _SPARE = 64 << 20
 

@@ -9,10 +9,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from assistant import sleep_report
 from assistant.errors import UsageError
 from assistant.remembered import CycleReport
 from assistant.sleep_ports import Journal
+from assistant.sleeping import report as sleep_report
 from assistant.typed import Command, Typed
 from sleep.cycle import PHASES
 from sleep.forecast import Foreseeing

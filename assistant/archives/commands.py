@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.archive_ports import Archive, Archived
-from assistant.archive_search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.archives.search import HITS_A_RESULT, Found, in_home, in_records, said
 from assistant.errors import UsageError
 from assistant.ports import History
 from assistant.records import Record

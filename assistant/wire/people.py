@@ -1,4 +1,4 @@
-"""Who is who, and what they may do, put together: one part of the composition root (`assistant.wire`)."""
+"""Who is who, and what they may do, put together: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assistant.reception import Reception, Slash
 from assistant.records import Accepted, Incoming, Outgoing
 from assistant.settings import Settings
 from assistant.settings_sections import RoleSettings
-from assistant.wire_stores import Stores
+from assistant.wire.stores import Stores
 
 Admitted = Mapping[str, Collection[str]]
 

@@ -1,5 +1,5 @@
 """Search, put together: the engine over its shelf, what was said, and the built-in embedder. One part of the
-composition root (`assistant.wire`).
+composition root (`assistant.wire.house`).
 
 The index always takes the built-in embedder, whatever semantic memory is embedded by: every message is embedded as it
 is said, and none of them leaves the machine for that.

@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 
 from assistant import commands, health
-from assistant.archive_commands import ArchiveCommands
+from assistant.archives.commands import ArchiveCommands
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
@@ -38,18 +38,18 @@ from assistant.records import TurnEvent
 from assistant.remembered import CycleReport
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
-from assistant.sleep_commands import SleepCommands
+from assistant.sleeping.commands import SleepCommands
 from assistant.turn import Turns
 from assistant.web.listener import Serving, serve_control
-from assistant.wire_agenda import agenda_problems, reminding
-from assistant.wire_backup import ForgettingBackups, backing_up, backup_commands
-from assistant.wire_backup import settle as settle_backups
-from assistant.wire_people import check_grants, destinations, people_commands, reception
-from assistant.wire_recall import surroundings
-from assistant.wire_resets import Live, reset_problems, sessions
-from assistant.wire_settings import settings_watch
-from assistant.wire_sleep import Voices, prompt, sleeping, tokens_of
-from assistant.wire_stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
+from assistant.wire.agenda import agenda_problems, reminding
+from assistant.wire.backup import ForgettingBackups, backing_up, backup_commands
+from assistant.wire.backup import settle as settle_backups
+from assistant.wire.people import check_grants, destinations, people_commands, reception
+from assistant.wire.recall import surroundings
+from assistant.wire.resets import Live, reset_problems, sessions
+from assistant.wire.settings import settings_watch
+from assistant.wire.sleep import Voices, prompt, sleeping, tokens_of
+from assistant.wire.stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
 from sleep.importance import importance
 from tools.registry import Registry
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox

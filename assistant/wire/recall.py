@@ -1,4 +1,4 @@
-"""What comes to mind before a turn: one part of the composition root (`assistant.wire`)."""
+"""What comes to mind before a turn: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from assistant.recollection import Recollection, room_for
 from assistant.records import InboxItem, View
 from assistant.settings import Settings
 from assistant.surroundings import Surroundings
-from assistant.wire_sleep import Sleeping
-from assistant.wire_stores import Stores, counter_for
+from assistant.wire.sleep import Sleeping
+from assistant.wire.stores import Stores, counter_for
 
 # Tools whose results quote the past.
 _ECHOES = frozenset(

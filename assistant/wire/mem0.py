@@ -1,4 +1,4 @@
-"""The child process of semantic memory, put together: `python -m assistant.wire_mem0`.
+"""The child process of semantic memory, put together: `python -m assistant.wire.mem0`.
 
 The first line of its input says where memories lie and what embeds them (`MemoryStoreSettings`). Mem0 reads its
 environment when it is imported, and makes a directory; so that comes last.

@@ -1,5 +1,5 @@
 """What a person configures, put together: the files of the home that settings and secrets are in, the watch over them,
-and a first call to the model that was chosen. One part of the composition root (`assistant.wire`)."""
+and a first call to the model that was chosen. One part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assistant.store.config_file import ConfigFile
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
 from assistant.store.ledger import Ledger
-from assistant.wire_stores import open_stores
+from assistant.wire.stores import open_stores
 
 _GREETING = "Say hello in one short sentence."
 _GREETER = "You are being set up as somebody's personal assistant."

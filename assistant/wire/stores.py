@@ -1,4 +1,4 @@
-"""Everything durable of a home, opened: one part of the composition root (`assistant.wire`)."""
+"""Everything durable of a home, opened: one part of the composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ from assistant.store.todos import Todos
 from assistant.store.typed_commands import TypedCommands
 from assistant.store.verify import Verifier
 from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
-from assistant.wire_archive import open_archive
-from assistant.wire_memory import memories as semantic_memory
-from assistant.wire_memory import open_memory_db, store_settings
-from assistant.wire_search import open_history, open_memory_search
+from assistant.wire.archive import open_archive
+from assistant.wire.memory import memories as semantic_memory
+from assistant.wire.memory import open_memory_db, store_settings
+from assistant.wire.search import open_history, open_memory_search
 from sleep.requests import is_task
 
 log = structlog.get_logger()

@@ -1,4 +1,4 @@
-"""Semantic memory, put together: part of the composition root (`assistant.wire`). Mem0 itself is in the child."""
+"""Semantic memory, put together: part of the composition root (`assistant.wire.house`). Mem0 itself is in the child."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assistant.store.memory_schema import memory
 from assistant.store.memory_vectors import MemoryVectors
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
-CHILD = (sys.executable, "-P", "-B", "-m", "assistant.wire_mem0")
+CHILD = (sys.executable, "-P", "-B", "-m", "assistant.wire.mem0")
 
 
 def store_settings(settings: Settings) -> MemoryStoreSettings:
