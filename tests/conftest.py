@@ -4,9 +4,19 @@ look further each time."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
+import structlog
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_begin() -> Iterator[None]:
+    """A command line that was run in this process leaves its level of logging behind."""
+    yield
+    structlog.reset_defaults()

@@ -169,7 +169,7 @@ async def test_no_memory_and_no_key_stands_on_a_command_line_or_in_what_the_chil
     async with opened(keyed) as house:
         await house.apply([*add(secret), *update(replace(secret, text="The code of the door is 123456."))])
         command = _shown(_pid(house))
-        assert b"wire_mem0" in command
+        assert b"assistant.wire.mem0" in command
         assert b"sk-very-secret" not in command and b"987654" not in command
         assert list(house.child.said) == []
     assert words_in(settings.home, "sk-very-secret") == []
