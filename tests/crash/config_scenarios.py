@@ -14,6 +14,8 @@ from tests.crash.scenario import Picture, Scenario
 _TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"
 _OLD, _NEW = "sk-old-old-old-old", "sk-new-new-new-new"
 _FILES = ("config.toml", "secrets.toml")
+# Without it, Python tries out a directory for temporary files.
+_ENVIRON = {"TIKTOKEN_CACHE_DIR": ""}
 
 
 def _prepare(path: Path) -> None:
@@ -25,7 +27,7 @@ def _prepare(path: Path) -> None:
 def _work(path: Path) -> None:
     """Whatever happened before, there is a whole file of each to begin with."""
     home = Home(path)
-    found = load(home, {}, ring=None)
+    found = load(home, _ENVIRON, ring=None)
     if _held(found) not in ((0.2, _OLD), (0.25, _OLD), (0.25, _NEW)):
         raise AssistantError(f"The home says {_held(found)}.")
     wire_settings.config_file(home).change(lambda text: with_value(text, "context.target", 0.25))
@@ -39,7 +41,7 @@ def _held(settings: Settings) -> tuple[float, str]:
 def _look(path: Path) -> Picture:
     return {
         "config": (path / "config.toml").read_text(),
-        "held": _held(load(Home(path), {}, ring=None)),
+        "held": _held(load(Home(path), _ENVIRON, ring=None)),
         "modes": {name: stat.S_IMODE((path / name).stat().st_mode) for name in _FILES},
         "beside": sorted(one.name for one in path.iterdir() if one.name not in _FILES),
     }

@@ -2,7 +2,7 @@
 
 It is a file beside the home, appended to with one write a line, so that it outlives the process that is killed. Its
 writes are kill points like any other: killed before one, the world has not seen it; killed before the next call of any
-kind, it has.
+kind, it has. Where it was killed in the middle of one, it has not.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ class Witness:
 
     def saw(self, what: str, **details: Any) -> None:
         """Note that something happened, before anybody goes on."""
-        os.write(self._file, (json.dumps({"what": what, **details}) + "\n").encode())
+        os.write(self._file, ("\n" + json.dumps({"what": what, **details}) + "\n").encode())
 
     def seen(self, what: str) -> list[dict[str, Any]]:
         """What was seen of one kind, over all processes so far, oldest first."""
         lines = self._path.read_text(encoding="utf-8").splitlines()
-        return [seen for seen in map(json.loads, lines) if seen["what"] == what]
+        whole = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        return [seen for seen in whole if seen["what"] == what]
