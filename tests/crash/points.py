@@ -75,7 +75,8 @@ def parse(text: str) -> Point:
 
 
 def all_points(found: Found, home: Path) -> list[Point]:
-    """Every point of a run."""
+    """Every point of a run, once: threads may each make a call of the same name and number, and the first that comes to
+    it is broken."""
     changing = [call for call in found.own if call.changes]
     points = [Point("kill", call.name, call.number) for call in changing]
     points += [Point("kill", call.name, call.number, again=seed) for seed, call in enumerate(changing) if seed % 4 == 0]
@@ -86,7 +87,7 @@ def all_points(found: Found, home: Path) -> list[Point]:
     # Two processes may make the same call; which one is broken there is the first to come to it.
     elsewhere = {(call.name, call.number): call for call in found.apart if call.changes}.values()
     beside = [Point("kill", call.name, call.number) for call in elsewhere] + _failing_points(list(elsewhere), 1)
-    return points + [replace(point, apart=True) for point in beside]
+    return list(dict.fromkeys(points + [replace(point, apart=True) for point in beside]))
 
 
 def _failing_points(calls: Sequence[Call], times: int) -> list[Point]:
