@@ -4,6 +4,8 @@ nights of consolidation with a scripted model or none."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -53,7 +55,7 @@ def scores(*rows: tuple[str, Any]) -> str:
 @dataclass
 class Night:
     """One home. `model` judges and weighs; it is the built-in one unless a test says otherwise. With `cold`, memory's
-    process is the one that is started, so that killing it ends it at once."""
+    process is the one that is started, and none is while the store is `down`."""
 
     path: Path
     cold: bool = False
@@ -70,8 +72,24 @@ class Night:
         self.consolidations = Consolidations(self.db)
         settings = MemoryStoreSettings(self.path)
         self.memory_db = open_memory_db(settings, NOW)
-        self.memories = memories(settings, self.memory_db, CHILD if self.cold else warm_child())
+        # A killed process is noticed when asked or before, and started again where it was before: only one that can't
+        # start is down for sure.
+        falls = ("sh", "-c", 'test ! -e "$0" && exec "$@"', str(self._down), *CHILD)
+        self.memories = memories(settings, self.memory_db, falls if self.cold else warm_child())
         return self
+
+    @property
+    def _down(self) -> Path:
+        return self.path / "store.down"
+
+    async def down(self) -> None:
+        """Semantic memory's process, which has answered, is killed, and no other one starts until it is `up`."""
+        await self.memories.nearest(["warm"], "owner")
+        self._down.touch()
+        os.kill(self.memories.child.pid or 0, signal.SIGKILL)
+
+    def up(self) -> None:
+        self._down.unlink()
 
     async def close(self) -> None:
         await self.memories.aclose()

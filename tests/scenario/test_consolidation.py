@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -233,10 +231,10 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
 async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catches_up(tmp_path: Path) -> None:
     async with night(tmp_path, cold=True) as home:
         home.tell(OSLO)
-        await home.memories.nearest(["warm"], "owner")
-        os.kill(home.memories.child.pid or 0, signal.SIGKILL)
+        await home.down()
         with pytest.raises(MemoryUnavailable):
             await home.sleep()
+        home.up()
         assert [entry.content for entry in home.consolidations.pending()] == [OSLO]
         home.tell((BERGEN, JUNE))
         await home.sleep()

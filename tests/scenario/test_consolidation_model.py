@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -152,12 +150,12 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
     async with night(tmp_path, cold=True) as home:
         talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
         tell(talk, "I live in Oslo.")
-        await home.memories.nearest(["warm"], "owner")
-        os.kill(home.memories.child.pid or 0, signal.SIGKILL)
+        await home.down()
         report = await asleep(talk, home)
         told = report.phases["consolidate"]
         assert (report.state, told["state"], bool(told["error"])) == ("failed", "failed", True)
         assert (report.phases["extract"]["written"], report.phases["compact"]["state"]) == (1, "done")
+        home.up()
         assert (await asleep(talk, home)).phases["consolidate"]["learned"] == 1
         talk.close()
 
