@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 # Some more than the cores of a small machine: many tests wait for processes that they have started.
 WORKERS ?= 3
 
-.PHONY: help run test lint bench bench-recall crash study docs docs-check clean
+.PHONY: help run test lint bench bench-recall soak crash study docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
+	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
 	@echo "make docs        write docs/reference/ and the conversation in README.md again"
@@ -41,6 +42,9 @@ bench: $(VENV)/.dev
 bench-recall: $(VENV)/.dev
 	@test -n "$(DATA)" || { echo "Name the files to measure with: make bench-recall DATA=FILE..." >&2; exit 2; }
 	@$(BIN)/python -m tests.recall_bench $(DATA) $(ARGS)
+
+soak: $(VENV)/.dev
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 crash: $(VENV)/.dev
 	@$(BIN)/python -m tests.crash $(ARGS)

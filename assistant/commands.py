@@ -10,19 +10,19 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
-from assistant import health
 from assistant.authority import EVERYBODY, Authority
+from assistant.condition import lines
 from assistant.errors import UsageError
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
 from assistant.messages import ABORTED_MARKER, Message, Trust
 from assistant.ports import Conversation, Ledger, Outbox, Todos, Toolbox
 from assistant.records import Accepted, Incoming, Todo
-from assistant.requests import Spent
 from assistant.sessions import role_of, scope_of
+from assistant.spending.asking import usage_block
 from assistant.typed import Answering, Command, Typed
 
 # How `Forgetting.ask` writes its codes.
@@ -81,7 +81,7 @@ class Commands:
             "help": Command("/help", "what you can type", self._help, EVERYBODY),
             "status": Command("/status", "how the assistant is", self._status),
             "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
-            "usage": Command("/usage", "what models have cost", self._usage),
+            "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
             "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, EVERYBODY),
             "forget": Command(
                 "/forget TEXT | #N | entry N | memory ID",
@@ -134,17 +134,13 @@ class Commands:
         return "\n".join([*rows, leaving] if role == "owner" else rows)
 
     async def _status(self, _: Typed) -> str:
-        return "\n".join(f"- {line}" for line in health.lines(self._live.status()))
+        return "\n".join(f"- {line}" for line in lines.lines(self._live.status()))
 
     async def _model(self, call: Typed) -> str:
         return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
 
     async def _usage(self, call: Typed) -> str:
-        ledger = self._stores.ledger
-        day, month = call.now - timedelta(days=1), call.now - timedelta(days=31)
-        rows = [("last 24 hours", ledger.spent(day, call.now)), ("last 31 days", ledger.spent(month, call.now))]
-        rows += [(model, spent) for model, spent in ledger.by("model", month)]
-        return "\n".join(["| | calls | tokens | US$ |", "|---|---:|---:|---:|", *(_usage_row(*row) for row in rows)])
+        return usage_block(self._stores.ledger, call.rest or "model", call.now)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
@@ -218,11 +214,6 @@ def _numbers(text: str) -> list[int]:
 
 def _todo_list(todos: list[Todo]) -> str:
     return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."
-
-
-def _usage_row(name: str, spent: Spent) -> str:
-    unpriced = f" (+ {spent.unpriced_tokens:,} tokens without a known price)" if spent.unpriced_tokens else ""
-    return f"| {name} | {spent.calls:,} | {spent.tokens:,} | {spent.usd:.4f}{unpriced} |"
 
 
 def _first_words(text: str, most: int = 60) -> str:

@@ -73,11 +73,22 @@ def home_lock(home: Home) -> Iterator[None]:
                 f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
                 "Talk to it with `assistant chat`, or end it with `assistant stop`."
             ) from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        _sign(file, home)
         yield
     finally:
         os.close(file)
+
+
+def _sign(file: int, home: Home) -> None:
+    """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        raise HomeError(
+            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or the home writable, "
+            "then start it again."
+        ) from None
 
 
 def lock_holder(home: Home) -> int | None:
@@ -173,7 +184,9 @@ def _pulse(house: House, settings: Settings, supervision: Supervision) -> Pulse:
         if watch is not None and manager.watchdog_seconds and not manager.address:
             watch(manager.watchdog_seconds)
 
-    serving = f"Serves {settings.home.path}."
+    def serving() -> str:
+        return house.runtime.trouble or f"Serves {settings.home.path}."
+
     return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving, feed)
 
 

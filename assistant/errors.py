@@ -62,6 +62,10 @@ class NewerSchema(StoreError):
     """The home was written by a newer version. Nothing was changed; install that version or restore a backup."""
 
 
+class HomeReplaced(StoreError):
+    """The home is another one than was opened. Nothing was written; start the assistant again."""
+
+
 class CorruptStore(StoreError):
     """The home's files contradict each other. Nothing was changed; run `assistant verify`."""
 
@@ -135,3 +139,7 @@ class BudgetExceeded(ModelError):
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text, kind="budget")
+
+
+class RequestRepeated(BudgetExceeded):
+    """The same request was sent again and again and brought nothing. It is not sent any more today."""

@@ -4,12 +4,13 @@ bridge. Rules as in `assistant.ports`; every change is one transaction, with the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from assistant.bridge_ports import Change
 from assistant.persons import Code, Identity, Knock, KnownRoom, Pairing, Person, Standing, TypedCommand
-from assistant.records import Outgoing
+from assistant.records import Incoming, Outgoing
 
 
 class People(Protocol):
@@ -65,9 +66,19 @@ class Pairings(Protocol):
         """Codes that hold, locked ones too, oldest first."""
         ...
 
-    def knock(self, knock: Knock, code: Code, outgoing: Outgoing, now: datetime, until: datetime, most: int) -> bool:
-        """Keep the code of somebody who asks to be let in, with the notice that gives it to them. False, and nothing
-        kept, where `most` wait already. Who has a code that holds gets no other: True, and nothing kept."""
+    def knock(
+        self,
+        knock: Knock,
+        code: Code,
+        outgoing: Outgoing,
+        now: datetime,
+        until: datetime,
+        most: int,
+        asking: Callable[[int], Outgoing],
+    ) -> bool:
+        """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
+        the pairing's id, that asks the owner. False, and nothing kept, where `most` wait already. Who has a code that
+        holds gets no other: True, and nothing kept."""
         ...
 
     def offer_link(self, bridge: str, code: Code, now: datetime, until: datetime, most: int) -> bool:
@@ -110,15 +121,31 @@ class Places(Protocol):
         """Somebody who was let in writes from there."""
         ...
 
+    def owners_at(self, bridge: str) -> str | None:
+        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
+        that was new; None where none did."""
+        ...
+
+
+class Changes(Protocol):
+    """What was edited or deleted on a network after it had arrived."""
+
+    def record(self, change: Change, now: datetime) -> str | None:
+        """The session whose conversation has it now; None where nothing was kept: the message is not known, another
+        account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
+        in every case. Raises `StoreError`."""
+        ...
+
+    def settle(self, now: datetime) -> None:
+        """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
+        ...
+
 
 class TypedCommands(Protocol):
     """Commands on their way: accepted, run once, answered once."""
 
-    def accept(
-        self, bridge: str, external_id: str, session: str, scope: str, sender: str, target: str, text: str,
-        now: datetime,
-    ) -> TypedCommand | None:  # fmt: skip
-        """Keep it, durably; None where it was kept before."""
+    def accept(self, incoming: Incoming, text: str, now: datetime) -> TypedCommand | None:
+        """Keep the command `text`, durably; None where it was kept before."""
         ...
 
     def begin(self, command: TypedCommand) -> None:

@@ -10,17 +10,16 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from assistant.messages import Message, RecordKind, Role, ToolCall, Usage
+from assistant.caps import Standing
+from assistant.messages import Media, Message, RecordKind, Role, ToolCall, Usage
 from assistant.records import (
     Accepted,
-    Arrival,
     Calibration,
-    Capabilities,
     Hit,
     InboxItem,
     Incoming,
@@ -35,7 +34,6 @@ from assistant.records import (
     Todo,
     ToolRun,
     Turn,
-    TurnEvent,
     TurnState,
     View,
 )
@@ -89,6 +87,9 @@ class Ledger(Protocol):
     def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> Spent: ...
 
     def by(self, key: Literal["day", "model", "kind", "session"], since: datetime) -> list[tuple[str, Spent]]: ...
+    def standing(self, now: datetime) -> Standing:
+        """How the caps stand, from sums that are kept."""
+        ...
 
 
 Effects = Literal["none", "keyed", "once"]
@@ -130,6 +131,16 @@ class Tool(Protocol):
         ...
 
 
+class TurnFiles(Protocol):
+    """Files that go out with the answer of the turn that runs."""
+
+    def add(self, media: Media, context: ToolContext) -> None:
+        """Under the context's key, once. Durable when it returns; gone where the turn fails."""
+        ...
+
+    def of_turn(self, turn: str) -> tuple[Media, ...]: ...
+
+
 class Toolbox(Protocol):
     """The tools of one session. `protected` names those whose last result survives every compaction."""
 
@@ -146,37 +157,6 @@ class Toolbox(Protocol):
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing
         permission, a failure or a timeout comes back as text that the model can act on, with ok False."""
         ...
-
-
-# -------------------------------------------------------------------------------------------------------------- bridges
-
-
-Receive = Callable[[Arrival], Awaitable[Accepted | None]]
-
-
-class Bridge(Protocol):
-    """A way in and out. One bridge's failure is its own (F39)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def capabilities(self) -> Capabilities: ...
-
-    async def start(self, receive: Receive) -> None:
-        """Begin receiving. `receive` returns once what is kept of the message is durable; acknowledge to the network
-        after that. None: no answer of a model follows. A bridge decides nothing about who may talk."""
-        ...
-
-    async def send(self, item: OutboxItem) -> None:
-        """Deliver under `item.outgoing.key`. Returns once the network has it. Raises `BridgeError`."""
-        ...
-
-    def show(self, event: TurnEvent) -> None:
-        """Provisional display; must not block and must not raise. The events of a session are shown where that session
-        is talked to and nowhere else."""
-        ...
-
-    async def stop(self) -> None: ...
 
 
 # --------------------------------------------------------------------------------------------------------------- stores
@@ -286,11 +266,19 @@ class Outbox(Protocol):
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
 
+    def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
+        """The network has so many of its parts."""
+        ...
+
     def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
         """What is to be sent goes there instead."""
         ...
 
     def counts(self) -> dict[OutboxState, int]: ...
+
+    def waiting(self, bridge: str) -> int:
+        """How many items are pending or being sent there."""
+        ...
 
     def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
 

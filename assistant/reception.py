@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Protocol
 
 import structlog
 
+from assistant.bridge_ports import Arrival, Change, States
 from assistant.errors import AssistantError, StoreError, ToolError, UsageError
-from assistant.people_ports import People, Places, TypedCommands
+from assistant.people_ports import Changes, People, Places, TypedCommands
 from assistant.persons import Identity, Person, TypedCommand, shown_name
-from assistant.records import Accepted, Arrival, Incoming, Outgoing
+from assistant.received import bounded
+from assistant.records import Accepted, Incoming, Outgoing
 from assistant.sessions import MAIN, peer_key, role_of, room_key, scope_of
 
 log = structlog.get_logger()
@@ -48,26 +51,42 @@ class Desk(Protocol):
     def redeem(self, arrival: Arrival, now: datetime) -> bool: ...
 
 
+class Ways(Protocol):
+    """The bridges, as they are told of (`assistant.delivery.Delivery`)."""
+
+    def wake(self, bridge: str | None = None) -> None: ...
+    def connected(self, bridge: str) -> None: ...
+
+
 class Reception:
+    """Implements `bridge_ports.Door`."""
+
     def __init__(
         self,
         people: People,
         places: Places,
         typed: TypedCommands,
+        states: States,
+        changes: Changes,
         desk: Desk,
         slash: Slash,
         accept: Callable[[Incoming], Awaitable[Accepted]],
-        answered: Callable[[str], None],
+        ways: Ways,
+        everything: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`accept` keeps a message that is to be answered; `answered` is told where a notice goes out."""
+        """`accept` keeps a message that is to be answered; `everything` tells whether in a room what was not meant for
+        the assistant is answered too."""
         self._people = people
         self._places = places
         self._typed = typed
+        self._states = states
+        self._changes = changes
         self._desk = desk
         self._slash = slash
         self._accept = accept
-        self._answered = answered
+        self._ways = ways
+        self._everything = everything
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -92,8 +111,39 @@ class Reception:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    def position(self, bridge: str) -> str:
+        return self._states.position(bridge)
+
+    def advance(self, bridge: str, position: str) -> None:
+        self._states.advance(bridge, position)
+
+    def connected(self, bridge: str) -> None:
+        self._ways.connected(bridge)
+
+    async def change(self, change: Change) -> None:
+        """See `bridge_ports.Door`. What somebody who was denied changes is left as it was."""
+        person = self._people.by(Identity(change.bridge, change.sender))
+        if not change.sender or (person is not None and person.state == "denied"):
+            self._states.advance(change.bridge, change.position)
+        else:
+            owners = person is not None and person.role == "owner"
+            words = change.content if owners else bounded(change.content)
+            self._changes.record(replace(change, content=words), self._clock())
+
     async def receive(self, arrival: Arrival) -> Accepted | None:
-        """See `ports.Receive`. Raises `StoreError` when what is to be kept was not."""
+        """See `bridge_ports.Door`."""
+        incoming = self._let_in(arrival)
+        if incoming is None:
+            if arrival.position:
+                self._states.advance(arrival.bridge, arrival.position)
+            return None
+        if (text := self._command(incoming.content)) is not None:
+            self._take(incoming, text, self._clock())
+            return None
+        return await self._accept(incoming)
+
+    def _let_in(self, arrival: Arrival) -> Incoming | None:
+        """What is to be answered, as the message it is; None where nothing of it is kept."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
         now = self._clock()
@@ -102,26 +152,25 @@ class Reception:
             return None
         owners = person is not None and person.role == "owner"
         if not owners and self._desk.redeem(arrival, now):
-            self._answered(arrival.bridge)
+            self._places.written_from(arrival.bridge, arrival.target, arrival.sender)
+            self._ways.wake(arrival.bridge)
             return None
         session = self._session(arrival, person)
         if session is None:
             self._pass_over(arrival, now)
             return None
-        incoming = Incoming(
+        words = arrival.content if owners else bounded(arrival.content)
+        return Incoming(
             arrival.bridge, arrival.external_id, session, scope_of(session), arrival.sender,
-            "owner" if owners else "guest", arrival.content, arrival.media, _name_in(arrival), arrival.target,
+            "owner" if owners else "guest", words, arrival.media, _name_in(arrival), arrival.target, arrival.position,
         )  # fmt: skip
-        if (text := self._command(arrival.content)) is not None:
-            self._take(incoming, text, now)
-            return None
-        return await self._accept(incoming)
 
     def _session(self, arrival: Arrival, person: Person | None) -> str | None:
         """Where this belongs; None where it is not to be answered."""
         if arrival.room is not None:
             room = self._people.room(arrival.bridge, arrival.room)
-            allowed = room is not None and room.state == "allowed" and arrival.addressed
+            meant = arrival.addressed or self._everything()
+            allowed = room is not None and room.state == "allowed" and meant
             return room_key(arrival.bridge, arrival.room) if allowed else None
         if person is None:
             return None
@@ -138,7 +187,7 @@ class Reception:
             if decided or not arrival.addressed:
                 return
         self._desk.meet(arrival, now)
-        self._answered(arrival.bridge)
+        self._ways.wake()
 
     # --------------------------------------------------------------------------------------------------------- commands
 
@@ -151,10 +200,7 @@ class Reception:
         return " ".join([name, *rest]) if name in self._slash.names() else None
 
     def _take(self, incoming: Incoming, text: str, now: datetime) -> None:
-        command = self._typed.accept(
-            incoming.bridge, incoming.external_id, incoming.session, incoming.scope, incoming.sender, incoming.target,
-            text, now,
-        )  # fmt: skip
+        command = self._typed.accept(incoming, text, now)
         if command is not None:
             self._run(command)
 
@@ -191,7 +237,7 @@ class Reception:
             f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
         )
         self._typed.answer(command, outgoing, self._clock())
-        self._answered(command.bridge)
+        self._ways.wake(command.bridge)
 
 
 def _name_in(arrival: Arrival) -> str | None:

@@ -17,7 +17,8 @@ from assistant.messages import Media, Message, RecordKind, Role, Span, ToolCall,
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """A message as a bridge hands it over. `external_id` is the network's own id: the same pair of bridge and
-    external_id is accepted once. `target` is where replies go on that bridge (opaque to everyone else)."""
+    external_id is accepted once. `target` is where replies go on that bridge (opaque to everyone else); `position`, if
+    any, where the bridge goes on receiving after this one."""
 
     bridge: str
     external_id: str
@@ -29,24 +30,7 @@ class Incoming:
     media: tuple[Media, ...] = ()
     name: str | None = None
     target: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A message as it comes in from a bridge, before anybody asked who sent it. `sender` is what the network calls the
-    account, `sender_name` what it calls itself; `room` is None between two. `addressed`: whether, in a room, it is for
-    the assistant."""
-
-    bridge: str
-    external_id: str
-    sender: str
-    content: str
-    sender_name: str = ""
-    media: tuple[Media, ...] = ()
-    target: str = ""
-    room: str | None = None
-    room_name: str = ""
-    addressed: bool = True
+    position: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +43,16 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """What a person may press instead of typing `command`, which the text names too."""
+
+    label: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One reply or notice to deliver: one key, one body, for ever (I8)."""
+    """One reply or notice to deliver: one key, one body, for ever (I8). Files come after the text."""
 
     key: str
     session: str
@@ -71,42 +63,23 @@ class Outgoing:
     kind: Literal["reply", "notice"] = "reply"
     message_id: int | None = None
     inbox_id: int | None = None
+    buttons: tuple[Button, ...] = ()
+    media: tuple[Media, ...] = ()
 
 
-OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld"]
+OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
+    """`parts_sent`: how many of its parts the network has."""
+
     id: int
     outgoing: Outgoing
     state: OutboxState
     attempts: int
     created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a bridge can do. `dedupe_seconds`: for how long a resend under the same key is shown once (0: never)."""
-
-    edit: bool = False
-    typing: bool = False
-    media: bool = False
-    threads: bool = False
-    max_length: int | None = None
-    dedupe_seconds: float = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEvent:
-    """What happens while a turn runs; provisional, never durable. Kinds and their `data`:
-    `turn` {state: "started"|"answered"|"failed"|"aborted", message_ids}, `delta` {text}, `tool` {name, state, call},
-    `notice` {text}, `discard` {} (what was streamed so far is withdrawn: the call failed or turned to tools)."""
-
-    kind: Literal["turn", "delta", "tool", "notice", "discard"]
-    session: str
-    turn: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    parts_sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,12 @@ class Reply:
 class Notice:
     """Something a person should know about how an answer came about (a retry, a fallback), in one line.
 
-    `restarted`: what was streamed so far is withdrawn, the answer begins anew."""
+    `restarted`: what was streamed so far is withdrawn, the answer begins anew. `over_budget`: why the budget kept a
+    model from answering, in a sentence; "" for anything else."""
 
     text: str
     restarted: bool = False
+    over_budget: str = ""
 
 
 ModelEvent = TextDelta | Notice | Reply
@@ -88,7 +90,16 @@ class Limits:
     source: str = "default"
 
 
-Purpose = Literal["chat", "summary", "extraction", "scoring", "curation", "embedding", "check"]
+Purpose = Literal[
+    "chat", "schedule", "summary", "sleep_summary", "extraction", "scoring", "consolidation", "embedding", "check"
+]  # fmt: skip
+"""What a call is for. A `schedule` is a turn that a scheduled prompt opened; a `sleep_summary` is one that nobody waits
+for, a `summary` one before an answer, or by hand; `check` is the first call of a set-up."""
+
+BACKGROUND: frozenset[Purpose] = frozenset(
+    ("schedule", "sleep_summary", "extraction", "scoring", "consolidation", "embedding")
+)
+"""Calls for which nobody waits; they may use a part of the budget (`budget.background_share`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +109,14 @@ class Reservation:
     id: int
     usd: float | None
     tokens: int
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """What is known of a model call before it is made. `input_tokens` is an estimate of the prompt, `max_output` the
-    cap on the answer; `usd` its worst-case price, None where no price is known."""
+    cap on the answer; `usd` its worst-case price, None where no price is known. `fingerprint` is the same for the same
+    request of the background, "" where nobody minds that it is sent again."""
 
     purpose: Purpose
     provider: str
@@ -113,6 +126,7 @@ class Call:
     usd: float | None
     session: str | None = None
     turn: str | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

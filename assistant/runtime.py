@@ -19,17 +19,20 @@ from typing import Any
 
 import structlog
 
+from assistant.bridge_ports import Door, TurnEvent
 from assistant.delivery import Delivery
 from assistant.ending import PATIENCE, Patience
-from assistant.errors import StoreError, UsageError
-from assistant.ports import Conversation, Receive
+from assistant.errors import HomeReplaced, StoreError, UsageError
+from assistant.ports import Conversation
 from assistant.progress import Lanes
-from assistant.records import Accepted, InboxItem, Incoming, Turn, TurnEvent
+from assistant.records import Accepted, InboxItem, Incoming, Turn
 from assistant.sessions import role_of
 from assistant.surroundings import Surroundings
 from assistant.turn import Outcome, Steering, Turns
 
 log = structlog.get_logger()
+
+Taking = Callable[[Incoming, datetime], Incoming]
 
 _OUTCOMES_KEPT = 256
 _A_MOMENT = 0.005
@@ -46,17 +49,24 @@ class Runtime:
         delivery: Delivery,
         surroundings: Surroundings,
         settle: Callable[[datetime], Awaitable[None]],
-        receive: Receive,
+        door: Callable[[], Door],
         clock: Callable[[], datetime],
+        must_stand: Callable[[bool], None] = lambda refused: None,
+        taken: Taking | None = None,
     ) -> None:
-        """`settle` sees to what an earlier process left half done; `receive` is the door for what bridges bring."""
+        """`settle` sees to what an earlier process left half done; `door` is where bridges bring things. `must_stand`
+        raises `StoreError` while the home is away, or does not take what it refused; `taken` is what is to be
+        accepted of a message, its files kept."""
         self._conversation = conversation
         self._turns = turns
         self._delivery = delivery
         self._surroundings = surroundings
         self._settle = settle
-        self._receive = receive
+        self._door = door
         self._clock = clock
+        self._must_stand = must_stand
+        self._refused = False
+        self._taken = taken
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
         self._waited_for: dict[str, asyncio.Task[None]] = {}
@@ -82,20 +92,26 @@ class Runtime:
         await self._settle(self._clock())
         for turn in found.running:
             self._launch(turn)
-        await self._delivery.start(self._receive)
+        await self._delivery.start(self._door())
         self._wake.set()
 
     async def run(self) -> None:
-        """Tick whenever something happened, until `stop`. A disk that fails is tried again at the next wake-up."""
+        """Tick whenever something happened, until `stop`. A disk that fails is tried again at the next wake-up. Raises
+        `HomeReplaced`: what this process has open is not what stands there."""
         while not self._stopping:
             await self._wake.wait()
             self._wake.clear()
             try:
                 await self.tick(self._clock())
                 self._trouble = ""
+            except HomeReplaced:
+                raise
             except StoreError as error:
+                if str(error) != self._trouble:
+                    log.error("the home cannot be used", error=str(error))
                 self._trouble = str(error)
-                log.error("the inbox cannot be read", error=str(error))
+                # It passes: what keeps it is told by itself, and no new start would mend it.
+                self._passes += 1
 
     def wake(self) -> None:
         """Something may be due: look again soon."""
@@ -132,14 +148,27 @@ class Runtime:
 
     async def accept(self, incoming: Incoming) -> Accepted:
         """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
-        accepted = self._conversation.accept(incoming, self._clock())
-        self._wake.set()
-        return accepted
+        now = self._clock()
+        try:
+            # Files of a message are not to make a new home where one was taken away.
+            self._must_stand(False)
+            if self._taken is not None:
+                # Files are written to the disk, and that may take a while.
+                slow = any(one.data for one in incoming.media)
+                incoming = await asyncio.to_thread(self._taken, incoming, now) if slow else self._taken(incoming, now)
+            return self._conversation.accept(incoming, now)
+        except StoreError:
+            self._refused = True
+            raise
+        finally:
+            self._wake.set()
 
     async def tick(self, now: datetime) -> None:
         """One pass: start a turn in each session that waits, then see to the outboxes."""
         self._last_tick = now
         if not self._stopping:
+            self._must_stand(self._refused)
+            self._refused = False
             self._unblock(now)
             for session in self._conversation.waiting():
                 if session not in {*self._running, *self._blocked, *self._at_rest}:
@@ -208,6 +237,7 @@ class Runtime:
         task = asyncio.create_task(self._work(steering), name=f"turn {turn.id}")
         self._running[turn.session] = (steering, task)
         message_ids = [item.message_id for item in turn.items]
+        self._delivery.follow(turn.id, [item.incoming for item in turn.items])
         self._delivery.show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
 
     async def _work(self, steering: Steering) -> None:
@@ -221,6 +251,7 @@ class Runtime:
             self._give_up(steering, error)
         finally:
             self._running.pop(turn.session, None)
+            self._delivery.unfollow(turn.id)
             self._delivery.wake()
             self._wake.set()
 
@@ -272,6 +303,11 @@ class Runtime:
             self._launch(turn)
 
     # ---------------------------------------------------------------------------------------------------------- control
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from reading or writing the home just now; "" for nothing."""
+        return self._trouble
 
     @property
     def busy(self) -> bool:

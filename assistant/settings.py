@@ -32,6 +32,7 @@ from assistant.settings_layers import (
     text_layer,
     variable,
 )
+from assistant.settings_networks import exposed
 from assistant.settings_sections import (
     FIELDS,
     BudgetSettings,
@@ -68,6 +69,7 @@ __all__ = [
     "home_from_environment",
     "load",
     "mark_of",
+    "marks_of",
     "problems_of",
     "service_manager",
     "values_of",
@@ -92,6 +94,8 @@ _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPEN
 
 
 Mark = tuple[int, int, int] | None
+# Of config.toml and of the secrets.
+Marks = tuple[Mark, Mark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +141,8 @@ class Settings:
     variable; a name of `VARIABLES` that is set, to itself, or to where a provider's key was found. `openai_url` is
     model.base_url or OPENAI_BASE_URL; "" stands for none, and in `anthropic_url` for the provider's own address.
     `tiktoken_cache` is the directory where tiktoken looks for its vocabulary; None means that it keeps none. `warnings`
-    are whole lines about secrets that cannot be had, or are open to others. `config_mark` tells whether config.toml is
-    still the one that was read."""
+    are whole lines about secrets that cannot be had, or are open to others. `marks` tell whether the files that were
+    read are still the same."""
 
     home: Home
     values: Values
@@ -150,7 +154,7 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
-    config_mark: Mark = None
+    marks: Marks = (None, None)
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -222,7 +226,7 @@ def load(
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
     # Before it is read: one that is changed in between counts as changed.
-    mark = mark_of(home.config)
+    marks = marks_of(home)
     handed = environ.get("CREDENTIALS_DIRECTORY")
     secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
     values, origins = _merge(_layers(home, environ, secrets))
@@ -247,7 +251,7 @@ def load(
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
         warnings=tuple(told for search in secrets for told in search.warnings),
-        config_mark=mark,
+        marks=marks,
     )
 
 
@@ -258,6 +262,10 @@ def mark_of(path: Path) -> Mark:
     except OSError:
         return None
     return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def marks_of(home: Home) -> Marks:
+    return mark_of(home.config), mark_of(home.secrets)
 
 
 def problems_of(home: Home, text: str) -> tuple[str, ...]:
@@ -327,6 +335,7 @@ def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
             origins[key] = layer.origin
     try:
         values = Values.model_validate(merged)
+        problems += exposed(values.web, origins)
     except ValidationError as error:
         problems += explain(error, origins)
     if problems:

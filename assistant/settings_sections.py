@@ -6,108 +6,44 @@ No defaults stand here: they stand in `config/default.toml`, next to the words t
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, Literal, get_args, get_origin
-from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
 
-PROVIDERS = ("anthropic", "openai", "offline")
-
-
-def _zone(value: str) -> str:
-    if value:
-        try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise ValueError("unknown time zone") from None
-    return value
-
-
-def _address(value: str) -> str:
-    if value and not value.startswith(("http://", "https://")):
-        raise ValueError("no address")
-    return value
-
-
-def _chain(value: Any) -> Any:
-    """TOML's list as a tuple, each entry a known provider with an optional model."""
-    if not isinstance(value, list):
-        return value
-    for entry in value:
-        provider, colon, name = entry.partition(":") if isinstance(entry, str) else ("", "", "")
-        if provider not in PROVIDERS or (colon and not name):
-            raise ValueError("unknown provider")
-    return tuple(value)
-
-
-def _names(value: Any) -> Any:
-    """TOML's list of names as a tuple."""
-    if isinstance(value, list) and not all(isinstance(name, str) and name for name in value):
-        raise ValueError("not a name")
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _model_choice(value: str) -> str:
-    provider, _, name = value.partition(":")
-    if value and (provider not in PROVIDERS or not name):
-        raise ValueError("unknown provider")
-    return value
-
-
-def _time_of_day(value: str) -> str:
-    if value:
-        time.strptime(value, "%H:%M")
-    return value
-
-
-def _hours(value: str) -> str:
-    """Two times of day with a hyphen between."""
-    if value:
-        first, _, last = value.partition("-")
-        time.strptime(first, "%H:%M")
-        time.strptime(last, "%H:%M")
-    return value
-
-
-def _archive_url(value: str) -> str:
-    """Chained addresses go through a cache, from which nothing can be proved; a password would be shown with them."""
-    if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
-        raise ValueError("no address")
-    return value
-
-
-def _zero_or_useful(value: int) -> int:
-    if 0 < value < 2000:
-        raise ValueError("too small to talk in")
-    return value
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
-    )  # fmt: skip
-
+from assistant.settings_kinds import (
+    Section,
+    archive_url,
+    hours_of_day,
+    model_choice,
+    name_list,
+    provider_chain,
+    time_of_day,
+    web_address,
+    zero_or_useful,
+    zone_name,
+)
+from assistant.settings_networks import MatrixSettings, TelegramSettings, TelemetrySettings, WebSettings
 
 Policy = Literal["manual", "daily", "idle"]
 
 
 class HomeSettings(Section):
-    timezone: Annotated[str, AfterValidator(_zone), Field(description='an IANA time zone as in "Europe/Oslo", or ""')]
+    timezone: Annotated[
+        str, AfterValidator(zone_name), Field(description='an IANA time zone as in "Europe/Oslo", or ""')
+    ]
 
 
 class ModelSettings(Section):
     provider: Literal["auto", "anthropic", "openai", "offline"]
     name: str
     base_url: Annotated[
-        str, AfterValidator(_address), Field(description='an address that starts with http:// or https://, or ""')
+        str, AfterValidator(web_address), Field(description='an address that starts with http:// or https://, or ""')
     ]
     api_key: SecretStr
     fallback: Annotated[
         tuple[str, ...],
-        BeforeValidator(_chain),
+        BeforeValidator(provider_chain),
         Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
     ]
     max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
@@ -120,7 +56,7 @@ class ModelSettings(Section):
 class ContextSettings(Section):
     max_context_tokens: Annotated[
         int,
-        AfterValidator(_zero_or_useful),
+        AfterValidator(zero_or_useful),
         Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
     ]
     reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
@@ -139,12 +75,14 @@ class CompactionSettings(Section):
     max_messages: Annotated[int, Field(ge=0, le=1_000_000)]
     user_messages_max_tokens: Annotated[int, Field(ge=0, le=200_000)]
     protected_tools: Annotated[
-        tuple[str, ...], BeforeValidator(_names), Field(description='a list of tool names, as in ["manage_todo_list"]')
+        tuple[str, ...],
+        BeforeValidator(name_list),
+        Field(description='a list of tool names, as in ["manage_todo_list"]'),
     ]
     pins_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
     summary_model: Annotated[
         str,
-        AfterValidator(_model_choice),
+        AfterValidator(model_choice),
         Field(description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"'),
     ]
     summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
@@ -158,7 +96,7 @@ class CompactionSettings(Section):
 
 
 class SleepSettings(Section):
-    at: Annotated[str, AfterValidator(_time_of_day), Field(description='a time of day as in "03:30", or ""')]
+    at: Annotated[str, AfterValidator(time_of_day), Field(description='a time of day as in "03:30", or ""')]
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
 
@@ -205,6 +143,8 @@ class BudgetSettings(Section):
     monthly_usd: Annotated[float, Field(ge=0)]
     daily_tokens: Annotated[int, Field(ge=0)]
     monthly_tokens: Annotated[int, Field(ge=0)]
+    background_share: Annotated[float, Field(ge=0.0, le=1.0)]
+    runaway_calls: Annotated[int, Field(ge=2, le=1000)]
 
 
 class PeopleSettings(Section):
@@ -217,14 +157,18 @@ class PeopleSettings(Section):
 class RoleSettings(Section):
     """What one role may do."""
 
-    tools: Annotated[tuple[str, ...], BeforeValidator(_names), Field(description="a list of tool names")]
+    tools: Annotated[tuple[str, ...], BeforeValidator(name_list), Field(description="a list of tool names")]
     commands: Annotated[
         tuple[str, ...],
-        BeforeValidator(_names),
+        BeforeValidator(name_list),
         Field(description='a list of commands without the slash, as in ["help"]'),
     ]
     memory: bool
     budget_share: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class RoomSettings(RoleSettings):
+    answers: Literal["addressed", "everything"]
 
 
 class ResetSettings(Section):
@@ -232,7 +176,7 @@ class ResetSettings(Section):
     thread: Policy
     guest: Policy
     room: Policy
-    at: Annotated[str, AfterValidator(_time_of_day), Field(min_length=1, description='a time of day as in "04:00"')]
+    at: Annotated[str, AfterValidator(time_of_day), Field(min_length=1, description='a time of day as in "04:00"')]
     idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
     learn_seconds: Annotated[float, Field(ge=0, le=3600)]
     handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
@@ -241,7 +185,7 @@ class ResetSettings(Section):
 class ArchiveSettings(Section):
     url: Annotated[
         str,
-        AfterValidator(_archive_url),
+        AfterValidator(archive_url),
         Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
     ]
     key: SecretStr
@@ -249,14 +193,14 @@ class ArchiveSettings(Section):
 
 
 class AgendaSettings(Section):
-    quiet: Annotated[str, AfterValidator(_hours), Field(description='hours as in "22:00-07:00", or ""')]
+    quiet: Annotated[str, AfterValidator(hours_of_day), Field(description='hours as in "22:00-07:00", or ""')]
     late_seconds: Annotated[float, Field(ge=1, le=86_400)]
     catch_up: Literal["once", "all", "skip"]
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class BackupSettings(Section):
-    at: Annotated[str, AfterValidator(_time_of_day), Field(description='a time of day as in "05:00", or ""')]
+    at: Annotated[str, AfterValidator(time_of_day), Field(description='a time of day as in "05:00", or ""')]
     folder: str
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
@@ -287,11 +231,15 @@ class Values(Section):
     budget: BudgetSettings
     people: PeopleSettings
     guest: RoleSettings
-    room: RoleSettings
+    room: RoomSettings
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
     backup: BackupSettings
+    telegram: TelegramSettings
+    matrix: MatrixSettings
+    web: WebSettings
+    telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings
 

@@ -16,18 +16,18 @@ from pydantic import SecretStr
 
 from assistant.errors import SettingsError
 from assistant.secrets import IN_KEYRING
-from assistant.settings import Home, Mark, Settings, Values, mark_of
+from assistant.settings import Home, Mark, Settings, Values, mark_of, marks_of
 from assistant.settings_sections import FIELDS
 
 log = structlog.get_logger()
 
-_LIVE_SECTION = "budget."
+_LIVE_SECTIONS = ("budget.", "telegram.", "matrix.")
 _LIVE = ("log.level",)
 
 
 def is_live(key: str) -> bool:
     """Whether a changed setting is taken over by a daemon that runs."""
-    return key.startswith(_LIVE_SECTION) or key in _LIVE
+    return key.startswith(_LIVE_SECTIONS) or key in _LIVE
 
 
 class SettingsWatch:
@@ -38,14 +38,14 @@ class SettingsWatch:
         self._running = settings
         self._read = read
         self._take_over = take_over
-        self._seen = settings.config_mark
+        self._seen = settings.marks
         self._kept = _others(settings.home)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
 
     def look(self) -> None:
-        """Read config.toml again where it changed."""
-        seen = mark_of(self._running.home.config)
+        """Read config.toml and the secrets again where one of them changed."""
+        seen = marks_of(self._running.home)
         if seen == self._seen:
             return
         self._seen = seen
@@ -75,7 +75,7 @@ class SettingsWatch:
     def _compare(self, found: Settings) -> None:
         keys = list(_differing(self._running, found))
         live = [key for key in keys if is_live(key)]
-        self._waiting = tuple(key for key in keys if not is_live(key))
+        self._waiting = (*(key for key in keys if not is_live(key)), *_changed_keys(self._running, found))
         if live:
             taken = {key: found.origins[key] for key in live}
             values = _with(self._running.values, {key: _value(found.values, key) for key in live})
@@ -92,6 +92,16 @@ def _differing(old: Settings, new: Settings) -> Iterator[str]:
         rung = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
         if not rung and _value(old.values, key) != _value(new.values, key):
             yield key
+
+
+def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
+    """The providers' keys that became others, by the names that other programs share; the keyring is not asked."""
+    for name, before, after in (
+        ("ANTHROPIC_API_KEY", old.anthropic_key, new.anthropic_key),
+        ("OPENAI_API_KEY", old.openai_key, new.openai_key),
+    ):
+        if before != after and IN_KEYRING not in (old.origins.get(name), new.origins.get(name)):
+            yield name
 
 
 def _value(values: Values, key: str) -> Any:
@@ -112,4 +122,4 @@ def _with(values: Values, changed: Mapping[str, Any]) -> Values:
 
 def _others(home: Home) -> dict[str, Mark]:
     """Other files that are read once, at the start."""
-    return {place.name: mark_of(place) for place in (home.secrets, home.persona)}
+    return {home.persona.name: mark_of(home.persona)}

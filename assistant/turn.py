@@ -19,13 +19,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from assistant.agenda.telling import is_scheduled
+from assistant.bridge_ports import TurnEvent
 from assistant.errors import BudgetExceeded, ModelError
 from assistant.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.ports import Conversation, Model, Toolbox, ToolContext
-from assistant.records import Outgoing, Turn, TurnEvent, TurnState
-from assistant.requests import Notice, Reply, Request, TextDelta
+from assistant.records import Outgoing, Turn, TurnState
+from assistant.requests import Notice, Purpose, Reply, Request, TextDelta
 from assistant.sessions import role_of
 from assistant.settings import TurnSettings
+from assistant.spending.guard import UNGUARDED, TurnGuard
+from assistant.telemetry import SILENT, Tracer
 from assistant.working_context import WorkingContext
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
@@ -67,6 +71,7 @@ class _Progress:
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     partial: str = ""
+    over_budget: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -82,6 +87,8 @@ class Turns:
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],
         clock: Callable[[], datetime],
+        tracer: Tracer = SILENT,
+        guard: TurnGuard = UNGUARDED,
     ) -> None:
         self._conversation = conversation
         self._toolbox = toolbox
@@ -89,11 +96,19 @@ class Turns:
         self._settings = settings
         self._publish = publish
         self._clock = clock
+        self._tracer = tracer
+        self._guard = guard
         self.model = model
 
     async def run(self, steering: Steering) -> Outcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
         open then."""
+        with self._tracer.span("turn", role=role_of(steering.turn.session)) as span:
+            outcome = await self._run(steering)
+            span.tell(state=outcome.state)
+        return outcome
+
+    async def _run(self, steering: Steering) -> Outcome:
         progress = _Progress()
         if steering.abort is not None:
             return self._abort(steering, progress)
@@ -133,6 +148,9 @@ class Turns:
             if open_calls := _unanswered(last, said):
                 await self._run_tools(steering.turn, open_calls)
                 self._let_join(steering)
+                said = self._conversation.turn_messages(steering.turn)
+            if stopped := self._guard.stops(steering.turn.session, said):
+                return self._fail(steering, progress, stopped, 1)
             if steering.unsaved is None or steering.unsaved[0] != steps:
                 steering.unsaved = (steps, await self._call_model(steering.turn, progress))
             reply = steering.unsaved[1]
@@ -174,9 +192,11 @@ class Turns:
         raise overflow
 
     async def _stream(self, turn: Turn, request: Request, progress: _Progress) -> Reply:
-        progress.partial = ""
+        progress.partial = progress.over_budget = ""
         reply: Reply | None = None
-        async with aclosing(self.model.stream(request, "chat", session=turn.session, turn=turn.id)) as events:
+        waited_for = any(not is_scheduled(item.incoming) for item in turn.items)
+        purpose: Purpose = "chat" if waited_for or not turn.items else "schedule"
+        async with aclosing(self.model.stream(request, purpose, session=turn.session, turn=turn.id)) as events:
             async for event in events:
                 match event:
                     case TextDelta(text):
@@ -186,6 +206,7 @@ class Turns:
                         if event.restarted:
                             progress.partial = ""
                             self._emit(turn, "discard")
+                        progress.over_budget = event.over_budget or progress.over_budget
                         self._tell(turn, progress, [event.text])
                     case Reply():
                         reply = event
@@ -240,7 +261,14 @@ class Turns:
         body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
         if cut:
             body += CUT_NOTE
-        return self._finish(steering, progress, "answered", message, body, 0)
+        turn, why, now = steering.turn, progress.over_budget, self._clock()
+        if not why:
+            return self._finish(steering, progress, "answered", message, body, 0)
+        before = self._conversation.turn_messages(turn)
+        body += self._guard.under(turn.session, why, before, message.model, now)
+        outcome = self._finish(steering, progress, "answered", message, body, 0)
+        self._guard.noted(turn.session, now)
+        return outcome
 
     def _fail(self, steering: Steering, progress: _Progress, text: str, exit_code: int) -> Outcome:
         self._close_calls(steering.turn, "failed: the turn ended before this tool ran")

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from assistant.errors import ModelError
+from assistant.errors import BudgetExceeded, ModelError
 from assistant.messages import Usage
 from assistant.ports import Model
-from assistant.requests import Reply, Request
+from assistant.requests import Purpose, Reply, Request
 from sleep.answer import Answer, read_answer
+from sleep.purse import Purse
 
 Cost = Callable[[str, str, Usage], float | None]
 """(provider, model, usage) -> US dollars; None where no price is known."""
@@ -51,10 +52,13 @@ class Attempts:
         self.cost_usd = (self.cost_usd or 0.0) + (cost_usd or 0.0) if both else None
 
 
-async def ask(model: Model, request: Request, session: str, cost: Cost, attempts: Attempts) -> Answer | str:
-    """The answer, or in a few words why it is none. Raises `Overflow`, and `Unusable` where nobody answered."""
+async def ask(
+    model: Model, request: Request, session: str, cost: Cost, attempts: Attempts, purse: Purse | None = None
+) -> Answer | str:
+    """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
+    `Unusable` where nobody answered."""
     attempts.calls += 1
-    reply = await _reply(model, request, session)
+    reply = await _reply(model, request, session, purse)
     by = reply.message.model or model.name
     known = reply.usage.cost_usd
     attempts.answered(cost(model.provider, by, reply.usage) if known is None else known, by)
@@ -65,14 +69,17 @@ async def ask(model: Model, request: Request, session: str, cost: Cost, attempts
     return read_answer(reply)
 
 
-async def _reply(model: Model, request: Request, session: str) -> Reply:
+async def _reply(model: Model, request: Request, session: str, purse: Purse | None) -> Reply:
     reply: Reply | None = None
+    purpose: Purpose = "summary" if purse is None else "sleep_summary"
     try:
-        async with aclosing(model.stream(request, "summary", session=session)) as events:
+        async with aclosing(model.stream(request, purpose, session=session)) as events:
             async for event in events:
                 if isinstance(event, Reply):
                     reply = event
     except ModelError as error:
+        if purse is not None and isinstance(error, BudgetExceeded):
+            purse.refused(error)
         raise (Overflow if error.kind == "overflow" else Unusable)(str(error)) from None
     if reply is None:
         raise Unusable("the stream ended without an answer")

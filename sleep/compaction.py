@@ -17,6 +17,7 @@ from collections import defaultdict
 
 import structlog
 
+from assistant.telemetry import SILENT, Tracer
 from sleep.means import Means
 from sleep.orders import Order, Outcome
 from sleep.plan import Plan
@@ -29,8 +30,9 @@ log = structlog.get_logger()
 class Compactor:
     """Carries compactions out, one at a time for each session."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: Means, tracer: Tracer = SILENT) -> None:
         self._means = means
+        self._tracer = tracer
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def is_at_work(self, session: str) -> bool:
@@ -40,33 +42,39 @@ class Compactor:
         """Bring the session's view down. Where nothing can be done, or somebody else is at it, an outcome without
         checkpoints. Raises `StoreError`."""
         async with self._locks[order.session]:
-            means, work = self._means, Work(self._means, order)
-            await means.give_way(order)
-            before = work.pressure()
-            if before.ratio < order.above:
-                return Outcome(before, before)
-            await work.by_plan()
-            # Too many light messages may take no more than their summary does: that they are fewer is enough.
-            if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
-                means.failed("the context did not become smaller")
-            await means.give_way(order)
-            if work.pressure().ratio > order.terms.threshold:
-                work.to_the_floor()
-            if work.made:
-                work.join_records()
-                if not work.stuck:
-                    # At its floor a context is compacted with every message, which is told once (F02).
-                    work.tell_of_length()
-                means.settle(means.clock())
-            after = work.pressure()
-            tiers = [one.tier for one in work.made]
-            # A person waits while an emergency is dealt with: worth a look in the log.
-            level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
-            log.log(
-                level, "compacted", session=order.session, trigger=order.trigger, made=tiers,
-                before=before.describe(), after=after.describe(),
-            )  # fmt: skip
-            return Outcome(before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy)
+            with self._tracer.span("compaction", trigger=order.trigger) as span:
+                outcome = await self._compact(order)
+                span.tell(made=len(outcome.made))
+            return outcome
+
+    async def _compact(self, order: Order) -> Outcome:
+        means, work = self._means, Work(self._means, order)
+        await means.give_way(order)
+        before = work.pressure()
+        if before.ratio < order.above:
+            return Outcome(before, before)
+        await work.by_plan()
+        # Too many light messages may take no more than their summary does: that they are fewer is enough.
+        if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
+            means.failed("the context did not become smaller")
+        await means.give_way(order)
+        if work.pressure().ratio > order.terms.threshold:
+            work.to_the_floor()
+        if work.made:
+            work.join_records()
+            if not work.stuck:
+                # At its floor a context is compacted with every message, which is told once (F02).
+                work.tell_of_length()
+            means.settle(means.clock())
+        after = work.pressure()
+        tiers = [one.tier for one in work.made]
+        # A person waits while an emergency is dealt with: worth a look in the log.
+        level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
+        log.log(
+            level, "compacted", session=order.session, trigger=order.trigger, made=tiers,
+            before=before.describe(), after=after.describe(),
+        )  # fmt: skip
+        return Outcome(before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy)
 
     async def plan(self, order: Order) -> Plan:
         """What `compact` would do first; changes nothing."""

@@ -29,6 +29,7 @@ from assistant.ports import Conversation
 from assistant.records import Record, SessionInfo
 from assistant.remembered import CycleReport, Reading
 from assistant.sleep_ports import Breakers, Journal, LogReader
+from assistant.telemetry import SILENT, Tracer
 from sleep.extraction import Extracted, Extractor
 from sleep.outcome import Outcome
 from sleep.passed_over import statements
@@ -84,6 +85,7 @@ class Cycle:
         clock: Callable[[], datetime],
         between: Sequence[tuple[str, Phase]] = (),
         purse: Purse | None = None,
+        tracer: Tracer = SILENT,
     ) -> None:
         """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
         out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
@@ -99,12 +101,19 @@ class Cycle:
         self._clock = clock
         self._between = tuple(between)
         self._purse = purse
+        self._tracer = tracer
 
     async def run_sleep_tick(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
     ) -> CycleReport:
         """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
         where not even the report can be kept."""
+        with self._tracer.span("sleep", trigger=trigger) as span:
+            report = await self._slept(now, trigger, sessions, phase)
+            span.tell(state=report.state)
+        return report
+
+    async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> CycleReport:
         report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
         wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
         former = [info for info in self._conversation.unread() if sessions is None or info.key in sessions]
@@ -134,11 +143,13 @@ class Cycle:
 
         outcome = Outcome(follow=follow)
         outcome.going_on()
-        try:
-            await step(outcome, now)
-        except AssistantError as error:
-            outcome.errors.append(str(error))
-            log.error("a phase of sleep failed", phase=name, error=str(error))
+        with self._tracer.span("phase", phase=name) as span:
+            try:
+                await step(outcome, now)
+            except AssistantError as error:
+                outcome.errors.append(str(error))
+                log.error("a phase of sleep failed", phase=name, error=str(error))
+            span.tell(state="failed" if outcome.errors else "done")
         if self._purse is not None and self._purse.is_empty:
             outcome.more["budget"] = self._purse.told
         report = replace(report, phases={**report.phases, name: outcome.told()})

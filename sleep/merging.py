@@ -30,12 +30,19 @@ _SPOKEN = ("user", "assistant", "tool")
 def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
     """Of records of the log, the messages that the checkpoints cover."""
     first, last = pair[0].from_message_id, pair[-1].to_message_id
+    hold = _changed_to(records)
     return tuple(
-        record.message()
+        replace(record.message(), content=hold.get(record.id, record.content))
         for record in records
         if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN
-        if record.content.strip() or record.media
+        if hold.get(record.id, record.content).strip() or (record.media and record.id not in hold)
     )
+
+
+def _changed_to(records: Sequence[Record]) -> dict[int, str]:
+    """The words that hold of messages that were edited or, "", deleted after they were answered."""
+    changes = [record for record in records if record.kind in ("edit", "delete") and record.turn is None]
+    return {ref: record.content for record in changes for ref in record.refs}
 
 
 def summaries(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from assistant.context.facts import as_changed
 from assistant.context.pressure import Pressure, Size
 from assistant.records import LogPlace, View
 from sleep.masking import at_best, mask
@@ -193,7 +194,7 @@ class _Cutting:
         material = Material(
             session=self.view.session,
             scope=self.view.scope,
-            rows=(*inherited, *leaving.rows),
+            rows=as_changed((*inherited, *leaving.rows)),
             places=self.places,
             budget=min(self.budget, max(100, leaving.tokens // 2)),
             tasks=(*open_words, *self.keeping.tasks),

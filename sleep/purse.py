@@ -2,8 +2,9 @@
 
 What always holds: before each call its worst case is added to what this sleep has spent by the ledger, failed tries
 included; where both together pass the limit the call is not made, and nor is any later one of that sleep. Then it is as
-if there were no model: the rules do the rest (F32). What has no known price counts nothing, and is bounded by the caps
-in tokens that hold for every call.
+if there were no model: the rules do the rest (F32). So it is once the budget of the house refuses a call: nobody is
+asked in the rest of that sleep, rather than be refused again and again. What has no known price counts nothing, and is
+bounded by the caps in tokens that hold for every call.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from datetime import datetime
 
-from assistant.errors import BudgetExceeded
+from assistant.errors import BudgetExceeded, RequestRepeated
 from assistant.ports import Model
 from assistant.requests import Limits, ModelEvent, Purpose, Request
-from sleep.asking import OFFLINE
+
+_OFFLINE = "offline"
 
 Worst = Callable[[Model, Request], float | None]
 """The most that a call may cost, in US dollars; None where no price is known."""
@@ -30,13 +32,14 @@ class Purse:
         self._worst = worst
         self._since: datetime | None = None
         self._empty = False
+        self._refused = ""
 
     def open(self, now: datetime) -> None:
         """A sleep begins."""
-        self._since, self._empty = now, False
+        self._since, self._empty, self._refused = now, False, ""
 
     def close(self) -> None:
-        self._since, self._empty = None, False
+        self._since, self._empty, self._refused = None, False, ""
 
     @property
     def is_empty(self) -> bool:
@@ -45,7 +48,15 @@ class Purse:
 
     @property
     def told(self) -> str:
+        if self._refused:
+            return f"{self._refused} The rules did the rest"
         return f"${self._most:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
+
+    def refused(self, error: BudgetExceeded) -> None:
+        """A call was refused by the budget of the house. Between sleeps that means nothing, nor does a request that was
+        sent too often, which says nothing of others."""
+        if self._since is not None and not self._empty and not isinstance(error, RequestRepeated):
+            self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
 
     def allows(self, model: Model, request: Request) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""
@@ -69,7 +80,7 @@ class Thrifty:
 
     @property
     def provider(self) -> str:
-        return OFFLINE if self._purse.is_empty else self._model.provider
+        return _OFFLINE if self._purse.is_empty else self._model.provider
 
     async def limits(self) -> Limits:
         return await self._model.limits()
@@ -79,8 +90,12 @@ class Thrifty:
     ) -> AsyncGenerator[ModelEvent]:
         if not self._purse.allows(self._model, request):
             raise BudgetExceeded(self._purse.told)
-        async for event in self._model.stream(request, purpose, session=session, turn=turn):
-            yield event
+        try:
+            async for event in self._model.stream(request, purpose, session=session, turn=turn):
+                yield event
+        except BudgetExceeded as error:
+            self._purse.refused(error)
+            raise
 
     async def aclose(self) -> None:
         await self._model.aclose()

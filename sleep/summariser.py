@@ -207,7 +207,7 @@ class Summariser:
         """The answer within its length and in the conversation's language, or what is wrong with it."""
         if job.purse is not None and not job.purse.allows(model, request):
             raise Unusable(job.purse.told)
-        found = await ask(model, request, job.material.session, self._cost, job.attempts)
+        found = await ask(model, request, job.material.session, self._cost, job.attempts, job.purse)
         if isinstance(found, str):
             return found
         if not same_language(found.text, job.material):

@@ -10,6 +10,8 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from tests import synapse
+
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
@@ -20,3 +22,9 @@ def _logs_as_they_begin() -> Iterator[None]:
     """A command line that was run in this process leaves its level of logging behind."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session")
+def homeserver() -> Iterator[synapse.Synapse]:
+    with synapse.running() as server:
+        yield server

@@ -16,7 +16,7 @@ from assistant.forgotten import Wanted
 from assistant.messages import Media, Message, ToolCall
 from assistant.recall import memory_form
 from assistant.recall.local_memories import LocalMemories
-from assistant.records import Outgoing
+from assistant.records import Button, Outgoing
 from assistant.remembered import Attribute, ChangePlan, CycleReport, JournalEntry, Memory, MemoryChange, Profile
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
@@ -150,6 +150,7 @@ def _turn_with_tools(home: ForgetfulHome, spelled: str) -> list[int]:
     picture = Media("file", "text/plain", f"{' '.join(spelled.split())}.txt", 3, path="a.txt")
     home.conversation.ingest("main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
     notice = Outgoing(f"n{turn.id}", "main", "owner", "terminal", "tty", f"A notice. {spelled}", "notice")
+    notice = replace(notice, media=(picture,), buttons=(Button("Again", f"/remind {spelled}"),))
     home.outbox.push(notice, NOW)
     home.conversation.finish_turn(
         turn, "answered", Message("assistant", f"I will keep {spelled}"), [reply_to(turn, f"I will keep {spelled}")],

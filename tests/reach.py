@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from assistant.bridges.terminal import TerminalBridge
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant
 from assistant.web.control import control_app
@@ -41,7 +40,7 @@ def command_lines() -> set[str]:
 
 def routes(house: House) -> set[str]:
     """As in `POST /v1/messages`."""
-    app = control_app(house.control, TerminalBridge())
+    app = control_app(house.web.behind)
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from assistant.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
 from assistant.errors import BridgeError
 from assistant.messages import Message, ToolCall, Usage
-from assistant.ports import Receive
-from assistant.records import Accepted, Arrival, Capabilities, Incoming, OutboxItem, TurnEvent
+from assistant.records import Accepted, Incoming, OutboxItem
 from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 
 Step = str | ToolCall | Sequence[ToolCall] | Exception | Reply | Callable[[Request], "Step"]
@@ -69,32 +69,39 @@ class KeptBridge:
     """A bridge whose network is a list. `fail` holds errors to raise for the next sends."""
 
     name: str = "kept"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(dedupe_seconds=86_400))
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(dedupe_seconds=86_400, terminals=True))
     sent: list[OutboxItem] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     events: list[TurnEvent] = field(default_factory=list)
     fail: list[BridgeError] = field(default_factory=list)
     delivered: asyncio.Event = field(default_factory=asyncio.Event)
-    receive: Receive | None = None
+    door: Door | None = None
 
-    async def start(self, receive: Receive) -> None:
-        self.receive = receive
+    async def check(self) -> str:
+        return self.name
+
+    async def run(self, door: Door) -> None:
+        self.door = door
+        door.connected(self.name)
+        await asyncio.get_running_loop().create_future()
 
     async def bring(self, text: str, external_id: str, sender: str, **about: Any) -> Accepted | None:
         """Somebody wrote on the network; replies go to whoever wrote, or to the room."""
-        assert self.receive is not None
+        assert self.door is not None
         target = about.get("room") or sender
-        return await self.receive(Arrival(self.name, external_id, sender, text, target=target, **about))
+        return await self.door.receive(Arrival(self.name, external_id, sender, text, target=target, **about))
 
-    async def send(self, item: OutboxItem) -> None:
+    async def send(self, part: Part) -> None:
         if self.fail:
             raise self.fail.pop(0)
-        self.sent.append(item)
+        self.sent.append(part.item)
+        self.parts.append(part)
         self.delivered.set()
 
-    def show(self, event: TurnEvent) -> None:
+    def show(self, event: TurnEvent, target: str) -> None:
         self.events.append(event)
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         return None
 
     @property

@@ -23,6 +23,7 @@ from assistant.messages import ToolCall
 from assistant.ports import Effects, Tool, ToolContext
 from assistant.quotes import FAILURE, quoted
 from assistant.requests import ToolSpec
+from assistant.telemetry import SILENT, Tracer
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,7 @@ class Registry:
         timeout_seconds: float,
         unhurried: frozenset[str] = frozenset(),
         authority: Authority = NOBODY_ELSE,
+        tracer: Tracer = SILENT,
     ) -> None:
         """Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
@@ -48,6 +50,7 @@ class Registry:
         self._longest = timeout_seconds
         self._unhurried = unhurried
         self._authority = authority
+        self._tracer = tracer
 
     @property
     def protected(self) -> frozenset[str]:
@@ -71,7 +74,9 @@ class Registry:
         tool = self._tools.get(call.name)
         if tool is None or not self._may_use(role, tool):
             return FAILURE + self._not_offered(call.name, role), False
-        text, ok = await self._attempt(tool, call, context)
+        with self._tracer.span("tool", tool=call.name, role=role) as span:
+            text, ok = await self._attempt(tool, call, context)
+            span.tell(ok=ok)
         return safe(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 from assistant.agenda_ports import Reminders
 from assistant.authority import NOBODY_ELSE, Authority
 from assistant.memory_ports import MemoryFiles, MemorySearch, Profiles
-from assistant.ports import History, Todos, Tool
+from assistant.ports import History, Todos, Tool, TurnFiles
 from assistant.sleep_ports import Journal, Requests
+from assistant.telemetry import SILENT, Tracer
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.cancel_reminder import cancel_reminder_tool
 from tools.close_requests import close_requests_tool
@@ -27,6 +28,7 @@ from tools.read_history import read_history_tool
 from tools.registry import Registry
 from tools.search_history import search_history_tool
 from tools.search_memory import search_memory_tool
+from tools.send_file import Keeping, send_file_tool
 from tools.set_reminder import set_reminder_tool
 from tools.update_memory import Correcting, update_memory_tool
 from tools.update_profile import update_profile_tool
@@ -71,13 +73,15 @@ def build_toolbox(
     helpers: Helpers | None = None,
     memory: Memory | None = None,
     reminders: Reminders | None = None,
+    sending: tuple[Keeping, TurnFiles] | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = RESULT_BYTES,
+    tracer: Tracer = SILENT,
     authority: Authority = NOBODY_ELSE,
 ) -> Registry:
-    """Without `requests`, `helpers`, `memory` or `reminders` there are no tools over them. `result_bytes` is what a
-    page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that a page
-    is never cut when it is written to the working context."""
+    """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them. `result_bytes` is
+    what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that
+    a page is never cut when it is written to the working context."""
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
@@ -90,6 +94,9 @@ def build_toolbox(
         list_files_tool(workspace, zone, result_bytes),
         read_file_tool(workspace, result_bytes),
     ]
+    tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
-    return Registry(tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}), authority=authority)
+    return Registry(
+        tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}), authority=authority, tracer=tracer
+    )

@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.firing import lateness
 from assistant.agenda.times import told as as_people_read
 from assistant.agenda.values import Due, Ending, Fired, Firing, Job, Place, Telling
-from assistant.records import Incoming
+from assistant.records import Button, Incoming
 
 A_HANDFUL = 5
 _LISTED = 20
 _LINE = 160
+_SCHEDULE, _BY_HAND = "schedule:", "by hand "
 
 Ended = tuple[Job, Sequence[Ending], Due | None]
 
@@ -56,11 +57,16 @@ def prompt(job: Job, due: Due | None, late: bool, zone: ZoneInfo, *, by_hand: st
     """The owner's message that a schedule says for them, and says that it is one. One that somebody asked for beside
     its times has no slot; `by_hand` tells these apart."""
     when = "run by hand" if due is None else f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
-    place, which = job.place, f"by hand {by_hand}" if due is None else due.key
+    place, which = job.place, f"{_BY_HAND}{by_hand}" if due is None else due.key
     return Incoming(
-        place.bridge, f"schedule:{job.id}:{which}", place.session, place.scope, f"schedule {job.name}",
+        place.bridge, f"{_SCHEDULE}{job.id}:{which}", place.session, place.scope, f"schedule {job.name}",
         "owner", f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}", target=place.target,
     )  # fmt: skip
+
+
+def is_scheduled(incoming: Incoming) -> bool:
+    """Whether a schedule said it at its time, so that nobody waits for the answer."""
+    return incoming.external_id.startswith(_SCHEDULE) and _BY_HAND not in incoming.external_id
 
 
 def as_fact(body: str) -> str:
@@ -83,7 +89,8 @@ def _tellings(
             kind = "reminders" if len(part) > 1 else "reminder"
             key = f"{kind}:{first.job.id}:{first.ending.due.key}"
             body = _many(part, zone) if len(part) > 1 else _one(first, zone, now)
-            tellings.append(Telling(key, place, body))
+            buttons = _buttons(first, zone) if len(part) == 1 else ()
+            tellings.append(Telling(key, place, body, buttons))
             keys.update({(one.job.id, one.ending.due.key): key for one in part})
     return tellings, keys
 
@@ -93,6 +100,17 @@ def _one(one: _Told, zone: ZoneInfo, now: datetime) -> str:
         return f"Reminder: {one.job.text}"
     due = one.ending.due.at
     return f"Reminder: {one.job.text}\n(It was due {as_people_read(due, zone)}, {lateness(now - due)} ago.)"
+
+
+def _buttons(one: _Told, zone: ZoneInfo) -> tuple[Button, ...]:
+    """What people do with a reminder; tomorrow is at the time of day that it was due."""
+    again = f"/remind again {one.job.id}"
+    tomorrow = f"tomorrow {one.ending.due.at.astimezone(zone):%H:%M}"
+    return (
+        Button("Done", f"/remind done {one.job.id}"),
+        Button("In 10 minutes", f"{again} in 10 minutes"),
+        Button("Tomorrow", f"{again} {tomorrow}"),
+    )
 
 
 def _many(group: Sequence[_Told], zone: ZoneInfo) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from assistant.records import Incoming
+from assistant.records import Button, Incoming
 
 Kind = Literal["reminder", "schedule"]
 CatchUp = Literal["once", "all", "skip"]
@@ -144,11 +144,12 @@ def cleaned(text: str, *, lines: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """One message by which reminders go out, under its key."""
+    """One message by which reminders go out, under its key; `buttons` where it is one reminder."""
 
     key: str
     place: Place
     body: str
+    buttons: tuple[Button, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 What always holds:
 - A delivery counts as made only when a terminal confirmed its key, so a terminal that dies in between loses nothing.
 - Nothing here waits for a terminal's reading: each has a bounded queue, and one that falls behind, or does not confirm
-  in time, is detached with a notice. It may attach again and is then given what is still pending.
+  in time, is detached with a notice. It may attach again and is then given what is still pending, or, where it names
+  the last delivery it has, everything after that (`terminal_feed`).
 - A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
 
 What people type does not come in here: it is accepted through `ports.Control`, which answers with its ids.
@@ -12,15 +13,17 @@ What people type does not come in here: it is accepted through `ports.Control`, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from assistant import __version__
+from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.bridges.terminal_feed import Deliveries, Feed, NoDeliveries
 from assistant.errors import BridgeError, NobodyThere
-from assistant.ports import Receive
-from assistant.records import Capabilities, OutboxItem, Outgoing, TurnEvent
+from assistant.pump import parts
+from assistant.records import OutboxItem, Outgoing
 
 # A name of an event and its data, as a terminal receives it.
 Event = tuple[str, Mapping[str, Any]]
@@ -28,18 +31,19 @@ Event = tuple[str, Mapping[str, Any]]
 _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
 _DEDUPE_SECONDS = 7 * 24 * 3600.0
+_MOST_EARLY = 10_000
 
 
 @dataclass(slots=True, eq=False)
 class Terminal:
-    """One attached terminal. With `inbox_id` it takes only the deliveries that answer that message."""
+    """One attached terminal, and what it was given."""
 
     session: str
-    inbox_id: int | None
+    feed: Feed
     queue: asyncio.Queue[Event | None]
 
     def takes(self, outgoing: Outgoing) -> bool:
-        return self.session == outgoing.session and self.inbox_id in (None, outgoing.inbox_id)
+        return self.feed.takes(outgoing)
 
     async def events(self, idle_seconds: float | None = None) -> AsyncIterator[Event]:
         """What happens in the session, `hello` first; ends when the terminal is detached.
@@ -68,20 +72,36 @@ class TerminalBridge:
     """See `ports.Bridge`. `on_attach` is called when somebody can be reached again; the runtime pumps its outbox."""
 
     name = "terminal"
-    capabilities = Capabilities(edit=True, typing=True, dedupe_seconds=_DEDUPE_SECONDS)
+    capabilities = Capabilities(edit=True, typing=True, terminals=True, dedupe_seconds=_DEDUPE_SECONDS)
 
-    def __init__(self, *, queue_size: int = _QUEUE_SIZE, confirm_seconds: float = _CONFIRM_SECONDS) -> None:
+    def __init__(
+        self,
+        deliveries: Deliveries | None = None,
+        *,
+        queue_size: int = _QUEUE_SIZE,
+        confirm_seconds: float = _CONFIRM_SECONDS,
+    ) -> None:
+        """`deliveries` is where those who come again are told from what they missed."""
         self.on_attach: Callable[[], None] = _nothing
+        self._deliveries = deliveries or NoDeliveries()
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
         self._confirmations: dict[str, _Confirmation] = {}
+        # Keys that were confirmed before they were sent.
+        self._early: dict[str, None] = {}
         self._stopped = False
 
-    async def start(self, receive: Receive) -> None:
-        self._stopped = False
+    async def check(self) -> str:
+        return "the terminals of this machine"
 
-    async def stop(self) -> None:
+    async def run(self, door: Door) -> None:
+        """See `ports.Control` for what people type."""
+        self._stopped = False
+        door.connected(self.name)
+        await asyncio.get_running_loop().create_future()
+
+    async def aclose(self) -> None:
         """Detach everybody; their event streams end."""
         self._stopped = True
         for terminal in list(self._terminals):
@@ -90,13 +110,21 @@ class TerminalBridge:
     # -------------------------------------------------------------------------------------------------------- terminals
 
     @contextmanager
-    def attach(self, session: str, inbox_id: int | None = None) -> Iterator[Terminal]:
-        """A terminal of `session` for as long as the context is open."""
-        terminal = Terminal(session, inbox_id, asyncio.Queue())
-        terminal.queue.put_nowait(("hello", {"session": session, "version": __version__}))
+    def attach(self, session: str, inbox_id: int | None = None, after: int | None = None) -> Iterator[Terminal]:
+        """A terminal of `session` for as long as the context is open. With `inbox_id` it takes only the deliveries that
+        answer that message; `after` is the id of the last delivery it has, which confirms those up to it.
+
+        Raises `StoreError`."""
+        feed = Feed(self._deliveries, self.name, session, inbox_id, after)
+        terminal = Terminal(session, feed, asyncio.Queue())
+        hello = {"session": session, "version": __version__, "id": feed.begins}
+        terminal.queue.put_nowait(("hello", hello))
+        missed, is_all = feed.missed() if after is not None else ((), True)
+        for item in missed:
+            terminal.queue.put_nowait(("deliver", _delivery(item, "".join(one.text for one in parts(item, self)))))
         self._terminals.append(terminal)
         try:
-            if self._stopped:
+            if self._stopped or not is_all:
                 self._detach(terminal)
             else:
                 self.on_attach()
@@ -107,10 +135,18 @@ class TerminalBridge:
     def acknowledge(self, key: str) -> bool:
         """A terminal has shown the delivery `key`. False when nobody waits for it (any more)."""
         confirmation = self._confirmations.get(key)
-        if confirmation is None or confirmation.arrived.done():
+        if confirmation is None:
+            return self._acknowledge_early(key)
+        if confirmation.arrived.done():
             return False
         confirmation.arrived.set_result(None)
         return True
+
+    def _acknowledge_early(self, key: str) -> bool:
+        given = any(terminal.feed.was_given(key) for terminal in self._terminals)
+        if given and len(self._early) < _MOST_EARLY:
+            self._early[key] = None
+        return given
 
     def attached(self, session: str) -> int:
         """How many terminals show this session."""
@@ -118,19 +154,21 @@ class TerminalBridge:
 
     # ----------------------------------------------------------------------------------------------------------- bridge
 
-    async def send(self, item: OutboxItem) -> None:
-        """Give the item to the session's terminals; the first confirmation ends it.
+    async def send(self, part: Part) -> None:
+        """Give it to the session's terminals; the first confirmation ends it.
 
         Raises `NobodyThere` when no terminal is attached or the last one left, `BridgeError` when none confirmed."""
-        outgoing = item.outgoing
+        outgoing = part.item.outgoing
         confirmation = _Confirmation(asyncio.get_running_loop().create_future())
         confirmation.asked.update(terminal for terminal in self._terminals if terminal.takes(outgoing))
+        if self._was_shown(part.item, confirmation.asked):
+            return
         if not confirmation.asked:
             raise NobodyThere()
         self._confirmations[outgoing.key] = confirmation
         try:
             for terminal in list(confirmation.asked):
-                self._put(terminal, ("deliver", _delivery(outgoing)))
+                self._give(terminal, part)
             async with asyncio.timeout(self._confirm_seconds):
                 await confirmation.arrived
         except TimeoutError:
@@ -141,7 +179,19 @@ class TerminalBridge:
         finally:
             del self._confirmations[outgoing.key]
 
-    def show(self, event: TurnEvent) -> None:
+    def _was_shown(self, item: OutboxItem, asked: Collection[Terminal]) -> bool:
+        """Whether a terminal said so before it was asked."""
+        key = item.outgoing.key
+        early = key in self._early
+        self._early.pop(key, None)
+        return early or any(terminal.feed.has_shown(item) for terminal in asked)
+
+    def _give(self, terminal: Terminal, part: Part) -> None:
+        for item in terminal.feed.due(part.item):
+            text = part.text if item is part.item else "".join(one.text for one in parts(item, self))
+            self._put(terminal, ("deliver", _delivery(item, text)))
+
+    def show(self, event: TurnEvent, target: str) -> None:
         for terminal in [t for t in self._terminals if t.session == event.session]:
             self._put(terminal, (event.kind, {**event.data, "turn": event.turn}))
 
@@ -165,9 +215,10 @@ class TerminalBridge:
                 confirmation.arrived.set_exception(NobodyThere())
 
 
-def _delivery(outgoing: Outgoing) -> dict[str, Any]:
+def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
+    outgoing = item.outgoing
     return {
-        "key": outgoing.key, "kind": outgoing.kind, "body": outgoing.body,
+        "id": item.id, "key": outgoing.key, "kind": outgoing.kind, "body": text,
         "message_id": outgoing.message_id, "inbox_id": outgoing.inbox_id,
     }  # fmt: skip
 

@@ -27,6 +27,7 @@ STEPS: dict[str, tuple[str, Step]] = {
     "persona": ("Names", setup_steps.persona),
     "time": ("Time", setup_steps.time),
     "budget": ("Budget", setup_steps.budget),
+    "bridge": ("Bridge", setup_steps.bridge),
     "service": ("Service", setup_steps.service),
 }
 _HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends this; what you answered is kept."
@@ -36,7 +37,8 @@ _HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends th
 @click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)))
 @click.pass_context
 def setup(context: click.Context, steps: Sequence[str]) -> None:
-    """Ask for what the assistant has to know: who answers, names, time, budget, service; all of it, or the named STEPS.
+    """Ask for what the assistant has to know, all of it or the named STEPS: who answers, names, time, budget, bridge,
+    service.
 
     It can be said again at any time: what is set already stands in brackets. Answers may be piped in, line by line.
 

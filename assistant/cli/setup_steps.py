@@ -1,4 +1,4 @@
-"""The steps of `assistant setup` that need no network: names, time, budget, service."""
+"""The steps of `assistant setup` beside the model: names, time, budget, bridge, service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from assistant import settings as settings_module
 from assistant.cli.asking import ask, choose
+from assistant.cli.bridge_answers import Given
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.lazy import load
 from assistant.cli.plain import say
@@ -18,6 +19,12 @@ from assistant.settings_layers import from_text
 from assistant.wire import settings as wire_settings
 
 NEVER = "never"
+NO_BRIDGE = "no"
+_BRIDGES = {
+    "telegram": "a bot of your own, which is made in a minute",
+    "matrix": "an account of its own on a homeserver; needs the `matrix` extra",
+    NO_BRIDGE: "not now; `assistant bridge add` asks for it at any time",
+}
 
 
 def persona(home: Home, kept: list[str]) -> None:
@@ -54,6 +61,16 @@ def budget(home: Home, kept: list[str]) -> None:
     say("What models may cost at most, in US dollars; 0 for no limit. At the limit the offline model answers.")
     _setting(home, kept, "budget.daily_usd", "A day?", f"{caps.daily_usd:g}")
     _setting(home, kept, "budget.monthly_usd", "A month?", f"{caps.monthly_usd:g}")
+
+
+def bridge(home: Home, kept: list[str]) -> None:
+    """A network on which the owner talks to it, beside this terminal."""
+    name = choose("Talk to it on a network, too?", _BRIDGES, NO_BRIDGE)
+    if name != NO_BRIDGE:
+        try:
+            load("assistant.cli.bridge_adding:set_up")(home, name, Given(), kept, waits=True)
+        except AssistantError as error:
+            say(str(error))
 
 
 def service(home: Home, kept: list[str]) -> None:

@@ -9,7 +9,7 @@ from assistant.sessions import session_named
 COMMANDS = (
     "/help", "/status", "/model", "/usage", "/todo", "/session", "/sessions", "/reset", "/compact", "/branch", "/pin",
     "/unpin", "/pins", "/requests", "/done", "/drop", "/remind", "/schedule", "/memory", "/why", "/forget", "/sleep",
-    "/people", "/pair", "/backup", "/archive", "/undo", "/retry", "/stop",
+    "/people", "/pair", "/bridge", "/deliveries", "/backup", "/archive", "/undo", "/retry", "/stop",
 )  # fmt: skip
 LEAVING = ("/quit", "/exit")
 _SWITCHING = "/session"

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
-from assistant import daemon, health
+from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
+from assistant.condition.lines import GREEN, facts, lines
+from assistant.condition.report import verdict
+from assistant.plural import counted
 from assistant.settings import Home
 from assistant.unix_socket import answers
-from assistant.wire.house import stored_status
+from assistant.wire.condition import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
@@ -24,13 +30,18 @@ _SILENT = (
     "Process {process} serves the home and has not answered for {seconds:g} s. A service manager that watches "
     "starts it again; else `assistant stop`, then start it."
 )
+_WIDEST, _NARROWEST = 110, 40
+# Names of sessions may be long; they do not push everything else to the right.
+_SUBJECT_MOST = 24
 
 
 @click.command()
 @click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether anything needs you.")
 @click.pass_context
 def status(context: click.Context, json_out: bool) -> None:
-    """Tell how the assistant is. Exits with 1 when something needs you.
+    """Tell how the assistant is. Exits with 0 when all is well, and with 1 when something needs you.
+
+    `assistant doctor` looks closer, at what is around it too.
 
     \b
     Example:
@@ -40,9 +51,29 @@ def status(context: click.Context, json_out: bool) -> None:
     report = report_of(settings_module.home_from_environment())
     if json_out:
         as_json(report)
+    elif sys.stdout.isatty():
+        say("\n".join(drawn(report, shutil.get_terminal_size().columns)))
     else:
-        say("\n".join(health.lines(report)))
+        say("\n".join(lines(report)))
     context.exit(0 if report["ok"] else 1)
+
+
+def drawn(report: Mapping[str, Any], columns: int) -> Iterator[str]:
+    """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
+    width = max(_NARROWEST, min(columns, _WIDEST))
+    problems, told = report["problems"], facts(report)
+    yield f"Red: {counted(len(problems), 'thing needs', 'things need')} you." if problems else GREEN
+    for problem in problems:
+        yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
+    yield ""
+    subject = min(max(len(name) for name, _ in told), _SUBJECT_MOST)
+    for name, text in told:
+        head = f"{name:<{subject}}  "
+        yield from textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * (subject + 2), **_WRAPPED)
+
+
+# Addresses and commands are read whole.
+_WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
 
 
 def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
@@ -58,7 +89,7 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
     settings = settings_module.load(home)
     with opened(settings) as stores:
         found = stored_status(settings, stores, daemon.utc_now())
-    return {"running": daemon.is_served(home), **found, **health.verdict([*silent, *found["problems"]])}
+    return {"running": daemon.is_served(home), **found, **verdict([*silent, *found["problems"]])}
 
 
 async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:

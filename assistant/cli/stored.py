@@ -35,7 +35,10 @@ def require_home(settings: Settings) -> None:
             "so does `assistant backup restore` without a name."
         )
     if not (settings.home.path / "script.db").exists():
-        raise HomeError(f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`.")
+        raise HomeError(
+            f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`; if there was something, "
+            "bring it back first (is its disk mounted?)."
+        )
 
 
 def scope_of_session(conversation: Conversation, session: str) -> str:

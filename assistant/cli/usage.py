@@ -1,20 +1,31 @@
-"""`assistant usage`: what models have cost."""
+"""`assistant usage`: what models have cost, against what they may."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any, Literal
+from typing import ClassVar
 
 import click
+from rich.highlighter import RegexHighlighter
+from rich.theme import Theme
 
 from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened
-from assistant.cli.tables import table
-from assistant.requests import Spent
+from assistant.cli.tables import console
+from assistant.spending.asking import ask
+from assistant.spending.report import Key, lines
+from assistant.spending.report import as_json as report_json
 
-Key = Literal["day", "model", "kind", "session"]
+
+class _Bars(RegexHighlighter):
+    """Colours for what is drawn, where somebody looks at colours."""
+
+    base_style = "usage."
+    highlights: ClassVar[list[str]] = [r"(?P<bar>[█▏▎▍▌▋▊▉]+)", r"(?P<rest>░+)", r"(?P<full>used up)$"]
+
+
+_COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full": "bold red"})
 
 
 @click.command()
@@ -23,46 +34,28 @@ Key = Literal["day", "model", "kind", "session"]
     default="day",
     show_default=True,
     type=click.Choice(["day", "model", "kind", "session"]),
-    help="One row for each.",
+    help="One bar for each.",
 )
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON object: rows, split, caps, forecast.")
 def usage(by: Key, days: int, json_out: bool) -> None:
-    """Show what models have cost: calls, tokens, US dollars.
+    """Show what models have cost, against the caps of the day and the month.
 
-    Calls that are under way count at the most they may cost.
+    Calls that are under way count at the most they may cost. Kinds that nobody waits for are the background:
+    schedules, and what is done in sleep.
 
     \b
     Example:
       assistant usage
-      assistant usage --by model --days 7 --json
+      assistant usage --by kind --days 7
+      assistant usage --by model --json
     """
-    since = daemon.utc_now() - timedelta(days=days)
     with opened(settings_module.load()) as stores:
-        rows = stores.ledger.by(by, since)
+        asked = ask(stores.ledger, by, days, daemon.utc_now())
     if json_out:
-        as_json([_as_json(by, name, spent) for name, spent in rows])
+        as_json(report_json(asked))
         return
-    table(
-        (by, "calls", "input", "cached", "output", "tokens", "US$", "without a price"),
-        [_row(name, spent) for name, spent in rows],
-        right=("calls", "input", "cached", "output", "tokens", "US$", "without a price"),
-        empty=f"No model was called in the last {days} days.",
-    )
-
-
-def _row(name: str, spent: Spent) -> tuple[str, ...]:
-    used = spent.usage
-    return (
-        name, f"{spent.calls:,}", f"{used.prompt:,}", f"{used.cache_read:,}", f"{used.output:,}", f"{spent.tokens:,}",
-        f"{spent.usd:.4f}", f"{spent.unpriced_tokens:,}",
-    )  # fmt: skip
-
-
-def _as_json(by: str, name: str, spent: Spent) -> dict[str, Any]:
-    used = spent.usage
-    return {
-        by: name, "calls": spent.calls, "input": used.input, "output": used.output, "cache_read": used.cache_read,
-        "cache_write": used.cache_write, "tokens": spent.tokens, "usd": round(spent.usd, 6),
-        "unpriced_tokens": spent.unpriced_tokens,
-    }  # fmt: skip
+    out, bars = console(), _Bars()
+    with out.use_theme(_COLOURS):
+        for line in lines(asked):
+            out.print(bars(line), soft_wrap=True, markup=False)

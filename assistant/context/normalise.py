@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from assistant.context.facts import is_change, told_of
 from assistant.context.quote import NOTE, defused, quoted, safe, spoken
 from assistant.context.structure import is_kept_request, loop_start
 from assistant.messages import Media, Message, ToolCall
@@ -106,15 +107,18 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     earlier compaction kept stand between two notes that say so (F18)."""
     notes: list[str] = []
     within_kept = False
+    said: dict[int, str] = {}
     for message in messages:
         kept = is_kept_request(message)
         if kept != within_kept and message.role != "system":
             notes.append(quoted(NOTE, KEPT_WORDS if kept else KEPT_WORDS_END))
             within_kept = kept
         if message.role == "system":
-            if text := _fact(message):
+            if text := told_of(message, said) if is_change(message) else message.content.strip():
                 notes.append(quoted(NOTE, safe(text)))
             continue
+        if message.role == "user":
+            said[message.metadata.get("carried_from") or message.id or 0] = message.content
         row = _worded(message)
         if row is None:
             continue
@@ -127,19 +131,6 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
         yield row
     if notes:
         yield _note(notes)
-
-
-def _fact(message: Message) -> str:
-    """What a note of the runtime says; edits and deletions on a bridge are told as facts about earlier messages."""
-    said = message.content.strip()
-    about = ", ".join(f"#{ref}" for ref in message.metadata.get("refs", ()))
-    match message.metadata.get("type"):
-        case "edit":
-            return f"The sender edited message {about}. It now says:\n{said}"
-        case "delete":
-            return f"The sender deleted message {about}.\n{said}".strip()
-        case _:
-            return said
 
 
 def _worded(message: Message) -> Message | None:

@@ -16,10 +16,12 @@ from typing import Any
 from assistant.messages import Usage
 from assistant.models.deferred import Deferred
 from assistant.models.failover import Failover, Patience
-from assistant.models.prices import Prices, load_prices
+from assistant.models.prices import Prices, hosted_by_openai, load_prices
 from assistant.models.spend import Metered, TokensOf
+from assistant.models.traced import Traced
 from assistant.ports import Ledger, Model, ModelFacts
 from assistant.settings import Settings, config_dir
+from assistant.telemetry import SILENT, Tracer
 
 PRICES_FILE = "prices.toml"
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
@@ -38,6 +40,7 @@ def build_chain(
     offline: Callable[[], Model],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     prices_file: Path | None = None,
+    tracer: Tracer = SILENT,
 ) -> Model:
     """The models of `settings.model` in order, without repetition. A fallback whose key is missing is left out.
 
@@ -47,10 +50,10 @@ def build_chain(
     chain: list[Model] = []
     for provider, name in _wanted(settings):
         if provider == "offline":
-            chain.append(offline())
+            chain.append(Traced(offline(), tracer))
         else:
             load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
-            chain.append(Deferred(provider, name or DEFAULT_NAMES.get(provider, ""), load))
+            chain.append(Traced(Deferred(provider, name or DEFAULT_NAMES.get(provider, ""), load), tracer))
     wanted = settings.values.model
     return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=sleep)
 
@@ -65,6 +68,7 @@ def build_writer(
     offline: Callable[[], Model],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     prices_file: Path | None = None,
+    tracer: Tracer = SILENT,
 ) -> Model:
     """The economical model that writes summaries and journal entries: one model, tried as often as any other, and
     nobody instead of it, since what can be done without a model is done without a model."""
@@ -74,11 +78,11 @@ def build_writer(
         provider = settings.provider
         name = SMALL_NAMES.get(provider, settings.values.model.name)
     if provider == "offline":
-        return offline()
+        return Traced(offline(), tracer)
     wanted = settings.values.model
     load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
     patience = Patience(wanted.retries, wanted.max_retry_wait_seconds)
-    return Failover([Deferred(provider, name, load)], patience, sleep=sleep)
+    return Failover([Traced(Deferred(provider, name, load), tracer)], patience, sleep=sleep)
 
 
 def billed(prices: dict[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
@@ -135,7 +139,7 @@ def _remote(
         model: Model = adapter.AnthropicModel(name, key, base_url=address, thinking=thinking, **common)
         return model, prices.get(provider, Prices())
     key, address = settings.openai_key.get_secret_value(), settings.openai_url
-    table = prices.get(provider, Prices()) if adapter.hosted_by_openai(address) else Prices()
+    table = prices.get(provider, Prices()) if hosted_by_openai(address) else Prices()
     price = table.of(name)
     window = price.window if price else None
     model = adapter.OpenAIModel(name, key, base_url=address, known_window=window, **common)

@@ -102,14 +102,14 @@ class Failover:
             if declined is not None and model.provider == BUILT_IN:
                 continue
             if setback is not None:
-                yield Notice(f"{setback.text} Asking {_named(model)} instead.", restarted=setback.restarted)
+                yield replace(setback, text=f"{setback.text} Asking {_named(model)} instead.")
             streamed = False
             async with aclosing(self._ask(model, request, purpose, session, turn)) as events:
                 async for event in events:
                     match event:
                         case _Failed():
                             failures.append(event.error)
-                            setback = Notice(f"{_reason(event.error)}.", restarted=event.streamed)
+                            setback = _setback(event)
                         case Reply(stop="refusal"):
                             declined = event
                             setback = Notice(f"{_named(model)} declined to answer.", restarted=streamed)
@@ -178,6 +178,11 @@ class Failover:
 
 def _named(model: Model) -> str:
     return "the built-in model" if model.provider == BUILT_IN else model.name or model.provider
+
+
+def _setback(failed: _Failed) -> Notice:
+    why = f"{_reason(failed.error)}."
+    return Notice(why, failed.streamed, over_budget=why if failed.error.kind == "budget" else "")
 
 
 def _newest(request: Request) -> Request:

@@ -26,10 +26,10 @@ from assistant.models.memory import ASK_SECONDS, LimitsMemory
 from assistant.models.openai_form import OutputLimit, render
 from assistant.models.openai_reply import CHARS_PER_TOKEN, Assembly
 from assistant.models.openai_window import loaded_window, props_window, told_window
+from assistant.models.prices import OPENAI_URL, hosted_by_openai
 from assistant.ports import ModelFacts
 from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
-OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
 DEFAULT_WINDOW = 32_768
 MAX_BYTES = 20_000_000
@@ -37,11 +37,6 @@ MAX_IMAGES = 50
 MAX_OUTPUT = 128_000
 
 _Broken = (httpx2.HTTPError, openai.APIConnectionError, ValueError)
-
-
-def hosted_by_openai(base_url: str) -> bool:
-    host = urlsplit(base_url or OPENAI_URL).hostname or ""
-    return host == "openai.com" or host.endswith(".openai.com")
 
 
 class OpenAIModel:

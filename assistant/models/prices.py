@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +19,7 @@ from assistant.errors import SettingsError
 from assistant.messages import Usage
 
 MILLION = 1_000_000
+OPENAI_URL = "https://api.openai.com/v1"
 _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
@@ -76,6 +78,12 @@ class Prices:
     def of(self, model: str) -> Price | None:
         """By its exact name, else by the name before a date."""
         return self.models.get(model) or self.models.get(_DATE_SUFFIX.sub("", model))
+
+
+def hosted_by_openai(base_url: str) -> bool:
+    """Whether OpenAI's prices hold at an address; "" is OpenAI's own."""
+    host = urlsplit(base_url or OPENAI_URL).hostname or ""
+    return host == "openai.com" or host.endswith(".openai.com")
 
 
 def load_prices(path: Path) -> dict[str, Prices]:

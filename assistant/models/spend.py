@@ -20,7 +20,8 @@ from assistant.messages import Usage
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
 from assistant.ports import Ledger, Model
-from assistant.requests import Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from assistant.requests import BACKGROUND, Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from assistant.spending.runaway import fingerprint
 
 CHARS_PER_TOKEN = 4
 
@@ -60,7 +61,8 @@ class Metered:
         prompt = self._tokens_of(request, self.name)
         output = min(request.max_output_tokens, limits.max_output)
         worst = price.worst_case(prompt, output) if price else None
-        call = Call(purpose, self.provider, self.name, prompt, output, worst, session, turn)
+        same = fingerprint(request, purpose, self.name) if purpose in BACKGROUND else ""
+        call = Call(purpose, self.provider, self.name, prompt, output, worst, session, turn, same)
         if price is None and not self._said_unpriced:
             self._said_unpriced = True
             yield Notice(f"No price is known for {self.name}: its use is counted in tokens only.")

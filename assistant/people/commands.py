@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -18,16 +18,25 @@ PEOPLE = (
     "/people [rooms | link BRIDGE [ID] | unlink BRIDGE ID | allow WHO | deny WHO | rename WHO NAME]; WHO is a number "
     "or name of the list, BRIDGE ID, or room BRIDGE ID"
 )
-PAIR = "/pair CODE [--owner] [NAME]"
+PAIR = "/pair CODE [--owner] [NAME] | /pair allow NUMBER | /pair deny NUMBER"
 
 
 class PeopleCommands:
-    def __init__(self, people: People, desk: PairingDesk, bridges: Sequence[str], zone: ZoneInfo) -> None:
-        """`bridges` are those that there are: a link to any other one is a mistake, where there are any."""
+    def __init__(
+        self,
+        people: People,
+        desk: PairingDesk,
+        bridges: Callable[[], Sequence[str]],
+        zone: ZoneInfo,
+        denied: Callable[[datetime], None],
+    ) -> None:
+        """`bridges` are those that there are now: a link to any other one is a mistake, where there are any. `denied`
+        sees to what waits of whoever was denied."""
         self._people = people
         self._desk = desk
-        self._bridges = tuple(bridges)
+        self._bridges = bridges
         self._zone = zone
+        self._denied = denied
 
     def entries(self) -> Mapping[str, Command]:
         return {
@@ -37,6 +46,11 @@ class PeopleCommands:
 
     async def _pair(self, call: Typed) -> str:
         words = _words(call.rest, PAIR)
+        match words:
+            case ["allow" | "deny" as wanted, number] if number.isascii() and number.isdigit() and len(number) < 16:
+                done = self._desk.decide(int(number), "allowed" if wanted == "allow" else "denied", call.now)
+                self._denied(call.now)
+                return done
         as_owner = "--owner" in words
         words = [word for word in words if word != "--owner"]
         if not words:
@@ -58,7 +72,9 @@ class PeopleCommands:
             case ["allow", *who] if who:
                 return self._decide(who, "allowed", call.now)
             case ["deny", *who] if who:
-                return self._decide(who, "denied", call.now)
+                done = self._decide(who, "denied", call.now)
+                self._denied(call.now)
+                return done
             case ["rename", *who, name] if who:
                 return self._rename(who, shown_name(name), call.now)
         raise UsageError(f"Use {PEOPLE}. Nothing was changed.")
@@ -76,10 +92,9 @@ class PeopleCommands:
         return f"{identity.sender} on {identity.bridge} is nobody's any more. What was said from there stays."
 
     def _bridge(self, name: str) -> str:
-        if self._bridges and name not in self._bridges:
-            raise UsageError(
-                f"There is no bridge {name!r}; there are: {', '.join(self._bridges)}. Nothing was changed."
-            )
+        there = self._bridges()
+        if there and name not in there:
+            raise UsageError(f"There is no bridge {name!r}; there are: {', '.join(there)}. Nothing was changed.")
         return name
 
     # --------------------------------------------------------------------------------------------------------- deciding

@@ -14,12 +14,14 @@ from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from assistant.bridge_ports import Arrival
 from assistant.errors import UsageError
-from assistant.people_ports import Pairings, People
-from assistant.persons import CODE_LENGTH, Identity, Knock, Pairing, new_code, shown_name, typed_code
+from assistant.people.report import asked
+from assistant.people_ports import Pairings, People, Places
+from assistant.persons import CODE_LENGTH, Identity, Knock, Pairing, Standing, new_code, shown_name, typed_code
 from assistant.plural import counted
-from assistant.records import Arrival, Outgoing
-from assistant.sessions import peer_key, room_key
+from assistant.records import Outgoing
+from assistant.sessions import MAIN, OWNER_SCOPE, peer_key, room_key
 
 NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
 TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."
@@ -44,11 +46,16 @@ class PairingRules:
 class PairingDesk:
     """Gives codes out and takes them back."""
 
-    def __init__(self, people: People, pairings: Pairings, rules: PairingRules, zone: ZoneInfo) -> None:
+    def __init__(
+        self, people: People, pairings: Pairings, places: Places, rules: PairingRules, zone: ZoneInfo, home: str
+    ) -> None:
+        """`home` is the bridge of the home's own terminals."""
         self._people = people
         self._pairings = pairings
+        self._places = places
         self._rules = rules
         self._zone = zone
+        self._home = home
 
     # ---------------------------------------------------------------------------------------------- strangers' side
 
@@ -71,8 +78,20 @@ class PairingDesk:
             f"{counted(round(self._rules.minutes), 'minute')}: {code}"
         )
         outgoing = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
-        if not self._pairings.knock(knock, kept, outgoing, now, self._until(now), self._rules.most):
+        until = self._until(now)
+
+        def asking(pairing: int) -> Outgoing:
+            return self._asking(pairing, knock, until)
+
+        if not self._pairings.knock(knock, kept, outgoing, now, until, self._rules.most, asking):
             self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
+
+    def _asking(self, pairing: int, knock: Knock, until: datetime) -> Outgoing:
+        """The owner is asked where they are on that bridge, or at the terminal."""
+        body, buttons = asked(pairing, knock, until, self._zone)
+        target = self._places.owners_at(knock.bridge)
+        place = (self._home, MAIN) if target is None else (knock.bridge, target)
+        return Outgoing(f"knock:{pairing}", MAIN, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
     def redeem(self, arrival: Arrival, now: datetime) -> bool:
         """Whether this message was the owner's own code, and its sender is the owner from now on."""
@@ -109,6 +128,23 @@ class PairingDesk:
         if name and who is not None and not as_owner and pairing.room is None:
             self._people.rename(who.id, name)
         return _let_in(pairing, name or pairing.name, as_owner=as_owner)
+
+    def decide(self, number: int, standing: Standing, now: datetime) -> str:
+        """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
+        pairing = next((one for one in self.waiting(now) if one.id == number), None)
+        if pairing is None:
+            raise UsageError(f"Nobody waits as number {number}. Nothing was changed; `/people` lists who does.")
+        if standing == "denied":
+            if pairing.room is not None:
+                self._people.decide_room(pairing.bridge, pairing.room, pairing.name, "denied", now)
+            else:
+                self._people.let_in(Identity(pairing.bridge, pairing.sender), pairing.name, "denied", now)
+            self.forget_knocks(pairing.bridge, pairing.sender, pairing.room)
+            return f"{shown_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
+        if pairing.locked:
+            raise UsageError(self._locked([pairing]))
+        self._pairings.approve(pairing, as_owner=False, outgoing=_welcome(pairing, as_owner=False), now=now)
+        return _let_in(pairing, pairing.name, as_owner=False)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""

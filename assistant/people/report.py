@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.persons import KnownRoom, Pairing, Person
-from assistant.records import Outgoing
+from assistant.persons import Knock, KnownRoom, Pairing, Person
+from assistant.records import Button, Outgoing
 from assistant.sessions import MAIN, OWNER_SCOPE
 
 
@@ -19,8 +19,8 @@ def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: Zon
     lines = [_person_line(person) for person in people]
     lines = lines or ["Nobody is known yet but whoever sits at this home's terminal: you."]
     if waiting:
-        lines += ["", "Waiting to be let in; ask them for their code, then `/pair CODE`:"]
-        lines += [f"- {_who(one)}, since {_local(one.created_at, zone)}{_lock(one)}" for one in waiting]
+        lines += ["", "Waiting to be let in; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
+        lines += [f"- {one.id}: {_who(one)}, since {_local(one.created_at, zone)}{_lock(one)}" for one in waiting]
     return lines
 
 
@@ -79,7 +79,17 @@ def _person_line(person: Person) -> str:
     return f"- #{person.id} {plain(person.name)} ({person.role}{denied}): {accounts}"
 
 
-def _who(pairing: Pairing) -> str:
+def asked(pairing: int, who: Knock, until: datetime, zone: ZoneInfo) -> tuple[str, tuple[Button, ...]]:
+    """What the owner is asked about somebody who knocked, and what they may press."""
+    allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
+    body = (
+        f"{_who(who)} asks to be let in. The name is their own choice, the account is not. `{allow}` lets them in as a "
+        f"guest, until {until.astimezone(zone):%H:%M}; `{deny}` has them not answered any more."
+    )
+    return body[0].upper() + body[1:], (Button("Let in", allow), Button("Keep out", deny))
+
+
+def _who(pairing: Pairing | Knock) -> str:
     name = plain(pairing.name)
     if pairing.room is not None:
         return f"the room {name or '(no name)'}, {_verbatim(pairing.room)} on {pairing.bridge}"

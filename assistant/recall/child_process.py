@@ -12,7 +12,7 @@ import contextlib
 import json
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assistant.errors import MemoryUnavailable
@@ -25,12 +25,16 @@ _SECONDS_TO_END = 5.0
 
 
 class ChildProcess:
-    """`command` is run with `first` as its first line. `seconds` bounds each step, the first one its start too. `said`
+    """`command` is run with `first` as its first line, and what `now_also` says at each start. `seconds` bounds each step, the first one its start too. `said`
     are the last lines that the child wrote beside its answers."""
 
-    def __init__(self, command: Sequence[str], first: Mapping[str, Any], *, seconds: float) -> None:
+    def __init__(
+        self, command: Sequence[str], first: Mapping[str, Any], *, seconds: float,
+        now_also: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:  # fmt: skip
         self._command = tuple(command)
-        self._first = json.dumps(first).encode() + b"\n"
+        self._first = first
+        self._now_also = now_also
         self.seconds = seconds
         self._process: Process | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -98,7 +102,7 @@ class ChildProcess:
             self.said.clear()
             self._listening = asyncio.create_task(self._listen(self._process))
             assert self._process.stdin is not None
-            self._process.stdin.write(self._first)
+            self._process.stdin.write(json.dumps({**self._first, **self._now_also()}).encode() + b"\n")
         assert self._process is not None
         return self._process
 

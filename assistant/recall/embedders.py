@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 from assistant.errors import MemoryUnavailable
 from assistant.recall.embedder import Embedder, EmbedderSettings
+from assistant.recall.metering import Meter, Unmetered
 from assistant.recall.remote_embedders import ollama_embedder, openai_embedder
 from assistant.recall.wordllama import WordLlamaEmbedder
 
+Meters = Callable[[EmbedderSettings], Meter]
+"""What counts the requests to the provider of an embedder."""
 
-def open_embedder(settings: EmbedderSettings, home: Path, *, seconds: float = 30.0) -> Embedder:
-    """`seconds` bounds one request to a provider. Raises `MemoryUnavailable`."""
+
+def unmetered(settings: EmbedderSettings) -> Meter:
+    """Nobody counts."""
+    return Unmetered()
+
+
+def open_embedder(
+    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meters: Meters = unmetered
+) -> Embedder:
+    """`seconds` bounds one request to a provider; `meters` counts each. Raises `MemoryUnavailable`."""
     match settings.kind:
         case "wordllama":
             return WordLlamaEmbedder()
         case "openai":
-            return openai_embedder(settings.model, settings.url, settings.key, seconds=seconds)
+            return openai_embedder(settings.model, settings.url, settings.key, seconds=seconds, meter=meters(settings))
         case "ollama":
-            return ollama_embedder(settings.model, settings.url, seconds=seconds)
+            return ollama_embedder(settings.model, settings.url, seconds=seconds, meter=meters(settings))
         case "fastembed":
             return _fastembed(settings.model, home)
         case other:

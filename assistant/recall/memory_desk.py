@@ -20,7 +20,7 @@ from typing import Any
 from assistant.recall import memory_form
 from assistant.recall.backends import Backend
 from assistant.recall.embedder import Embedder, EmbedderSettings, encodable
-from assistant.recall.embedders import open_embedder
+from assistant.recall.embedders import Meters, open_embedder, unmetered
 from assistant.recall.mem0_memory import HouseMemory, PreparedEmbeddings
 from assistant.recall.memory_store import StoredHistory, Transactions, WrittenMemories
 from assistant.recall.reembedding import reembed_local, reembed_server
@@ -32,7 +32,7 @@ _EVERY = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the desk stands on. `seconds` bounds a request to an embedder's provider."""
+    """What the desk stands on. `seconds` bounds a request to an embedder's provider, and `meters` counts each."""
 
     home: Path
     embedder: EmbedderSettings
@@ -41,6 +41,7 @@ class Desk:
     history: StoredHistory
     transactions: Transactions
     seconds: float = 30.0
+    meters: Meters = unmetered
 
 
 class MemoryDesk:
@@ -121,7 +122,10 @@ class MemoryDesk:
 
     @cached_property
     def _wanted(self) -> Embedder:
-        return open_embedder(self._desk.embedder, self._desk.home, seconds=self._desk.seconds)
+        return self._embedder(self._desk.embedder)
+
+    def _embedder(self, settings: EmbedderSettings) -> Embedder:
+        return open_embedder(settings, self._desk.home, seconds=self._desk.seconds, meters=self._desk.meters)
 
     @property
     def _memory(self) -> HouseMemory:
@@ -130,7 +134,7 @@ class MemoryDesk:
             embedder = self._wanted
             if embedder.name != name:
                 former = EmbedderSettings(known["kind"], known["model"], known["url"], self._desk.embedder.key)
-                embedder = open_embedder(former, self._desk.home, seconds=self._desk.seconds)
+                embedder = self._embedder(former)
             self._opened = HouseMemory(PreparedEmbeddings(embedder), self._vectors, self._desk.history)
         return self._opened
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from assistant.errors import MemoryUnavailable
 from assistant.recall.embedder import Vectors, embedded, encodable
+from assistant.recall.metering import Bill, Meter, Unmetered
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "text-embedding-3-small"
@@ -29,15 +30,21 @@ _KEPT = "The journal keeps everything"
 
 Ask = Callable[[list[str]], tuple[str, dict[str, Any]]]
 Read = Callable[[Any], list[Any]]
+Billed = Callable[[Any], int | None]
+"""The tokens that an answer says it took, None where it does not."""
 
 
 class RemoteEmbedder:
-    """One model at one address. `dimensions` is found by asking, once. `seconds` bounds one request."""
+    """One model at one address. `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts
+    each."""
 
     def __init__(
-        self, name: str, url: str, headers: Mapping[str, str], ask: Ask, read: Read, *, seconds: float = 30.0
-    ) -> None:
+        self, name: str, url: str, headers: Mapping[str, str], ask: Ask, read: Read, billed: Billed, *,
+        seconds: float = 30.0, meter: Meter | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
+        self._billed = billed
+        self._meter = meter or Unmetered()
         self._host = urlsplit(url).netloc or url
         self._ask = ask
         self._read = read
@@ -48,7 +55,7 @@ class RemoteEmbedder:
     @property
     def dimensions(self) -> int:
         if not self._dimensions:
-            self._dimensions = len(self._asked(["dimensions"])[0])
+            self._dimensions = len(self._asked(["dimensions"], probe=True)[0])
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -63,21 +70,32 @@ class RemoteEmbedder:
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, texts: list[str]) -> Vectors:
+    def _asked(self, texts: list[str], *, probe: bool = False) -> Vectors:
         path, body = self._ask([encodable(text) for text in texts])
+        model = self.name.partition(":")[2]
+        with self._meter.counted(model, texts, probe=probe) as bill:
+            return self._answered(path, body, len(texts), bill)
+
+    def _answered(self, path: str, body: dict[str, Any], texts: int, bill: Bill) -> Vectors:
         try:
             answer = self._client.post(path, json=body)
+            bill.tokens = 0 if answer.is_error else None
             answer.raise_for_status()
-            found = np.asarray(self._read(answer.json()), dtype=np.float32)
+            told = answer.json()
+            bill.tokens = self._billed(told)
+            found = np.asarray(self._read(told), dtype=np.float32)
         except httpx2.TimeoutException as error:
             raise self._fault("did not answer in time") from error
         except httpx2.HTTPStatusError as error:
             raise self._fault(_refusal(error.response)) from error
+        except httpx2.ConnectError as error:
+            bill.tokens = 0
+            raise self._fault(f"cannot be reached ({type(error).__name__})") from error
         except httpx2.HTTPError as error:
             raise self._fault(f"cannot be reached ({type(error).__name__})") from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._fault("answered with something that is no vectors") from error
-        if found.ndim != 2 or found.shape[0] != len(texts) or not found.shape[1] or not np.isfinite(found).all():
+        if found.ndim != 2 or found.shape[0] != texts or not found.shape[1] or not np.isfinite(found).all():
             raise self._fault("answered with something that is no vectors")
         return found
 
@@ -87,7 +105,9 @@ class RemoteEmbedder:
         )
 
 
-def openai_embedder(model: str = "", url: str = "", key: str = "", *, seconds: float = 30.0) -> RemoteEmbedder:
+def openai_embedder(
+    model: str = "", url: str = "", key: str = "", *, seconds: float = 30.0, meter: Meter | None = None
+) -> RemoteEmbedder:
     """Any address that speaks as OpenAI's embeddings do."""
     chosen = model or OPENAI_MODEL
 
@@ -97,11 +117,18 @@ def openai_embedder(model: str = "", url: str = "", key: str = "", *, seconds: f
     def read(answer: Any) -> list[Any]:
         return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
 
+    def billed(answer: Any) -> int | None:
+        return _tokens(answer.get("usage"), "prompt_tokens")
+
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return RemoteEmbedder(f"openai:{chosen}", url or OPENAI_URL, headers, ask, read, seconds=seconds)
+    return RemoteEmbedder(
+        f"openai:{chosen}", url or OPENAI_URL, headers, ask, read, billed, seconds=seconds, meter=meter
+    )  # fmt: skip
 
 
-def ollama_embedder(model: str = "", url: str = "", *, seconds: float = 30.0) -> RemoteEmbedder:
+def ollama_embedder(
+    model: str = "", url: str = "", *, seconds: float = 30.0, meter: Meter | None = None
+) -> RemoteEmbedder:
     chosen = model or OLLAMA_MODEL
 
     def ask(texts: list[str]) -> tuple[str, dict[str, Any]]:
@@ -110,7 +137,17 @@ def ollama_embedder(model: str = "", url: str = "", *, seconds: float = 30.0) ->
     def read(answer: Any) -> list[Any]:
         return list(answer["embeddings"])
 
-    return RemoteEmbedder(f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, seconds=seconds)
+    def billed(answer: Any) -> int | None:
+        return _tokens(answer, "prompt_eval_count")
+
+    return RemoteEmbedder(
+        f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, billed, seconds=seconds, meter=meter
+    )  # fmt: skip
+
+
+def _tokens(told: Any, name: str) -> int | None:
+    count = told.get(name) if isinstance(told, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
 def _refusal(answer: httpx2.Response) -> str:

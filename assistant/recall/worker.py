@@ -6,10 +6,11 @@ is a `MemoryUnavailable`. Where memories lie in the home they are read from ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from assistant.errors import MemoryUnavailable
 from assistant.recall import memory_form
@@ -35,15 +36,16 @@ class MemoryStoreSettings:
 
 class Mem0Memories:
     """`command` starts the child (`assistant.wire.mem0`); `local` reads memory.db where the store is "local", and
-    `fault` says why there is none."""
+    `fault` says why there is none. `spending` is what the child may spend on an embedder, as its first line says it."""
 
     def __init__(
-        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemories | None = None, fault: str = ""
-    ) -> None:
+        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemories | None = None,
+        fault: str = "", spending: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:  # fmt: skip
         self._fault = fault
         first = asdict(settings) | {"home": str(settings.home)}
         self._local = local
-        self.child = ChildProcess(command, first, seconds=settings.seconds)
+        self.child = ChildProcess(command, first, seconds=settings.seconds, now_also=spending)
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         for step in _steps(changes):

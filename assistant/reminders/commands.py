@@ -19,12 +19,14 @@ from assistant.reminders.reminding import Agenda
 from assistant.sessions import OWNER_SCOPE, scope_of
 from assistant.typed import Command, Typed
 
-REMIND = "/remind [TEXT --at WHEN [--every HOW OFTEN] | list | cancel N | history]"
+REMIND = "/remind [TEXT --at WHEN [--every HOW OFTEN] | list | cancel N | again N WHEN | done N | history]"
 SCHEDULE = (
     "/schedule [add NAME PROMPT --every|--cron|--rrule|--at WHEN | list | show NAME | pause NAME | resume NAME"
     " | remove NAME | run NAME | history [NAME]]"
 )
 _OPTION = re.compile(r"\s--(at|every)(?:\s|$)")
+_DONE = re.compile(r"done #?(\d{1,18})", re.ASCII)
+_AGAIN = re.compile(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
 _SHOWN = 100
 _MOST_SHOWN = 10_000
 _CATCH_UPS: Mapping[str, CatchUp] = {"once": "once", "all": "all", "skip": "skip"}
@@ -70,6 +72,10 @@ class AgendaCommands:
                 return self._history(call, "reminder", None, wants_json, _SHOWN)
         if first == "cancel":
             return self._cancel(call, rest)
+        if told := _DONE.fullmatch(call.rest.strip()):
+            return f"Done: {self._told(call, told[1]).text}"
+        if told := _AGAIN.fullmatch(call.rest.strip()):
+            return await self._again(call, self._told(call, told[1]), told[2])
         text, when, repeat = _reminder(call.rest)
         job = await self._agenda.remind(Wanted(_key(call), _place(call), text, when, repeat), call.now)
         return f"Set:\n{agenda_report.job_line(job, self._agenda.told(job))}"
@@ -80,6 +86,19 @@ class AgendaCommands:
             return agenda_report.as_json([agenda_report.job_json(job) for job in waiting])
         empty = "No reminder is set. Set one as in `/remind call mum --at tomorrow 9:00`."
         return agenda_report.job_lines(waiting, self._agenda.told, empty)
+
+    def _told(self, call: Typed, number: str) -> Job:
+        """A reminder, whether it waits or was told."""
+        job = self._agenda.jobs.get(int(number), scope_of(call.session), "reminder")
+        if job is None:
+            raise UsageError(f"There is no reminder {number} here. Nothing was set; `/remind history` lists them.")
+        return job
+
+    async def _again(self, call: Typed, job: Job, when: str) -> str:
+        # A button that is pressed twice sets one reminder.
+        key = f"again:{job.id}:{when}:{call.now:%Y-%m-%dT%H:%M}"
+        again = await self._agenda.remind(Wanted(key, _place(call), job.text, when, ""), call.now)
+        return f"Set:\n{agenda_report.job_line(again, self._agenda.told(again))}"
 
     def _cancel(self, call: Typed, rest: str) -> str:
         number = rest.strip().lstrip("#")

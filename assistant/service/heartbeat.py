@@ -26,14 +26,14 @@ _BEATS = 4
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` is the status while all is well; `feed`
-    is called at each beat that finds nothing wrong."""
+    """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` tells the status
+    while it gets on; `feed` is called at each beat that finds nothing wrong."""
 
     progress: Progress
     lanes: Callable[[], Lanes]
     wake: Callable[[], None]
     manager: Notifier
-    serving: str
+    serving: Callable[[], str]
     feed: Callable[[], None]
 
     async def run(self, every: float) -> NoReturn:
@@ -59,7 +59,7 @@ class Pulse:
         self.wake()
         if not fault:
             self.feed()
-            self.manager.tell(**{notify.WATCHDOG: "1", notify.STATUS: self.serving})
+            self.manager.tell(**{notify.WATCHDOG: "1", notify.STATUS: self.serving()})
         else:
             self.manager.tell(**{notify.STATUS: fault})
         if fault and not known:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
-from assistant.plural import counted
+from assistant.plural import counted, lasting
 from assistant.remembered import CycleReport
 from sleep.forecast import Forecast, Full
 from sleep.undoing import TakenBack
@@ -49,15 +49,6 @@ def going_on(report: CycleReport, now: datetime) -> str:
     so_far = f": {lines[0].rstrip('.')}" if lines else ""
     lasts = lasting((now - report.started_at).total_seconds())
     return f"{NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
-
-
-def lasting(seconds: float) -> str:
-    """A duration as people read it."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
 
 
 def _end(report: CycleReport) -> str:

@@ -213,14 +213,14 @@ class Appender:
                 turnover.begin_next(self._db, self._log, self._views, record, self.viewed, self.counted)
         self._views.append(session, [row for row in rows if row is not None])
         for record in records:
-            if record.kind == "undo":
-                self._hide(session, record)
+            if withdrawn := index.withdrawn(self._db, record):
+                self._hide(session, replace(record, refs=withdrawn))
             elif record.role == "tool" and record.turn is not None:
                 self._end_tool(record, metadata.get(record.id, {}))
         return tuple(message for message in viewed if message is not None)
 
     def _hide(self, session: Session, undo: Record) -> None:
-        """What an undo names leaves the view; it stays in log and index, and what it asked for is withdrawn."""
+        """What is withdrawn leaves the view; it stays in log and index, and what it asked for is withdrawn."""
         index.hide(self._db, undo)
         requests.withdraw(self._db, undo)
         session_rows.revise(self._db, session, Size() - self._views.remove(session, undo.refs))

@@ -64,7 +64,7 @@ class BackupFolder:
         not be, and what would be made in its place would fill another."""
         try:
             if self.is_own:
-                make_directory(self.path)
+                make_directory(self.path, home=self.path.parent)
         except OSError as error:
             raise StoreError(f"{self.path} cannot be made: {error.strerror}. Nothing was changed.") from error
         if not self.path.is_dir():

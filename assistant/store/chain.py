@@ -22,8 +22,10 @@ from assistant.store.log_files import LogFiles
 
 _COMPARED = ("id", "session", "generation", "scope", "kind", "role", "tool_call_id", "turn", "ts")
 _ROWS = (
-    f"SELECT seq, {', '.join(_COMPARED)}, commitment, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq"
+    f"SELECT seq, {', '.join(_COMPARED)}, commitment, byte_start, byte_end FROM messages"
+    " WHERE session = ? AND seq >= ? ORDER BY seq"
 )
+_LAST = "SELECT seq, byte_start FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 _LOOKED_AT_AGAIN = 1000
 
 _fields = itemgetter(*_COMPARED, "commit")
@@ -53,12 +55,16 @@ class Walk:
     late: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def walk_log(db: Database, log: LogFiles, session: str, findings: Findings) -> Walk:
-    """Check chain, commitments and index of a session's log."""
+def walk_log(db: Database, log: LogFiles, session: str, findings: Findings, *, last: int | None = None) -> Walk:
+    """Check chain, commitments and index of a session's log, or of its `last` so many records alone."""
     walk = Walk(session, log.place(session, Span(0, 0)).path)
-    rows = db.each(_ROWS, (session,))
+    start = None if last is None else db.row(_LAST, (session, last - 1))
+    if start is not None:
+        # What stands before is not looked at, so nobody knows what the first one has to continue.
+        walk.seq, walk.hash = start["seq"] - 1, None
+    rows = db.each(_ROWS, (session, walk.seq + 1))
     row = next(rows, None)
-    for offset, line in log.lines(session):
+    for offset, line in log.lines(session, start["byte_start"] if start is not None else 0):
         walk.bytes += len(line)
         seen = _record(walk, offset, line, findings)
         if seen is None:

@@ -33,6 +33,7 @@ from assistant.sessions import BRANCH
 from assistant.store import (
     branch,
     bulk,
+    changes,
     checkpoints,
     commit,
     earlier,
@@ -45,12 +46,13 @@ from assistant.store import (
     restore,
     rows,
     session_rows,
+    turn_files,
     turnover,
     turns,
 )
-from assistant.store.append import Appender, AsViewed, Count, Draft, Origin, origin_of
+from assistant.store.append import Appender, AsViewed, Count, Origin
 from assistant.store.database import Database
-from assistant.store.inbox import Inbox, message_of
+from assistant.store.inbox import Inbox
 from assistant.store.log import MasterLog
 from assistant.store.requests import IsTask, never
 from assistant.store.session_rows import Session
@@ -122,17 +124,23 @@ class Conversation:
         begun = turns.find(self._db, turn)
         if begun is not None:
             return rows.turn(begun, self._inbox.of_turn(turn))
-        with self.appender.appending(session, self._unlogged(session, [item], turn, now), now):
+        with self.appender.appending(
+            session, changes.unlogged(self._db, self.appender, session, [item], turn, now), now
+        ):
             turns.begin(self._db, turn, session, volatile, now)
             items = self._inbox.take([item], turn)
+            changes.told(self._db, items, turn)
             requests.begin(self._db, session, item, turn, self._is_task, now)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
 
     def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
         session = _session(turn)
         turns.require_running(self._db, turn)
-        with self.appender.appending(session, self._unlogged(session, [item], turn.id, now), now):
+        with self.appender.appending(
+            session, changes.unlogged(self._db, self.appender, session, [item], turn.id, now), now
+        ):
             items = self._inbox.take([item], turn.id)
+            changes.told(self._db, items, turn.id)
             requests.begin(self._db, session, item, turn.id, self._is_task, now)
         return replace(turn, items=(*turn.items, *items))
 
@@ -187,7 +195,8 @@ class Conversation:
         drafts = [self.appender.draft(session, message, _origin(turn, message), now) for message in new]
         with self.appender.appending(session, drafts, now) as shown:
             said = shown[0] if shown else reply
-            about = outbox.about(outgoing, None if said is None else said.id)
+            with_files = turn_files.given(self._db, turn.id, outgoing)
+            about = outbox.about(with_files, None if said is None else said.id)
             outbox.insert(self._db, about, turn.generation, turn.id, now)
             ended = [row["id"] for row in self._db.rows("SELECT id FROM inbox WHERE turn = ?", (turn.id,))]
             self._inbox.end(ended, "answered" if state == "answered" else "failed", now)
@@ -202,8 +211,11 @@ class Conversation:
         for key in by_session:
             session = self.appender.current(key, now)
             of_it = [item for item in items if item.incoming.session == key]
-            with self.appender.appending(session, self._unlogged(session, of_it, None, now), now):
+            with self.appender.appending(
+                session, changes.unlogged(self._db, self.appender, session, of_it, None, now), now
+            ):
                 self._inbox.end([item.id for item in of_it], "superseded", now)
+                changes.told(self._db, of_it, None)
                 outbox.insert(
                     self._db, [one for one in outgoing if one.session == key], session.generation, None, now
                 )  # fmt: skip
@@ -357,15 +369,6 @@ class Conversation:
         if row is None:
             raise CorruptStore
         return self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
-
-    def _unlogged(self, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime) -> list[Draft]:
-        """Drafts of those items that the log does not have yet."""
-        self.appender.settle(session.key, now)
-        return [
-            self.appender.draft(session, message_of(item), origin_of(item, turn), now)
-            for item in items
-            if not index.has(self._db, item.message_id)
-        ]
 
 
 def parents_first(sessions: Collection[str]) -> list[str]:

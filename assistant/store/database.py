@@ -21,8 +21,8 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.errors import CorruptStore, HomeError, NewerSchema, StoreError
-from assistant.store.files import sync_directory, sync_file
+from assistant.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, StoreError
+from assistant.store.files import file_identity, sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -78,6 +78,7 @@ class Database:
         self._connection: sqlite3.Connection = utils.conn
         self._writing = threading.Lock()
         self._after: list[Callable[[], None]] = []
+        self._file = file_identity(path)
 
     @classmethod
     def open(cls, path: Path, migrations: Migrations, now: datetime) -> Database:
@@ -153,6 +154,7 @@ class Database:
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
+            self.must_stand()
             self._after = []
             with _translated(self.path), self._foreign_keys(references), self._transaction():
                 yield self
@@ -203,6 +205,30 @@ class Database:
         """Have `act` called once this transaction is committed; forgotten if it is rolled back."""
         self._must_write()
         self._after.append(act)
+
+    def must_be_writable(self) -> None:
+        """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
+        self.must_stand()
+        # Whoever writes just now can.
+        if self._writing.acquire(blocking=False):
+            try:
+                self._must_be_writable()
+            finally:
+                self._writing.release()
+
+    def must_stand(self) -> None:
+        """Raises `StoreError` while the file is away, `HomeReplaced` where another one is at its place: what is
+        written to a file that was taken away, with its home or its disk, nobody would ever find."""
+        found = file_identity(self.path)
+        if found is None:
+            raise StoreError(
+                f"{self.path} is not there any more. {_KEPT}; bring the home back (is its disk mounted?), and it goes "
+                "on by itself."
+            )
+        if found != self._file:
+            raise HomeReplaced(
+                f"{self.path} is another file than the one that was opened. {_KEPT} there; start the assistant again."
+            )
 
     def _must_be_writable(self) -> None:
         """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""

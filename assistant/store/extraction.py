@@ -6,10 +6,12 @@ ranges of a generation that wait follow one another.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.messages import Span
 from assistant.records import Record
+from assistant.store.changed import as_changed
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.session_rows import Session
@@ -38,7 +40,13 @@ class LogReader:
             f" AND {_TO_READ} AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
             (session, seq, generation, end, end, limit),
         )
-        return [self._log.read(session, Span(row["byte_start"], row["byte_end"])) for row in rows]
+        records = [self._log.read(session, Span(row["byte_start"], row["byte_end"])) for row in rows]
+        hold = as_changed(self._db, self._log, session, [record.id for record in records])
+        # What somebody took back is not to be learned, and of what they corrected the correction is.
+        return [
+            replace(one, content=hold[one.id], media=one.media if hold[one.id] else ()) if one.id in hold else one
+            for one in records
+        ]
 
 
 def queue(db: Database, session: Session, seqs: tuple[int, int], reason: str, now: datetime) -> None:

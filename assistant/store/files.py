@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -19,6 +20,15 @@ def sync(descriptor: int) -> None:
             # Network and some external volumes do not know it; plain fsync is the most they offer.
             pass
     os.fsync(descriptor)
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from every other one, whatever its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def sync_file(path: Path) -> None:
@@ -45,10 +55,13 @@ def write_all(descriptor: int, data: bytes) -> None:
         written += os.write(descriptor, memoryview(data)[written:])
 
 
-def make_directory(path: Path) -> None:
-    """Create a directory (0700) and its missing parents, each entry durable."""
+def make_directory(path: Path, *, home: Path | None = None) -> None:
+    """Create a directory (0700) and its missing parents, each entry durable; `home` is never made anew, since one that
+    is missing was taken away with all that is in it."""
     if path.is_dir():
         return
-    make_directory(path.parent)
+    if path == home:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    make_directory(path.parent, home=home)
     path.mkdir(mode=0o700, exist_ok=True)
     sync_directory(path.parent)

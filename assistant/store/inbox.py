@@ -1,5 +1,5 @@
 """What arrived and is not yet answered. SQLite accepts first (I1): a row here, committed, is what a bridge may
-acknowledge; it holds the whole message until the log has it, and for good.
+acknowledge; it holds the whole message until the log has it, and its words for good.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from assistant.messages import Message
 from assistant.records import Accepted, InboxItem, InboxState, Incoming
-from assistant.store import session_rows
+from assistant.store import bridge_states, session_rows
 from assistant.store.database import Database
 from assistant.store.rows import inbox_body, inbox_item
 from assistant.store.text import clean, clean_message, stamp
@@ -56,6 +56,7 @@ class Inbox:
             "SELECT id, message_id FROM inbox WHERE bridge = ? AND external_id = ?",
             (incoming.bridge, incoming.external_id),
         )
+        bridge_states.put(self._db, incoming.bridge, incoming.position)
         if known is not None:
             return Accepted(known["id"], known["message_id"], duplicate=True)
         session = session_rows.ensure(self._db, incoming.session, incoming.scope, now)
@@ -94,9 +95,14 @@ class Inbox:
         return tuple(replace(item, state="running", turn=turn) for item in items)
 
     def end(self, inbox_ids: Sequence[int], state: InboxState, now: datetime) -> None:
-        """Inside a transaction."""
+        """Inside the transaction that ends logged messages: their pictures stand in the log alone from then on."""
         for inbox_id in inbox_ids:
             self._db.execute("UPDATE inbox SET state = ?, ended_at = ? WHERE id = ?", (state, stamp(now), inbox_id))
+            row = self._db.row("SELECT * FROM inbox WHERE id = ? AND instr(body, '\"data\":')", (inbox_id,))
+            if row is not None:
+                incoming = inbox_item(row).incoming
+                named = replace(incoming, media=tuple(replace(one, data=None) for one in incoming.media))
+                self._db.execute("UPDATE inbox SET body = ? WHERE id = ?", (inbox_body(named), inbox_id))
 
 
 def message_of(item: InboxItem) -> Message:

@@ -48,8 +48,16 @@ def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> No
     )  # fmt: skip
 
 
+def withdrawn(db: Database, record: Record) -> tuple[int, ...]:
+    """What a record takes out of sight: all that an undo names, and of what a deletion names what no turn had taken."""
+    if record.kind != "delete":
+        return record.refs if record.kind == "undo" else ()
+    untaken = (db.row("SELECT 1 FROM messages WHERE id = ? AND turn IS NULL", (one,)) for one in record.refs)
+    return tuple(one for one, found in zip(record.refs, untaken, strict=True) if found is not None)
+
+
 def hide(db: Database, undo: Record) -> None:
-    """Mark what an undo names as hidden by it; what an earlier one hid stays as it is."""
+    """Mark what is withdrawn as hidden by this record; what an earlier one hid stays as it is."""
     db.execute_many(
         "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
         [(undo.id, message_id, undo.session) for message_id in undo.refs],
@@ -91,6 +99,7 @@ def largest_id(db: Database) -> int:
     """The largest message id that was given to an accepted or logged message, or to what goes out and is not logged."""
     row = db.row(
         "SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT max(message_id) FROM inbox), 0),"
-        " coalesce((SELECT max(message_id) FROM outbox WHERE state <> 'sent'), 0))"
+        " coalesce((SELECT max(message_id) FROM outbox WHERE state <> 'sent'), 0),"
+        " coalesce((SELECT max(record_id) FROM changes), 0))"
     )
     return int(row[0]) if row else 0

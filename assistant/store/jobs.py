@@ -180,7 +180,7 @@ class Jobs:
         session = session_rows.ensure(self._db, place.session, place.scope, now)
         outgoing = Outgoing(
             telling.key, place.session, place.scope, place.bridge, place.target, telling.body,
-            message_id=self._appender.next_id(),
+            message_id=self._appender.next_id(), buttons=telling.buttons,
         )  # fmt: skip
         outbox.insert(self._db, [outgoing], session.generation, None, now)
 

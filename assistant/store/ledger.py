@@ -3,37 +3,31 @@
 What always holds: a reservation is counted from the moment it is written, so that calls side by side, and a call whose
 end a crash hid, cannot pass a cap together. The sums of a day and a month (of the home's time zone) are kept as rows;
 a cap is checked without adding up. Settling moves the sums of the period in which the reservation was made. Others
-than the owner may use a share of each cap (`store/shares.py`).
+than the owner may use a share of each cap (`store/shares.py`), and so may work in the background. That a cap is near,
+or used up, is told once (`store/spending_guard.py`), in the transaction that found it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
-from sqlite3 import Row
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from assistant.errors import BudgetExceeded
+from assistant.caps import CapUse, Standing, Sums, first_refused, forecast, uses
+from assistant.errors import BudgetExceeded, RequestRepeated
 from assistant.messages import Usage
-from assistant.requests import Call, Reservation, Spent
+from assistant.requests import BACKGROUND, Call, Reservation, Spent
 from assistant.settings_sections import BudgetSettings
+from assistant.spending.notices import background_notice, cap_notice, mark, runaway_notice
 from assistant.store.database import Database
 from assistant.store.shares import ShareExceeded, Shares, role
+from assistant.store.spending_guard import Marks, Repeats
 from assistant.store.text import moment, stamp
+from assistant.store.usage_sums import UsageSums
 
-_COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
-_SUMS = """
-    count(*) AS calls, sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read,
-    sum(cache_write) AS cache_write, sum(iif(state = 'reserved', reserved_usd, usd)) AS usd,
-    sum(iif(state = 'reserved', reserved_tokens, input + output + cache_read + cache_write)) AS tokens,
-    sum(iif(iif(state = 'reserved', reserved_usd, usd) IS NULL,
-        iif(state = 'reserved', reserved_tokens, input + output + cache_read + cache_write), 0)) AS unpriced_tokens,
-    sum(state = 'settled' AND usd IS NOT NULL) AS priced
-"""
+_BACKGROUND = "background"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +40,17 @@ class _Cost:
         return self.tokens if self.usd is None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Cap:
-    """The caps of one period; 0 is none."""
+class _CapReached(BudgetExceeded):
+    """A cap, or the part of it that work in the background may use."""
 
-    name: str
-    unit: str
-    period: str
-    usd: float
-    tokens: int
+    def __init__(self, text: str, cap: CapUse, *, background: bool) -> None:
+        super().__init__(text)
+        self.cap = cap
+        self.background = background
 
-    def told(self, role: str, used: str, asked: str, key: str) -> str:
-        if role != "owner":
-            return f"The {self.name} budget is used up. Your message is kept; ask again next {self.unit}."
-        return (
-            f"The {self.name} budget is used up: {used}, and this call may cost {asked}. Your message is kept; "
-            f"raise `budget.{self.name}_{key}`, or wait for the next {self.unit}."
-        )
+
+def _unchanged() -> None:
+    """The settings stay as they are."""
 
 
 class Ledger:
@@ -74,21 +62,33 @@ class Ledger:
         """Without `shares` only the owner may spend."""
         self._db = db
         self.shares = shares or Shares(db)
-        # Replaced where the owner changes it while the daemon runs.
+        # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
         self.budget = budget
+        self.look_again: Callable[[], None] = _unchanged
         self._zone = zone
+        self._sums = UsageSums(db, zone)
+        self.marks = Marks(db)
+        self._repeats = Repeats(db)
+
+    # ------------------------------------------------------------------------------------------------------------ calls
 
     def reserve(self, call: Call, now: datetime) -> Reservation:
         try:
             return self._reserve(call, now)
-        except ShareExceeded as error:
-            self.shares.share_used(error.role, error.cap, now)
-            raise
+        except BudgetExceeded as error:
+            known = self.budget
+            self.look_again()
+            if self.budget == known:
+                self._tell(error, call, now)
+                raise
+        return self.reserve(call, now)
 
     def _reserve(self, call: Call, now: datetime) -> Reservation:
-        cost, of = _Cost(call.usd, call.input_tokens + call.max_output), role(call.session)
+        cost = _Cost(call.usd, call.input_tokens + call.max_output)
         with self._db.write() as db:
-            self._check(cost, of, now)
+            if call.fingerprint:
+                self._repeats.sent(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
+            self._check(cost, call, now)
             row_id = db.insert(
                 "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
@@ -97,10 +97,11 @@ class Ledger:
                     cost.usd,
                 ),
             )  # fmt: skip
-            for period in self._periods(now):
+            for period in self._periods(now).values():
                 self._add(period, cost, 1, calls=1)
-                self.shares.add(of, period, cost.usd or 0.0, cost.unpriced)
-        return Reservation(row_id, cost.usd, cost.tokens)
+                for part in _parts(call.purpose, call.session):
+                    self.shares.add(part, period, cost.usd or 0.0, cost.unpriced)
+        return Reservation(row_id, cost.usd, cost.tokens, call.fingerprint)
 
     def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         """Settling again what is settled changes nothing."""
@@ -118,61 +119,108 @@ class Ledger:
                     reservation.id,
                 ),
             )  # fmt: skip
-            reserved, of = _Cost(row["reserved_usd"], row["reserved_tokens"]), role(row["session"])
+            reserved, periods = _Cost(row["reserved_usd"], row["reserved_tokens"]), self._periods(moment(row["ts"]))
             usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
-            for period in self._periods(moment(row["ts"])):
+            for period in periods.values():
                 self._add(period, reserved, -1)
                 self._add(period, billed, 1)
-                self.shares.add(of, period, usd, unpriced)
+                for part in _parts(row["purpose"], row["session"]):
+                    self.shares.add(part, period, usd, unpriced)
+            if reservation.fingerprint and not tokens:
+                self._repeats.not_sent(reservation.fingerprint)
+            for cap in self._caps(periods):
+                if cap.is_used_up:
+                    self.marks.tell(mark("reached", cap), cap_notice("reached", cap), now)
+                elif cap.is_near and not self.marks.has(mark("reached", cap)):
+                    self.marks.tell(mark("near", cap), cap_notice("near", cap), now)
+
+    # ---------------------------------------------------------------------------------------------------------- looking
 
     def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> Spent:
         """What was spent from `since` until before `until`."""
-        of_session = "" if session is None else " AND session = ?"
-        values = [stamp(since), stamp(until), *([] if session is None else [session])]
-        row = self._db.row(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values)
-        return _total([] if row is None else [row])
+        return self._sums.spent(since, until, session)
 
     def by(self, key: Literal["day", "model", "kind", "session"], since: datetime) -> list[tuple[str, Spent]]:
         """Sums since a moment: days in order, the rest by name."""
-        if key == "day":
-            return list(self._days(since))
-        column = _COLUMNS[key]
-        rows = self._db.rows(
-            f"SELECT {column} AS name, {_SUMS} FROM usage WHERE ts >= ? GROUP BY name ORDER BY name", (stamp(since),)
+        return self._sums.by(key, since)
+
+    def standing(self, now: datetime) -> Standing:
+        """How the budget stands, from a few rows."""
+        periods = self._periods(now)
+        day, month = (self._total(period) for period in (periods["day"], periods["month"]))
+        caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND)
+        known = self.marks.known(mark("reached", cap) for cap in caps)
+        known_of_part = self.marks.known(mark("reached", cap, background=True) for cap in part)
+        return Standing(
+            periods["day"], day, month,
+            tuple(replace(cap, reached=mark("reached", cap) in known) for cap in caps),
+            tuple(replace(cap, reached=mark("reached", cap, background=True) in known_of_part) for cap in part),
+            self._forecast(month, now), tuple(self._repeats.stopped(now)),
+        )  # fmt: skip
+
+    def _forecast(self, month: Sums, now: datetime) -> float | None:
+        """From the first day of the month on which anything was asked, for a home may be younger than that."""
+        local = now.astimezone(self._zone)
+        first = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        row = self._db.row(
+            "SELECT min(period) AS first FROM usage_totals WHERE period >= ? AND period <= ?",
+            (first.date().isoformat(), local.date().isoformat()),
         )
-        return [(row["name"], _total([row])) for row in rows]
+        if row is None or row["first"] is None:
+            return None
+        begun = datetime.fromisoformat(row["first"]).replace(tzinfo=self._zone)
+        until = (first + timedelta(days=32)).replace(day=1)
+        return forecast(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
 
-    def _days(self, since: datetime) -> Iterator[tuple[str, Spent]]:
-        # Zones are offset by whole quarters of an hour, so a quarter lies within one day of any zone.
-        quarters = self._db.rows(
-            "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
-            f" {_SUMS} FROM usage WHERE ts >= ? GROUP BY quarter ORDER BY quarter",
-            (stamp(since),),
-        )
-        dated = [(self._periods(moment(row["quarter"]))[0], row) for row in quarters]
-        for day, rows in groupby(dated, key=itemgetter(0)):
-            yield day, _total(row for _, row in rows)
+    # ------------------------------------------------------------------------------------------------------------- caps
 
-    # -------------------------------------------------------------------------------------------------------- caps
-
-    def _check(self, cost: _Cost, of: str, now: datetime) -> None:
-        day, month = self._periods(now)
+    def _check(self, cost: _Cost, call: Call, now: datetime) -> None:
+        periods, of = self._periods(now), role(call.session)
+        usd, unpriced = cost.usd or 0.0, cost.unpriced
+        asked = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
+        if cap := first_refused(self._caps(periods), usd, unpriced):
+            raise _CapReached(_told(cap, of, asked), cap, background=False)
         budget = self.budget
-        for cap in (
-            _Cap("daily", "day", day, budget.daily_usd, budget.daily_tokens),
-            _Cap("monthly", "month", month, budget.monthly_usd, budget.monthly_tokens),
-        ):
-            row = self._db.row("SELECT usd, unpriced_tokens FROM usage_totals WHERE period = ?", (cap.period,))
-            usd, tokens = (0.0, 0) if row is None else (row["usd"], row["unpriced_tokens"])
-            if cap.usd and cost.usd and usd + cost.usd > cap.usd:
-                raise BudgetExceeded(cap.told(of, f"${usd:.2f} of ${cap.usd:.2f}", f"${cost.usd:.2f}", "usd"))
-            if cap.tokens and cost.unpriced and tokens + cost.unpriced > cap.tokens:
-                raise BudgetExceeded(
-                    cap.told(of, f"{tokens:,} tokens of {cap.tokens:,}", f"{cost.unpriced:,} tokens", "tokens")
-                )
-            self.shares.check(
-                of, (cap.name, cap.unit, cap.period), (cap.usd, cap.tokens), cost.usd or 0.0, cost.unpriced
-            )  # fmt: skip
+        for name, unit in (("daily", "day"), ("monthly", "month")):
+            most = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
+            self.shares.check(of, (name, unit, periods[unit]), most, usd, unpriced)
+        part = self._caps(periods, part=_BACKGROUND) if call.purpose in BACKGROUND else []
+        if cap := first_refused(part, usd, unpriced):
+            raise _CapReached(_told_of_part(cap, of, asked), cap, background=True)
+
+    def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUse]:
+        """The caps that are set, or the part of each that `part` may use, as they stand."""
+        budget = self.budget
+        limits: dict[str, float] = {
+            "daily_usd": budget.daily_usd, "daily_tokens": budget.daily_tokens, "monthly_usd": budget.monthly_usd,
+            "monthly_tokens": budget.monthly_tokens,
+        }  # fmt: skip
+        if not part:
+            return uses(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
+        found = uses(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)
+        return [replace(cap, most=cap.most * budget.background_share) for cap in found]
+
+    def _tell(self, error: BudgetExceeded, call: Call, now: datetime) -> None:
+        """Why a call was refused, for the owner: once. Outside of any transaction."""
+        match error:
+            case ShareExceeded():
+                self.shares.share_used(error.role, error.cap, now)
+            case _CapReached(cap=cap, background=background):
+                # That a part is nothing was somebody's wish.
+                if cap.most:
+                    notice = background_notice(cap) if background else cap_notice("reached", cap)
+                    with self._db.write():
+                        self.marks.tell(mark("reached", cap, background=background), notice, now)
+            case RequestRepeated():
+                with self._db.write():
+                    stopped = self._repeats.stop(call.fingerprint, self._next_day(now))
+                    if stopped is not None:
+                        notice = runaway_notice(stopped, self._zone, now)
+                        self.marks.tell(notice.key, notice, now)
+
+    def _total(self, period: str) -> Sums:
+        row = self._db.row("SELECT * FROM usage_totals WHERE period = ?", (period,))
+        return Sums() if row is None else Sums(row["usd"], row["tokens"], row["unpriced_tokens"], row["calls"])
 
     def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
         self._db.execute(
@@ -182,21 +230,34 @@ class Ledger:
             (period, sign * (cost.usd or 0.0), sign * cost.tokens, sign * cost.unpriced, calls),
         )
 
-    def _periods(self, now: datetime) -> tuple[str, str]:
+    def _periods(self, now: datetime) -> dict[str, str]:
         day = now.astimezone(self._zone).date().isoformat()
-        return day, day[:7]
+        return {"day": day, "month": day[:7]}
+
+    def _next_day(self, now: datetime) -> datetime:
+        today = now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return (today + timedelta(days=1)).astimezone(UTC)
 
 
-def _total(rows: Iterable[Row]) -> Spent:
-    calls = tokens = unpriced = priced = 0
-    usage, usd = Usage(), 0.0
-    for row in rows:
-        if row["calls"]:
-            calls += row["calls"]
-            tokens += row["tokens"]
-            unpriced += row["unpriced_tokens"]
-            priced += row["priced"]
-            usd += row["usd"] or 0.0
-            usage += Usage(row["input"], row["output"], row["cache_read"], row["cache_write"])
-    known = Usage(usage.input, usage.output, usage.cache_read, usage.cache_write, usd if priced else None)
-    return Spent(calls, known, usd, tokens, unpriced)
+def _parts(purpose: str, session: str | None) -> list[str]:
+    """Those parts of the budget that a call counts against, beside the whole."""
+    return [role(session), *([_BACKGROUND] if purpose in BACKGROUND else [])]
+
+
+def _told(cap: CapUse, role: str, asked: str) -> str:
+    if role != "owner":
+        return f"The {cap.name} budget is used up. Your message is kept; ask again next {cap.unit}."
+    return (
+        f"The {cap.name} budget is used up: {cap.describe()}, and this call may cost {asked}. Your message is kept; "
+        f"raise `budget.{cap.setting}`, or wait for the next {cap.unit}."
+    )
+
+
+def _told_of_part(cap: CapUse, role: str, asked: str) -> str:
+    part = f"The part of the {cap.name} budget that work in the background may use is used up"
+    if role != "owner":
+        return f"{part}. Your message is kept; ask again next {cap.unit}."
+    return (
+        f"{part}: {cap.describe()}, and this call may cost {asked}. Your message is kept; raise "
+        f"`budget.background_share`, or wait for the next {cap.unit}."
+    )

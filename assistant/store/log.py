@@ -155,7 +155,7 @@ class MasterLog(LogFiles):
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
         if path.exists():
             return os.open(path, flags)
-        make_directory(path.parent)
+        make_directory(path.parent, home=self.home)
         descriptor = os.open(path, flags | os.O_CREAT, 0o600)
         try:
             sync(descriptor)

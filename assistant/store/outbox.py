@@ -10,14 +10,16 @@ from assistant.errors import StoreError
 from assistant.records import OutboxItem, OutboxState, Outgoing
 from assistant.store import session_rows
 from assistant.store.database import Database
-from assistant.store.rows import outbox_item
+from assistant.store.rows import outbox_buttons, outbox_item, outbox_media
 from assistant.store.text import clean, stamp
 
 _INSERT = (
-    "INSERT INTO outbox (key, session, generation, scope, bridge, target, kind, body, message_id, inbox_id, turn,"
-    " state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)"
+    "INSERT INTO outbox (key, session, generation, scope, bridge, target, kind, body, buttons, media, message_id,"
+    " inbox_id, turn, state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)"
     " ON CONFLICT (key) DO NOTHING"
 )
+
+_LAST_ID = (1 << 63) - 1
 
 
 class Outbox:
@@ -41,17 +43,27 @@ class Outbox:
         )  # fmt: skip
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
-        """Each time an item goes to `sending` counts as an attempt."""
+        """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
         with self._db.write() as db:
             db.execute(
                 "UPDATE outbox SET state = ?, attempts = attempts + ?, error = ?, updated_at = ? WHERE id = ?",
-                (state, int(state == "sending"), clean(error), stamp(now), item_id),
+                (state, int(state == "sending" and not error), clean(error), stamp(now), item_id),
+            )
+
+    def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
+        """The network has so many of its parts, for certain; the next one was not sent yet."""
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET parts_sent = ?, state = 'pending', updated_at = ? WHERE id = ?",
+                (parts, stamp(now), item_id),
             )
 
     def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
         with self._db.write() as db:
+            # Its place is at the end now: whoever counts deliveries there by their ids has not passed it.
             db.execute(
-                "UPDATE outbox SET bridge = ?, target = ?, state = 'pending', updated_at = ? WHERE id = ?",
+                "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
+                " parts_sent = 0, updated_at = ? WHERE id = ?",
                 (bridge, target, stamp(now), item_id),
             )
 
@@ -65,9 +77,30 @@ class Outbox:
         sent = (row[0] if row is not None else 0) - sum(counts.values())
         return {**counts, "sent": sent} if sent else counts
 
+    def waiting(self, bridge: str) -> int:
+        where = "bridge = ? AND state IN ('pending', 'sending')"
+        row = self._db.row(f"SELECT count(*) FROM outbox WHERE {where}", (bridge,))
+        return 0 if row is None else int(row[0])
+
     def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
         """The newest items of a session, oldest first."""
         return self._items("session = ? ORDER BY id DESC LIMIT ?", (session, limit))[::-1]
+
+    def delivered(
+        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
+    ) -> list[OutboxItem]:
+        """A session's items on a bridge with ids between the two, in every state, oldest first."""
+        until = _LAST_ID if before is None else before
+        return self._items(
+            "session = ? AND bridge = ? AND id > ? AND id < ? ORDER BY id LIMIT ?",
+            (session, bridge, after, until, limit),
+        )
+
+    def newest(self, bridge: str, session: str) -> int:
+        """The largest id of them; 0 where there is none."""
+        where = "session = ? AND bridge = ? ORDER BY id DESC LIMIT 1"
+        row = self._db.row(f"SELECT id FROM outbox WHERE {where}", (session, bridge))
+        return 0 if row is None else int(row["id"])
 
     def by_turn(self, turn: str) -> list[OutboxItem]:
         return self._items("turn = ? ORDER BY id", (turn,))
@@ -84,7 +117,7 @@ def insert(db: Database, outgoing: Sequence[Outgoing], generation: int, turn: st
         [
             (
                 one.key, one.session, generation, one.scope, one.bridge, one.target, one.kind, clean(one.body),
-                one.message_id, one.inbox_id, turn, at, at,
+                outbox_buttons(one), outbox_media(one), one.message_id, one.inbox_id, turn, at, at,
             )
             for one in outgoing
         ],

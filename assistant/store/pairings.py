@@ -6,7 +6,7 @@ changes is written in the same transaction, as is the notice that tells of it. C
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
@@ -28,7 +28,16 @@ class Pairings:
     def pending(self, now: datetime) -> list[Pairing]:
         return [_pairing(row) for row in self._db.rows(f"{_PENDING} ORDER BY id", (stamp(now),))]
 
-    def knock(self, knock: Knock, code: Code, outgoing: Outgoing, now: datetime, until: datetime, most: int) -> bool:
+    def knock(
+        self,
+        knock: Knock,
+        code: Code,
+        outgoing: Outgoing,
+        now: datetime,
+        until: datetime,
+        most: int,
+        asking: Callable[[int], Outgoing],
+    ) -> bool:
         bridge, sender, room = clean(knock.bridge), clean(knock.sender), knock.room and clean(knock.room)
         with self._db.write() as db:
             waiting = db.rows(f"{_PENDING} AND kind = 'knock'", (stamp(now),))
@@ -36,8 +45,9 @@ class Pairings:
                 return True
             if len(waiting) >= most:
                 return False
-            self._add("knock", Knock(bridge, sender, room, clean(knock.target), clean(knock.name)), code, now, until)
-            outbox.insert(db, [outgoing], 1, None, now)
+            who = Knock(bridge, sender, room, clean(knock.target), clean(knock.name))
+            pairing = self._add("knock", who, code, now, until)
+            outbox.insert(db, [outgoing, asking(pairing)], 1, None, now)
         return True
 
     def offer_link(self, bridge: str, code: Code, now: datetime, until: datetime, most: int) -> bool:
@@ -94,9 +104,9 @@ class Pairings:
             self._db.execute("UPDATE pairings SET state = 'used' WHERE id = ? AND state = 'pending'", (pairing.id,))
         )
 
-    def _add(self, kind: PairingKind, who: Knock, code: Code, now: datetime, until: datetime) -> None:
+    def _add(self, kind: PairingKind, who: Knock, code: Code, now: datetime, until: datetime) -> int:
         self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (stamp(now),))
-        self._db.insert(
+        return self._db.insert(
             "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
             " expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
             (

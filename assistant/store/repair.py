@@ -9,6 +9,7 @@ would read for the journal is queued again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.messages import Span
@@ -106,8 +107,8 @@ class Repair:
         index.insert(self._db, records, [self._tokens(record) for record in records])
         self._appender.saw(records)
         for record in records:
-            if record.kind == "undo":
-                index.hide(self._db, record)
+            if withdrawn := index.withdrawn(self._db, record):
+                index.hide(self._db, replace(record, refs=withdrawn))
             elif record.kind in turnover.KINDS:
                 turnover.end_former(self._db, record)
 

@@ -16,8 +16,8 @@ from assistant.messages import (
     media_from_json,
     media_to_json,
 )
-from assistant.records import InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
-from assistant.store.text import dumps, moment
+from assistant.records import Button, InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
+from assistant.store.text import clean, dumps, moment
 
 
 def inbox_body(incoming: Incoming) -> str:
@@ -60,8 +60,19 @@ def outbox_item(row: Row) -> OutboxItem:
         kind=row["kind"],
         message_id=row["message_id"],
         inbox_id=row["inbox_id"],
+        buttons=tuple(Button(*one) for one in json.loads(row["buttons"])),
+        media=tuple(media_from_json(one) for one in json.loads(row["media"])),
     )
-    return OutboxItem(row["id"], outgoing, row["state"], row["attempts"], moment(row["created_at"]))
+    at = moment(row["created_at"])
+    return OutboxItem(row["id"], outgoing, row["state"], row["attempts"], at, row["parts_sent"])
+
+
+def outbox_buttons(outgoing: Outgoing) -> str:
+    return dumps([[clean(one.label), clean(one.command)] for one in outgoing.buttons])
+
+
+def outbox_media(outgoing: Outgoing) -> str:
+    return dumps([media_to_json(one) for one in outgoing.media])
 
 
 def turn(row: Row, items: tuple[InboxItem, ...]) -> Turn:

@@ -46,8 +46,8 @@ class SpokenWords:
     def _spoken(self, session: str, row: Row) -> Spoken:
         record = None if row["hidden_by"] else self._record(session, row)
         hidden: tuple[int, ...] = ()
-        if row["kind"] == "undo":
-            # An undo names what it hides; what an earlier one hid is hidden by that.
+        if row["kind"] in ("undo", "delete"):
+            # These name what they hide; what an earlier one hid is hidden by that.
             found = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
             hidden = tuple(one["id"] for one in found)
         return Spoken(

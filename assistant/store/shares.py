@@ -1,4 +1,5 @@
-"""The part of the budget that others than the owner may use, all sessions of a role together (I9, I10).
+"""The part of the budget that others than the owner may use, all sessions of a role together (I9, I10), and
+what work in the background has used of its own.
 
 What always holds: what a role has used of a day and a month is one row, kept with the reservation it comes from; a
 share of nothing admits only what is free. What those others are told names no sums of the owner's.
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assistant.authority import NOBODY_ELSE, Authority
+from assistant.caps import Sums
 from assistant.errors import BudgetExceeded
 from assistant.sessions import role_of
 from assistant.store.database import Database
@@ -58,13 +60,18 @@ class Shares:
             return
         name, unit, period = cap
         share = self.authority.share(of)
-        row = self._db.row(
-            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period)
-        )  # fmt: skip
-        used = (0.0, 0) if row is None else (row["usd"], row["unpriced_tokens"])
+        sums = self.used(of, period)
+        used = (sums.usd, sums.unpriced_tokens)
         for asked, already, whole in zip((usd, unpriced), used, most, strict=True):
             if asked and (share == 0 or (whole and already + asked > whole * share)):
                 raise ShareExceeded(of, name, unit)
+
+    def used(self, of: str, period: str) -> Sums:
+        """What a role has used of a period, in US dollars and tokens without a price."""
+        row = self._db.row(
+            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period)
+        )  # fmt: skip
+        return Sums() if row is None else Sums(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
 
     def add(self, of: str, period: str, usd: float, unpriced: int) -> None:
         """Inside a transaction."""

@@ -75,7 +75,7 @@ class TextFile:
     def write(self, text: str) -> None:
         """The text durable under this name, whatever stood there; only for a name of ours. Raises `StoreError`."""
         with self._explained():
-            make_directory(self.path.parent)
+            make_directory(self.path.parent, home=self.home)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.path, flags, 0o600)
             try:

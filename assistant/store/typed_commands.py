@@ -10,8 +10,8 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.persons import TypedCommand
-from assistant.records import Outgoing
-from assistant.store import outbox, session_rows
+from assistant.records import Incoming, Outgoing
+from assistant.store import bridge_states, outbox, session_rows
 from assistant.store.database import Database
 from assistant.store.text import clean, stamp
 
@@ -22,17 +22,18 @@ class TypedCommands:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def accept(
-        self, bridge: str, external_id: str, session: str, scope: str, sender: str, target: str, text: str,
-        now: datetime,
-    ) -> TypedCommand | None:  # fmt: skip
-        values = (clean(bridge), clean(external_id), session, scope, clean(sender), clean(target), clean(text))
+    def accept(self, incoming: Incoming, text: str, now: datetime) -> TypedCommand | None:
+        told = (incoming.sender, incoming.target, text)
+        values = (
+            clean(incoming.bridge), clean(incoming.external_id), incoming.session, incoming.scope, *map(clean, told)
+        )  # fmt: skip
         with self._db.write() as db:
             added = db.execute(
                 "INSERT OR IGNORE INTO typed_commands (bridge, external_id, session, scope, sender, target, text,"
                 " state, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted', ?)",
                 (*values, stamp(now)),
             )
+            bridge_states.put(db, incoming.bridge, incoming.position)
             row = db.rows("SELECT * FROM typed_commands WHERE bridge = ? AND external_id = ?", values[:2])[0]
         return _command(row) if added else None
 

@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from assistant.records import Report
+from assistant.records import Problem, Report
 from assistant.store import compacted, coverage
 from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation
@@ -48,6 +48,15 @@ class Verifier:
             redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blanked)),
             seconds=time.monotonic() - begun,
         )
+
+    def recent(self, last: int) -> tuple[Problem, ...]:
+        """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
+        findings = Findings()
+        with findings.broken(self._db.path.name):
+            for session in sorted({*sessions_of(self._log, findings), *self._indexed_sessions()}):
+                walk_log(self._db, self._log, session, findings, last=last)
+            self._check_inbox(findings)
+        return findings.problems()
 
     def repair(self, now: datetime) -> Report:
         self._repair.run(now)

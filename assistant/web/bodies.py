@@ -33,7 +33,14 @@ def _unicode(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_unicode)]
-Session = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_owners)]
+# The pattern is told to callers; `_owners` decides.
+Session = Annotated[
+    Words,
+    Field(min_length=1, max_length=200, json_schema_extra={"pattern": "^(main|branch:.*|thread:.*)$"}),
+    AfterValidator(_owners),
+]
+# What the stores number things with.
+Id = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class _Body(BaseModel):

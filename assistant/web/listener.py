@@ -41,7 +41,7 @@ async def serve_control(load: Callable[[], Serving], path: Path) -> AsyncIterato
     listening = listen(path)
     mine = _identity(path)
     end = asyncio.Event()
-    server = asyncio.create_task(_serve(load, listening, end), name="control socket")
+    server = asyncio.create_task(serve_until(end, load, listening), name="control socket")
     server.add_done_callback(lambda task: _report(task, listening))
     try:
         yield
@@ -50,6 +50,16 @@ async def serve_control(load: Callable[[], Serving], path: Path) -> AsyncIterato
         await within(PATIENCE.serving, asyncio.wait([server]), "the control socket")
         listening.close()
         _remove(path, mine)
+
+
+async def serve_until(end: asyncio.Event, load: Callable[[], Serving], listening: socket.socket) -> None:
+    """Serve from the first connection until `end`; what serves is loaded in a worker thread."""
+    await _first_connection(listening, end)
+    if end.is_set():
+        return
+    serving = await asyncio.to_thread(load)
+    async with serving(listening):
+        await end.wait()
 
 
 def listen(path: Path) -> socket.socket:
@@ -97,15 +107,6 @@ def _remove_stale(path: Path) -> None:
     if answers(path):
         raise HomeLocked()
     path.unlink()
-
-
-async def _serve(load: Callable[[], Serving], listening: socket.socket, end: asyncio.Event) -> None:
-    await _first_connection(listening, end)
-    if end.is_set():
-        return
-    serving = await asyncio.to_thread(load)
-    async with serving(listening):
-        await end.wait()
 
 
 async def _first_connection(listening: socket.socket, end: asyncio.Event) -> None:

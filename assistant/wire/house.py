@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -18,8 +17,9 @@ from typing import Any
 
 import structlog
 
-from assistant import commands, health
+from assistant import commands
 from assistant.archives.commands import ArchiveCommands
+from assistant.bridge_ports import Bridge, TurnEvent
 from assistant.bridges.terminal import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
@@ -32,24 +32,28 @@ from assistant.memory.commands import MemoryCommands
 from assistant.memory.talk import MemoryTalk
 from assistant.models.chain import build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import Bridge, Model
+from assistant.ports import Model
 from assistant.progress import Progress
-from assistant.records import TurnEvent
+from assistant.received import Receiving, loaded
 from assistant.remembered import CycleReport
 from assistant.runtime import Runtime
 from assistant.settings import Settings, ToolSettings
 from assistant.sleeping.commands import SleepCommands
 from assistant.turn import Turns
-from assistant.web.listener import Serving, serve_control
-from assistant.wire.agenda import agenda_problems, reminding
+from assistant.web.ways import Behind
+from assistant.wire.agenda import reminding
 from assistant.wire.backup import ForgettingBackups, backing_up, backup_commands
 from assistant.wire.backup import settle as settle_backups
-from assistant.wire.people import check_grants, destinations, people_commands, reception
+from assistant.wire.bridges import Networks, bridge_rooms
+from assistant.wire.condition import Watched, lived_status
+from assistant.wire.people import check_grants, destinations, people_commands, reception, turned_away
 from assistant.wire.recall import surroundings
-from assistant.wire.resets import Live, reset_problems, sessions
-from assistant.wire.settings import settings_watch
+from assistant.wire.resets import Live, sessions
+from assistant.wire.settings import settings_watch, turn_guard
 from assistant.wire.sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire.stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
+from assistant.wire.telemetry import listening
+from assistant.wire.web import Web, owners_look, with_token
 from sleep.importance import importance
 from tools.registry import Registry
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
@@ -91,9 +95,12 @@ class House:
         self.stores = stores
         self._clock = clock
         self._odd_files: tuple[str, ...] = ()
+        self.started_at = clock()
+        self.listening = listening(settings)
+        self.tallies = self.listening.tallies
         self._watch = settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = Progress(settings.values.turn.max_seconds)
-        self.terminal = TerminalBridge()
+        self.terminal = TerminalBridge(stores.outbox)
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
         self.forgetting = Forgetting(
@@ -113,28 +120,37 @@ class House:
             settings, stores, lambda: self.runtime.wake(), lambda incoming: self.runtime.accept(incoming), clock
         )  # fmt: skip
         self.toolbox = self._toolbox()
-        there = {self.terminal.name: self.terminal, **bridges}
-        self.delivery = Delivery(stores.outbox, there, clock, destinations(stores, self.terminal.name))
+        self.networks = Networks(settings, stores.people)
+        there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
+        allowed = destinations(stores, self.terminal.name)
+        self.delivery = Delivery(
+            stores.outbox, there, clock, allowed, stores.bridge_states, partial(loaded, stores.workspace),
+            self.listening.tracer,
+        )  # fmt: skip
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
         voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
-        self.sleeping = sleeping(settings, stores, lambda: self.toolbox, voices, clock, self._is_running)
+        self.sleeping = sleeping(
+            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.listening.tracer
+        )
         self.context = self.sleeping.context
         self.turns = Turns(
             stores.conversation, model or self._chain(settings), self.toolbox, self.context, settings.values.turn,
-            self.delivery.show, clock,
+            self.delivery.show, clock, self.listening.tracer, turn_guard(settings, stores.ledger),
         )  # fmt: skip
         around = surroundings(settings, stores, self.sleeping)
         self.runtime = Runtime(
             stores.conversation, self.turns, self.delivery, around, self._settle,
-            lambda arrival: self.reception.receive(arrival), clock,
+            lambda: self.reception, clock, stores.ground.must_stand, Receiving(stores.workspace, settings.zone).taken,
         )  # fmt: skip
         live = Live(self.runtime.holding, self._show, self.terminal.name)
         self.sessions = sessions(settings, stores, self.sleeping, live, clock)
-        self.commands = self._slash_commands(bridges)
+        self.commands = self._slash_commands()
         check_grants(settings, self.toolbox.admitted, self.commands.admitted())
-        accept, answered = self.runtime.accept, self.delivery.wake
-        self.reception = reception(settings, stores, self.commands, accept, answered, clock)
+        self.reception = reception(settings, stores, self.commands, self.runtime.accept, self.delivery, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
+        self.looking = owners_look(settings, stores, self.memory, clock)
+        self.vitals = Watched(self, self.status, clock)
+        self.web = Web(settings, Behind(self.control, self.looking, self.terminal, self.vitals))
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
 
@@ -156,13 +172,18 @@ class House:
                 importance,
             ),
             reminders=self.reminding.agenda,
+            sending=(self.stores.workspace, self.stores.turn_files),
             timeout_seconds=self.settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(self.settings.values.tools),
             authority=authority_of(self.settings),
+            tracer=self.listening.tracer,
         )
 
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""
+        self.stores.changes.settle(now)
+        self.stores.workspace.tidy()
+        turned_away(self.stores).settle(now)
         self.reminding.alarm.settle(now)
         self.sleeping.settle(now)
         self._settle_files()
@@ -205,7 +226,7 @@ class House:
             max_seconds=wanted.max_seconds,
         )
 
-    def _slash_commands(self, bridges: Mapping[str, Bridge]) -> Commands:
+    def _slash_commands(self) -> Commands:
         stores = self.stores
         open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
@@ -213,8 +234,9 @@ class House:
         sessions = self.sessions.commands
         backup = backup_commands(self.settings, self.backing_up)
         archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
-        people = people_commands(self.settings, stores, list(bridges))
-        rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people)
+        people = people_commands(self.settings, stores, self.reached_over)
+        bridges = bridge_rooms(self.settings, stores, self.delivery, self.networks, self.terminal.name)
+        rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people, *bridges)
         authority = authority_of(self.settings)
         return Commands(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
 
@@ -232,13 +254,13 @@ class House:
             self.sleep, sleeping.sleeper.awake, sleeping.undoing, sleeping.foreseeing, self.stores.journal, zone
         )
 
-    def serve(self) -> AbstractAsyncContextManager[None]:
-        """The control socket, served while the context is open."""
-        return serve_control(self._control_server, self.settings.home.socket)
+    def reached_over(self) -> list[str]:
+        """The bridges over which people can be met."""
+        return [name for name in self.delivery.bridges if name != self.terminal.name]
 
-    def _control_server(self) -> Serving:
-        serving: Serving = importlib.import_module("assistant.web.server").control_server(self.control, self.terminal)
-        return serving
+    def serve(self) -> AbstractAsyncContextManager[None]:
+        """The control socket, and TCP where that is wanted, served while the context is open."""
+        return self.web.serve()
 
     def look(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
@@ -252,6 +274,7 @@ class House:
     def _take_over(self, settings: Settings) -> None:
         """Settings that hold from now on; what they change in others is changed already."""
         self.settings = settings
+        self._renewing = asyncio.ensure_future(self.networks.renew(settings, self.delivery))
 
     def upkeep(self) -> None:
         """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
@@ -269,6 +292,7 @@ class House:
     async def index(self) -> None:
         """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
         try:
+            self.stores.ground.must_stand()
             for finder in (self.stores.finder, self.stores.entry_finder):
                 while await asyncio.to_thread(finder.catch_up):
                     pass
@@ -286,6 +310,7 @@ class House:
 
     def close(self) -> None:
         self.stores.close()
+        self.listening.close()
 
     # ------------------------------------------------------------------------------------------------------------ model
 
@@ -302,6 +327,7 @@ class House:
             "tokens_of": partial(tokens_of, lambda: self.context),
             "clock": self._clock,
             "offline": OfflineModel,
+            "tracer": self.listening.tracer,
         }
 
     def describe_model(self) -> str:
@@ -328,39 +354,11 @@ class House:
 
     def status(self) -> Mapping[str, Any]:
         self._watch.look()
-        model = self.turns.model
-        counting = self.context.describe_counting(model.name)
-        report = stored_status(self.settings, self.stores, self._clock(), counting)
-        name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
-        problems = [*report["problems"], *self._odd_files, *self._full(), *self._watch.problems()]
-        problems += [one for one in (self.backing_up.trouble, self.reminding.alarm.trouble) if one]
-        report = {**report, "problems": problems, "changed_settings": self._watch.waiting()}
-        runtime = {**self.runtime.status(), **self.progress.status()}
-        return health.with_daemon(report, runtime, self.delivery.status(), name)
-
-    def _full(self) -> list[str]:
-        """Conversations that nobody may make room in."""
-        if self.settings.values.compaction.auto:
-            return []
-        threshold = self.settings.values.context.emergency_threshold
-        keys = [info.key for info in self.stores.conversation.sessions()]
-        return [
-            f"The context of {key} is full, and compaction.auto is off. `/compact` makes room."
-            for key in keys
-            if self.context.pressure(key) >= threshold
+        problems = [*self._odd_files, *self._watch.problems(), *self.web.problems()]
+        problems += [
+            one for one in (self.backing_up.trouble, self.reminding.alarm.trouble, self.listening.problem) if one
         ]
-
-
-def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:
-    """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
-    sources = health.Sources(
-        stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal, stores.consolidations,
-        stores.forgetting, stores.memories, stores.backups,
-    )  # fmt: skip
-    report = health.stored(settings, sources, now)
-    more = *reset_problems(settings, stores, now), *agenda_problems(settings, stores, now)
-    report |= health.verdict([*report["problems"], *more])
-    return {**report, "tokens": tokens or counter_for(settings, settings.values.model.name).describe()}
+        return lived_status(self, self._clock(), problems, self._watch.waiting())
 
 
 def build(
@@ -379,7 +377,7 @@ def build(
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = open_stores(settings, clock())
     try:
-        return House(settings, stores, clock, bridges or {}, model, writer, reread)
+        return House(with_token(settings), stores, clock, bridges or {}, model, writer, reread)
     except BaseException:
         stores.close()
         raise

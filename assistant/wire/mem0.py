@@ -14,11 +14,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+from zoneinfo import ZoneInfo
 
 from assistant.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
+from assistant.models.prices import hosted_by_openai
 from assistant.recall.embedder import EmbedderSettings
 from assistant.recall.local_memories import UNREADABLE
+from assistant.recall.metering import LedgerMeter, Meter, Unmetered
+from assistant.settings_sections import BudgetSettings
 from assistant.store.database import Database
+from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
 from assistant.store.memory_schema import memory
@@ -68,10 +73,37 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         backends = importlib.import_module("assistant.recall.backends")
         child = importlib.import_module("assistant.recall.mem0_child")
         backend = backends.open_backend(told["store"], told["store_url"], store, seconds=seconds)
-        desk = desks.Desk(home, embedder, backend, store, MemoryHistory(batch), batch, seconds)
-        child.serve(desks.MemoryDesk(desk), sys.stdin.buffer, answers)
+        meters = _Meters(home, told)
+        try:
+            desk = desks.Desk(home, embedder, backend, store, MemoryHistory(batch), batch, seconds, meters.of)
+            child.serve(desks.MemoryDesk(desk), sys.stdin.buffer, answers)
+        finally:
+            meters.close()
     finally:
         db.close()
+
+
+class _Meters:
+    """What counts the requests to embedders' providers in the ledger of the home, opened once there is one to count.
+    Who was told of no budget counts nothing."""
+
+    def __init__(self, home: Path, told: Mapping[str, Any]) -> None:
+        self._home = home
+        self._told = told
+        self._db: Database | None = None
+
+    def of(self, embedder: EmbedderSettings) -> Meter:
+        if "budget" not in self._told:
+            return Unmetered()
+        self._db = self._db or Database.as_it_is(self._home / "script.db")
+        budget = BudgetSettings.model_validate(self._told["budget"])
+        ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
+        known = self._told["prices"] if embedder.kind == "openai" and hosted_by_openai(embedder.url) else {}
+        return LedgerMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
 
 
 if __name__ == "__main__":

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
 
+from assistant.models.chain import PRICES_FILE
+from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.recall.embedder import EmbedderSettings
 from assistant.recall.local_memories import LocalMemories
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.settings import Settings
+from assistant.settings import Settings, config_dir
 from assistant.store.database import Database
+from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
 from assistant.store.memory_schema import memory
@@ -42,10 +47,21 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
 
 
 def memories(
-    settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = CHILD, fault: str = ""
-) -> Mem0Memories:
-    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None."""
+    settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = CHILD, fault: str = "",
+    spending: Callable[[], Mapping[str, Any]] = dict,
+) -> Mem0Memories:  # fmt: skip
+    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
+    `spending` (see `spending_of`) what the child asks of a provider is counted."""
     if db is None or settings.store != "local":
-        return Mem0Memories(settings, command, None, fault if settings.store == "local" else "")
+        return Mem0Memories(settings, command, None, fault if settings.store == "local" else "", spending)
     batch = MemoryBatch(db)
-    return Mem0Memories(settings, command, LocalMemories(MemoryVectors(batch), MemoryHistory(batch)))
+    local = LocalMemories(MemoryVectors(batch), MemoryHistory(batch))
+    return Mem0Memories(settings, command, local, spending=spending)
+
+
+def spending_of(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
+    """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
+    US dollars a token. Raises `SettingsError` for an unusable table of prices."""
+    table = load_prices(config_dir() / PRICES_FILE).get("openai", Prices()).models
+    prices = {name: price.input / MILLION for name, price in table.items()}
+    return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}

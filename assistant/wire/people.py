@@ -7,10 +7,12 @@ from datetime import datetime
 
 from assistant.addressees import Addressees, Destination
 from assistant.authority import misnamed
+from assistant.bridges.terminal import TerminalBridge
 from assistant.errors import SettingsError
 from assistant.people.commands import PeopleCommands
 from assistant.people.pairing import PairingDesk, PairingRules
-from assistant.reception import Reception, Slash
+from assistant.people.turned_away import TurnedAway
+from assistant.reception import Reception, Slash, Ways
 from assistant.records import Accepted, Incoming, Outgoing
 from assistant.settings import Settings
 from assistant.settings_sections import RoleSettings
@@ -22,12 +24,17 @@ Admitted = Mapping[str, Collection[str]]
 def pairing_desk(settings: Settings, stores: Stores) -> PairingDesk:
     wanted = settings.values.people
     rules = PairingRules(wanted.unknown, wanted.pairing_minutes, wanted.pairing_pending, wanted.pairing_tries)
-    return PairingDesk(stores.people, stores.pairings, rules, settings.zone)
+    return PairingDesk(stores.people, stores.pairings, stores.places, rules, settings.zone, TerminalBridge.name)
 
 
-def people_commands(settings: Settings, stores: Stores, bridges: Sequence[str]) -> PeopleCommands:
+def people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Sequence[str]]) -> PeopleCommands:
     """`bridges` are those over which people can be met."""
-    return PeopleCommands(stores.people, pairing_desk(settings, stores), bridges, settings.zone)
+    denied = turned_away(stores).settle
+    return PeopleCommands(stores.people, pairing_desk(settings, stores), bridges, settings.zone, denied)
+
+
+def turned_away(stores: Stores) -> TurnedAway:
+    return TurnedAway(stores.conversation, stores.people)
 
 
 def reception(
@@ -35,11 +42,14 @@ def reception(
     stores: Stores,
     slash: Slash,
     accept: Callable[[Incoming], Awaitable[Accepted]],
-    answered: Callable[[str], None],
+    ways: Ways,
     clock: Callable[[], datetime],
 ) -> Reception:
     desk = pairing_desk(settings, stores)
-    return Reception(stores.people, stores.places, stores.typed, desk, slash, accept, answered, clock)
+    return Reception(
+        stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes, desk, slash, accept, ways,
+        lambda: settings.values.room.answers == "everything", clock,
+    )  # fmt: skip
 
 
 def destinations(stores: Stores, home: str) -> Callable[[Outgoing], Destination | None]:

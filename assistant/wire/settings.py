@@ -21,6 +21,7 @@ from assistant.requests import Reply, Request, SystemBlock
 from assistant.secrets import Keyring, SecretStore
 from assistant.settings import SYSTEM_KEYRING, Home, Settings
 from assistant.settings_watch import SettingsWatch
+from assistant.spending.guard import TurnGuard
 from assistant.store.config_file import ConfigFile
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
@@ -58,7 +59,15 @@ def settings_watch(
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(found.values.log.level))
         take_over(found)
 
-    return SettingsWatch(settings, read or partial(settings_module.load, settings.home, ring=None), taken)
+    watch = SettingsWatch(settings, read or partial(settings_module.load, settings.home, ring=None), taken)
+    # A cap that was raised holds for the call that it would have refused.
+    ledger.look_again = watch.look
+    return watch
+
+
+def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
+    """`budget.runaway_calls` holds as it is set now."""
+    return TurnGuard(ledger.marks, settings.zone, lambda: ledger.budget.runaway_calls)
 
 
 def default_model(provider: str) -> str:

@@ -20,9 +20,10 @@ from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
 from assistant.ports import Model, Toolbox
 from assistant.remembered import CycleReport
-from assistant.requests import Request
+from assistant.requests import BACKGROUND, Purpose, Request
 from assistant.settings import Home, Settings, config_dir
 from assistant.sleeping.sleeper import Bedtime, Naps, Sleeper, Wanted
+from assistant.telemetry import SILENT, Tracer
 from assistant.wire.stores import Stores, authority_of, counter_for
 from assistant.working_context import WorkingContext
 from sleep.compaction import Compactor
@@ -50,6 +51,8 @@ Clock = Callable[[], datetime]
 _EXTRACTION_BATCH_TOKENS = 8_000
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
+# What a sleep asks models for.
+_SLEEPING = BACKGROUND - {"schedule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Sleeping:
 
 def sleeping(
     settings: Settings, stores: Stores, toolbox: Callable[[], Toolbox], voices: Voices, clock: Clock,
-    is_running: Callable[[str], bool],
+    is_running: Callable[[str], bool], tracer: Tracer = SILENT,
 ) -> Sleeping:  # fmt: skip
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
@@ -97,7 +100,7 @@ def sleeping(
     )  # fmt: skip
     learns = authority_of(settings).learns
     settle = partial(settle_quietly, stores.conversation, stores.journal, learns=learns)
-    compactor = _compactor(settings, stores, voices, measures, settle, clock)
+    compactor = Compactor(_means(settings, stores, voices, measures, settle, clock), tracer)
     compacting = Compacting(stores.conversation, compactor, measures, clock)
     context = WorkingContext(
         stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
@@ -109,7 +112,7 @@ def sleeping(
         thrifty.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone, learns=learns,
     )  # fmt: skip
-    cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock)
+    cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
 
     async def tick(wanted: Wanted, now: datetime) -> CycleReport:
         await measures.get_to_know()
@@ -138,19 +141,19 @@ def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Purse
         return None if price is None else price.worst_case(prompt, request.max_output_tokens)
 
     def spent(since: datetime) -> float:
-        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind != "chat")
+        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind in _SLEEPING)
 
     return Purse(settings.values.sleep.max_usd, spent, worst)
 
 
-def _compactor(
+def _means(
     settings: Settings,
     stores: Stores,
     voices: Voices,
     measures: Measures,
     settle: Callable[[datetime], None],
     clock: Clock,
-) -> Compactor:
+) -> Means:
     values = settings.values
     wanted, context = values.compaction, values.context
     policy = Policy(
@@ -166,18 +169,17 @@ def _compactor(
         voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
         restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
     )  # fmt: skip
-    means = Means(
+    return Means(
         stores.conversation, stores.history, stores.journal, stores.requests, stores.todos, stores.breakers, summariser,
         policy, Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
         holder=uuid.uuid4().hex, lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
         settle=settle, clock=clock, quiet=voices.quiet,
     )  # fmt: skip
-    return Compactor(means)
 
 
 def _cycle(
     settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, extractor: Extractor, purse: Purse,
-    clock: Clock,
+    clock: Clock, tracer: Tracer,
 ) -> Cycle:  # fmt: skip
     wanted, conversation = settings.values.compaction, stores.conversation
 
@@ -196,7 +198,7 @@ def _cycle(
     return Cycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
-        between=_remembering(settings, stores, voices), purse=purse,
+        between=_remembering(settings, stores, voices), purse=purse, tracer=tracer,
     )  # fmt: skip
 
 
@@ -205,8 +207,8 @@ def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tu
     prices = load_prices(config_dir() / PRICES_FILE)
     cost = partial(billed, prices)
 
-    def asker(name: str, tag: str) -> Asker:
-        return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, "scoring", cost)
+    def asker(name: Purpose, tag: str) -> Asker:
+        return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = Scoring(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = Judge(asker("consolidation", "decisions"))

@@ -30,15 +30,19 @@ from assistant.store.archiving import StoredArchive
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_restore import is_cut_off, settle
 from assistant.store.breakers import Breakers
+from assistant.store.bridge_states import BridgeStates
+from assistant.store.changes import Changes
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.delegations import Delegations
+from assistant.store.deliveries import Deliveries
 from assistant.store.extraction import LogReader
 from assistant.store.facts import ModelFacts
 from assistant.store.forgetting import ForgettingStore
 from assistant.store.generations import StoredGenerations
+from assistant.store.ground import Ground
 from assistant.store.jobs import Jobs
 from assistant.store.journal import Journal
 from assistant.store.ledger import Ledger
@@ -56,12 +60,14 @@ from assistant.store.script_schema import script
 from assistant.store.search import StoredHistory
 from assistant.store.shares import Shares
 from assistant.store.todos import Todos
+from assistant.store.turn_files import TurnFiles
 from assistant.store.typed_commands import TypedCommands
 from assistant.store.verify import Verifier
+from assistant.store.workspace_files import WorkspaceFiles
 from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
 from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
-from assistant.wire.memory import open_memory_db, store_settings
+from assistant.wire.memory import open_memory_db, spending_of, store_settings
 from assistant.wire.search import open_history, open_memory_search
 from sleep.requests import is_task
 
@@ -74,6 +80,11 @@ class Stores:
 
     conversation: Conversation
     outbox: Outbox
+    bridge_states: BridgeStates
+    changes: Changes
+    turn_files: TurnFiles
+    workspace: WorkspaceFiles
+    deliveries: Deliveries
     history: StoredHistory
     finder: SourceFinder
     todos: Todos
@@ -102,6 +113,7 @@ class Stores:
     places: Places
     typed: TypedCommands
     backups: BackupFolder
+    ground: Ground
     closing: ExitStack
 
     def close(self) -> None:
@@ -129,7 +141,8 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
-        memories = memories_of(settings, stack, now, reading=reading)
+        ledger = Ledger(db, settings.values.budget, settings.zone, _shares(settings, db))
+        memories = memories_of(settings, stack, now, ledger, reading=reading)
         memory_search, entry_finder = open_memory_search(home, memories.at_hand, settings.zone, reading=reading)
         stack.callback(memory_search.close)
         counter = counter_for(settings, settings.values.model.name)
@@ -138,6 +151,11 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         return Stores(
             conversation=conversation,
             outbox=Outbox(db),
+            bridge_states=BridgeStates(db),
+            changes=Changes(db, log, conversation.appender),
+            turn_files=TurnFiles(db),
+            workspace=WorkspaceFiles(settings.home.workspace),
+            deliveries=Deliveries(db),
             history=history,
             finder=finder,
             todos=Todos(people),
@@ -156,7 +174,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             resets=StoredResets(db),
             breakers=Breakers(db),
             delegations=Delegations(db),
-            ledger=Ledger(db, settings.values.budget, settings.zone, _shares(settings, db)),
+            ledger=ledger,
             facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
             forgetting=ForgettingStore(home, db, people, log, conversation, finder, entry_finder, archive),
@@ -166,6 +184,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             places=Places(db),
             typed=TypedCommands(db),
             backups=BackupFolder(home, settings.values.backup.folder),
+            ground=Ground(home, (db, people)),
             closing=stack.pop_all(),
         )
 
@@ -199,7 +218,7 @@ def journal_beside(home: Path) -> Iterator[Journal]:
         people.close()
 
 
-def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading: bool) -> Mem0Memories:
+def memories_of(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Memories:
     """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
     journal, which has everything: it keeps nobody from answering."""
     chosen = store_settings(settings)
@@ -216,7 +235,7 @@ def memories_of(settings: Settings, stack: ExitStack, now: datetime, *, reading:
             fault = UNREADABLE if (settings.home.path / "memory.db").is_dir() else told(error)
             if not reading:
                 log.warning("memories cannot be read; the journal keeps everything", error=str(error))
-    return semantic_memory(chosen, db, fault=fault)
+    return semantic_memory(chosen, db, fault=fault, spending=spending_of(ledger, settings.zone))
 
 
 def memory_stores(stores: Stores) -> MemoryStores:

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tests.bench import (
     backing_up,
     compaction,
+    reaching,
     recollection,
     reminding,
     resetting,
     search,
     sleeping,
+    spending,
     start,
     turn,
     verify,
@@ -39,6 +41,8 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "backup": backing_up.measure,
     "reset": resetting.measure,
     "reminders": reminding.measure,
+    "reach": reaching.measure,
+    "spending": spending.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

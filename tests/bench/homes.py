@@ -41,8 +41,9 @@ _KEEP = 100
 _GUEST_SHARE = 0.1
 _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
+_TABLES = tuple(sorted(str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("assistant/store/*_tables.py")))
 _LOOK = (
-    "assistant/store/script_schema.py", "assistant/store/index.py", "assistant/store/terms.py",
+    "assistant/store/script_schema.py", *_TABLES, "assistant/store/index.py", "assistant/store/terms.py",
     "assistant/store/line.py", "tests/bench/words.py", "tests/bench/prose.py", "tests/bench/homes.py",
 )  # fmt: skip
 

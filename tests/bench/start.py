@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,12 +62,19 @@ def _environment(path: Path) -> dict[str, str]:
 def _start(path: Path) -> tuple[float, float]:
     """(seconds until the daemon says that it is ready, MB resident then)."""
     began = time.perf_counter()
+    with ready(path) as daemon:
+        return time.perf_counter() - began, resident_mb(daemon.pid)
+
+
+@contextmanager
+def ready(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A daemon on a home, once it says that it is ready."""
     daemon = subprocess.Popen(
         [*_ASSISTANT, "run"], cwd=CHECKOUT, env={**os.environ, **_environment(path)}, stderr=subprocess.PIPE
     )
     try:
         _until(daemon, b"ready")
-        return time.perf_counter() - began, resident_mb(daemon.pid)
+        yield daemon
     finally:
         daemon.send_signal(signal.SIGTERM)
         daemon.wait()

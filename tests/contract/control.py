@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,21 @@ import httpx2
 
 from assistant.bridges.terminal import TerminalBridge
 from assistant.cli.client import SocketLink, socket_link
+from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
-from assistant.records import Accepted, Incoming
+from assistant.looking_ports import Conversed, Period, UsageKey
+from assistant.memory.values import Held
+from assistant.records import Accepted, Hit, Incoming, Record
+from assistant.remembered import CycleReport, Recalled
+from assistant.requests import Spent
+from assistant.tallies import Tallies
 from assistant.unix_socket import short_address
+from assistant.vital_ports import Gauges
 from assistant.web.listener import serve_control
 from assistant.web.server import control_server
+from assistant.web.ways import Behind
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class ScriptedControl:
@@ -48,10 +59,74 @@ class ScriptedControl:
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         if inbox_id > len(self.accepted):
             raise UsageError(f"There is no message {inbox_id} in the inbox.")
-        return {"state": "answered", "reply": "yes"}
+        return {
+            "state": "answered", "reply": "yes", "error": "", "exit_code": 0, "session": "main", "turn": "t1",
+            "model": "scripted", "usage": None, "pressure": 0.1,
+        }  # fmt: skip
 
     def status(self) -> Mapping[str, Any]:
         return {"ok": True, "problems": []}
+
+
+class EmptyHome:
+    """Implements `looking_ports.Looking`: a home in which nothing was said yet."""
+
+    def sessions(self, most: int) -> Sequence[Conversed]:
+        return []
+
+    def session(self, session: str, number: int | None) -> Conversed:
+        raise UsageError(f"There is no session {session!r}. Sessions: none yet.")
+
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[Record]:
+        return []
+
+    async def search(self, text: str, period: Period, *, session: str | None, limit: int) -> Sequence[Hit]:
+        return []
+
+    async def read(self, message_id: int, neighbours: int) -> Sequence[Record]:
+        raise UsageError(f"There is no message {message_id} in your conversations.")
+
+    async def memories(self) -> Held:
+        return Held(())
+
+    async def recall(
+        self, text: str, period: Period, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[Recalled]:
+        return []
+
+    def sleeps(self, limit: int) -> Sequence[CycleReport]:
+        return []
+
+    def told(self, cycle: CycleReport) -> str:
+        return ""
+
+    def compactions(self, session: str) -> Sequence[Checkpoint]:
+        return []
+
+    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, Spent]]:
+        return []
+
+
+class GoodHealth:
+    """Implements `vital_ports.Vitals`, as it is told."""
+
+    def __init__(self) -> None:
+        self.tallies = Tallies()
+        self.stands_still = ""
+        self.missing: list[str] = []
+
+    def stalled(self) -> str:
+        return self.stands_still
+
+    def unready(self) -> Sequence[str]:
+        return self.missing
+
+    def gauges(self) -> Gauges:
+        return Gauges(NOW, NOW, "0", 0, 0, 0)
+
+
+def behind(control: ScriptedControl, terminal: TerminalBridge) -> Behind:
+    return Behind(control, EmptyHome(), terminal, GoodHealth())
 
 
 class Served:
@@ -72,8 +147,8 @@ class Served:
 @asynccontextmanager
 async def serving(path: Path, terminal: TerminalBridge) -> AsyncIterator[Served]:
     control = ScriptedControl()
-    async with serve_control(lambda: control_server(control, terminal), path), socket_link(path) as link:
+    async with serve_control(lambda: control_server(behind(control, terminal)), path), socket_link(path) as link:
         try:
             yield Served(path, control, terminal, link)
         finally:
-            await terminal.stop()
+            await terminal.aclose()

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from assistant.bridge_ports import Part, TurnEvent
 from assistant.bridges.terminal import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
 from assistant.errors import BridgeError, NobodyThere, StoreError, UsageError
-from assistant.records import OutboxItem, Outgoing, TurnEvent
+from assistant.records import OutboxItem, Outgoing
 from tests.contract.control import Served, serving
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -27,9 +28,9 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield served
 
 
-def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", inbox_id: int = 1) -> OutboxItem:
+def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", inbox_id: int = 1) -> Part:
     outgoing = Outgoing(key, session, "owner", "terminal", session, body, message_id=7, inbox_id=inbox_id)
-    return OutboxItem(1, outgoing, "pending", 0, NOW)
+    return Part(OutboxItem(1, outgoing, "pending", 0, NOW), 1, body)
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
@@ -126,7 +127,7 @@ async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: Se
 
 
 async def test_an_unknown_address_and_method_are_refused_as_json(served: Served) -> None:
-    for method, address, status in (("GET", "/nothing", 404), ("GET", "/messages", 405), ("GET", "/docs", 404)):
+    for method, address, status in (("GET", "/nothing", 404), ("PUT", "/messages", 405), ("GET", "/docs", 404)):
         response = await served.raw(method, address)
         assert response.status_code == status
         assert set(response.json()) == {"error"}
@@ -166,8 +167,8 @@ async def test_status_is_served(served: Served) -> None:
 async def test_events_begin_with_hello_and_carry_what_happens_in_the_session(served: Served) -> None:
     async with aclosing(served.link.events("main")) as events:
         assert (await anext(events))[0] == "hello"
-        served.terminal.show(TurnEvent("delta", "room:x:1", "t0", {"text": "not here"}))
-        served.terminal.show(TurnEvent("delta", "main", "t1", {"text": "two\nlines\r 🙂"}))
+        served.terminal.show(TurnEvent("delta", "room:x:1", "t0", {"text": "not here"}), "")
+        served.terminal.show(TurnEvent("delta", "main", "t1", {"text": "two\nlines\r 🙂"}), "")
         assert await anext(events) == ("delta", {"text": "two\nlines\r 🙂", "turn": "t1"})
 
 
@@ -234,7 +235,7 @@ async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_pa
         for n in range(10):
             while not other.queue.empty():
                 other.queue.get_nowait()
-            terminal.show(TurnEvent("delta", "main", "t1", {"text": str(n)}))
+            terminal.show(TurnEvent("delta", "main", "t1", {"text": str(n)}), "")
         assert [name async for name, _ in slow.events()] == ["notice"]
         assert terminal.attached("main") == 1
 
@@ -242,7 +243,7 @@ async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_pa
 async def test_stopping_the_bridge_ends_the_streams(served: Served) -> None:
     async with aclosing(served.link.events("main")) as events:
         await anext(events)
-        await served.terminal.stop()
+        await served.terminal.aclose()
         assert [event async for event in events] == []
 
 

@@ -19,7 +19,7 @@ from assistant.errors import HomeError, HomeLocked
 from assistant.unix_socket import answers
 from assistant.web.listener import listen, serve_control
 from assistant.web.server import control_server
-from tests.contract.control import ScriptedControl, Served, serving
+from tests.contract.control import ScriptedControl, Served, behind, serving
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
 
     def load() -> Any:
         loaded.append("now")
-        return control_server(ScriptedControl(), terminal)
+        return control_server(behind(ScriptedControl(), terminal))
 
     async with serve_control(load, path), socket_link(path) as link:
         for _ in range(5):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel, hosted_by_openai
+from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
+from assistant.models.prices import hosted_by_openai
 from assistant.requests import Limits
 from tests.strict.asking import KeptFacts, ask, asked, clock
 from tests.strict.behaviour import Answer, ErrorEvent, ToolUse

@@ -34,7 +34,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def budget(daily: float = 0, monthly: float = 0, daily_tokens: int = 0, monthly_tokens: int = 0) -> BudgetSettings:
     return BudgetSettings(
-        daily_usd=daily, monthly_usd=monthly, daily_tokens=daily_tokens, monthly_tokens=monthly_tokens
+        daily_usd=daily, monthly_usd=monthly, daily_tokens=daily_tokens, monthly_tokens=monthly_tokens,
+        background_share=1.0, runaway_calls=5,
     )  # fmt: skip
 
 

@@ -63,7 +63,11 @@ def scans(home: StoreHome, statements: list[str]) -> list[str]:
 def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
     home.chat(3)
     ledger = Ledger(
-        home.db, BudgetSettings(daily_usd=5.0, monthly_usd=50.0, daily_tokens=0, monthly_tokens=0), ZoneInfo("UTC")
+        home.db,
+        BudgetSettings(
+            daily_usd=5.0, monthly_usd=50.0, daily_tokens=0, monthly_tokens=0, background_share=0.5, runaway_calls=5
+        ),
+        ZoneInfo("UTC"),
     )
     statements = traced(home)
     turn = home.begin("look")

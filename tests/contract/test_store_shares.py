@@ -34,6 +34,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def ledger_of(db: Database, share: float, told: Told | None = None, **caps: float) -> Ledger:
     wanted = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, **caps}
+    wanted |= {"background_share": 1.0, "runaway_calls": 5}
 
     def tell(role: str, cap: str, now: datetime) -> None:
         if told is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tests.crash.agenda_scenarios import DUE
 from tests.crash.archive_scenarios import BROUGHT_BACK
+from tests.crash.arrival_scenarios import ARRIVALS
 from tests.crash.backup_scenarios import BACKUP, RESTORE
+from tests.crash.bridge_scenarios import TELEGRAM
 from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
 from tests.crash.config_scenarios import CONFIGURED
 from tests.crash.night_scenarios import NIGHT
@@ -42,6 +44,8 @@ _ALL = (
     BROUGHT_BACK,
     DUE,
     CONFIGURED,
+    ARRIVALS,
+    TELEGRAM,
 )
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

@@ -16,13 +16,14 @@ from typing import Any
 
 import structlog
 
+from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.errors import StoreError
 from assistant.messages import Message
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.ports import Receive, Tool, ToolContext
-from assistant.records import Accepted, Capabilities, Incoming, OutboxItem, TurnEvent
+from assistant.ports import Tool, ToolContext
+from assistant.records import Accepted, Incoming
 from assistant.requests import Request
 from assistant.settings import Home, Settings, load
 from assistant.wire.house import House, build
@@ -77,11 +78,15 @@ class Network:
     name = BRIDGE
 
     def __init__(self, witness: Witness, deduplicates: bool) -> None:
-        self.capabilities = Capabilities(dedupe_seconds=_A_DAY if deduplicates else 0)
+        self.capabilities = Capabilities(dedupe_seconds=_A_DAY if deduplicates else 0, terminals=True)
         self._witness = witness
 
-    async def start(self, receive: Receive) -> None:
-        return None
+    async def check(self) -> str:
+        return self.name
+
+    async def run(self, door: Door) -> None:
+        door.connected(self.name)
+        await asyncio.get_running_loop().create_future()
 
     async def hand_in(
         self, messages: Sequence[Incoming], accept: Callable[[Incoming], Awaitable[Accepted]]
@@ -99,14 +104,14 @@ class Network:
                     acknowledged.add(message.external_id)
                     self._witness.saw("acknowledged", id=message.external_id)
 
-    async def send(self, item: OutboxItem) -> None:
-        self._witness.saw("sent", key=item.outgoing.key, body=item.outgoing.body, kind=item.outgoing.kind)
+    async def send(self, part: Part) -> None:
+        self._witness.saw("sent", key=part.key, body=part.text, kind=part.item.outgoing.kind)
 
-    def show(self, event: TurnEvent) -> None:
+    def show(self, event: TurnEvent, target: str) -> None:
         if event.kind == "notice":
             self._witness.saw("told", text=event.data["text"])
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         return None
 
 

@@ -23,7 +23,8 @@ from assistant.forgotten import Wanted
 from assistant.settings import Home, Settings, load
 from assistant.wire import stores as wire_stores
 from assistant.wire.backup import making_here
-from assistant.wire.house import House, build, stored_status
+from assistant.wire.condition import stored_status
+from assistant.wire.house import House, build
 from sleep.nights import Nights
 from tests.backup_home import BackupHome
 from tests.scenario.command_line import ROOT, environment, look, one_line_error

@@ -104,7 +104,12 @@ def test_verify_is_fine_with_a_whole_home_and_tells_what_is_broken(home: Path, t
 
 
 def test_usage_and_aihistory_have_stable_shapes_when_there_is_nothing_yet(home: Path) -> None:
-    assert json.loads(look(home, "usage", "--by", "model", "--json").out) == []
+    usage = json.loads(look(home, "usage", "--by", "model", "--json").out)
+    assert (usage["by"], usage["rows"], usage["today"]["usd"], usage["stopped"]) == ("model", [], 0.0, [])
+    assert [cap["setting"] for cap in usage["caps"]] == ["daily_usd", "monthly_usd"]
+    drawn = look(home, "usage").out
+    assert drawn.startswith("Today        $0.00 of $5.00 ") and "No model was called" in drawn
+    assert "\x1b" not in drawn and max(map(len, drawn.splitlines())) <= 80
     assert json.loads(look(home, "--json", command=aihistory).out) == []
     assert "Nothing was compacted yet" in look(home, command=aihistory).out
     done = look(home, "show", "3", command=aihistory)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from assistant import settings as settings_module
+from assistant.bridge_ports import Arrival
 from assistant.daemon import utc_now
-from assistant.records import Arrival
 from assistant.wire.house import build
 from tests.scenario.command_line import ROOT, look
 from tests.scripted import KeptBridge, ScriptedModel

@@ -200,7 +200,7 @@ def test_what_cannot_be_used_is_told_and_asked_again(home: Home) -> None:
 
 
 def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> None:
-    done = setup(home, said=["-", "-", "", "", "", "", "no"])
+    done = setup(home, said=["-", "-", "", "", "", "", "", "no"])
     assert (done.returncode, done.out.count("Left out.")) == (0, 2)
     assert "Nothing was changed." in done.out
     assert "Next: `assistant chat`" in done.out

@@ -9,7 +9,7 @@ from typing import Any
 from assistant.compactions import Breaker
 from assistant.errors import ModelError
 from assistant.remembered import CycleReport
-from assistant.wire.house import stored_status
+from assistant.wire.condition import stored_status
 from tests.scenario.test_compaction_house import SUMMARY, WALK, walked, writer
 from tests.scenario.test_runtime import Lived
 

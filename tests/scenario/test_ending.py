@@ -18,11 +18,10 @@ from structlog.testing import capture_logs
 
 from assistant import daemon
 from assistant import settings as settings_module
+from assistant.bridge_ports import Bridge, Part
 from assistant.cli.status import report_of
 from assistant.ending import Patience, within
 from assistant.errors import BridgeError, StoreError
-from assistant.ports import Bridge
-from assistant.records import OutboxItem
 from assistant.requests import ModelEvent, Purpose, Request
 from assistant.settings import Home
 from assistant.web.listener import listen
@@ -61,13 +60,13 @@ class Hanging(KeptBridge):
     hangs: tuple[str, ...] = ("stop",)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def send(self, item: OutboxItem) -> None:
+    async def send(self, part: Part) -> None:
         if "send" in self.hangs:
             self.reached.set()
             await asyncio.Event().wait()
-        await super().send(item)
+        await super().send(part)
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         if "stop" in self.hangs:
             self.reached.set()
             await asyncio.Event().wait()
@@ -80,7 +79,7 @@ class Stopping(KeptBridge):
     stopped: bool = False
     trouble: str = ""
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         self.stopped = True
         if self.trouble:
             raise BridgeError(self.trouble)

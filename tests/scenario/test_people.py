@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from assistant.bridge_ports import Arrival
 from assistant.errors import UsageError
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
 from assistant.persons import Identity
 from assistant.reception import CUT_OFF
-from assistant.records import Accepted, Arrival
+from assistant.records import Accepted, Incoming
 from assistant.sessions import peer_key, room_key
 from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
 from tests.scenario.test_runtime import lived
@@ -377,14 +378,18 @@ async def test_a_command_is_answered_once_however_often_the_network_brings_it(tm
         assert len(it.house.stores.todos.all(ANNS)) == 1
 
 
+def from_ann(external_id: str) -> Incoming:
+    return Incoming("kept", external_id, ANNS, ANNS, ANN, "guest", "", target=ANN)
+
+
 async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_path: Path) -> None:
     async with lived(tmp_path) as it:
         await Meeting(it).know_everybody()
         typed = it.house.stores.typed
-        begun = typed.accept("kept", "a", ANNS, ANNS, ANN, ANN, "/todo add milk", it.clock.now)
+        begun = typed.accept(from_ann("a"), "/todo add milk", it.clock.now)
         assert begun is not None
         typed.begin(begun)
-        typed.accept("kept", "b", ANNS, ANNS, ANN, ANN, "/todo add bread", it.clock.now)
+        typed.accept(from_ann("b"), "/todo add bread", it.clock.now)
     for _ in range(2):
         async with lived(tmp_path) as it:
             them = Meeting(it)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant import health
+from assistant.condition.lines import lines
 from assistant.errors import BudgetExceeded
 from assistant.requests import Call
 from assistant.settings import Home, Settings, load
@@ -131,7 +131,7 @@ async def test_a_changed_budget_holds_at_once(running: Running) -> None:
     assert report["changed_settings"] == []
     assert running.house.settings.values.budget.daily_usd == 2.0
     assert running.house.settings.origins["budget.daily_usd"] == str(running.home.config)
-    assert "of $2.00" in "\n".join(health.lines({**report, "running": True}))
+    assert "of $2.00" in "\n".join(lines({**report, "running": True}))
 
 
 async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +150,7 @@ async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(ru
     assert report["ok"]
     assert (running.house.settings.values.context.target, running.house.settings.values.budget.daily_usd) == (0.25, 3.0)
     told = "changed ones take effect at the next start: home.timezone, context.target"
-    assert told in "\n".join(health.lines({**report, "running": True}))
+    assert told in "\n".join(lines({**report, "running": True}))
     running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.25\n")
     assert running.look()["changed_settings"] == []
 
@@ -158,7 +158,7 @@ async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(ru
 async def test_a_new_persona_or_secret_is_told_until_the_next_start(running: Running) -> None:
     running.home.persona.write_text("You are somebody else.")
     running.home.secrets.write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
-    assert running.look()["changed_settings"] == ["secrets.toml", "PERSONA.md"]
+    assert running.look()["changed_settings"] == ["OPENAI_API_KEY", "PERSONA.md"]
 
 
 async def test_a_file_that_did_not_change_is_not_read_again(running: Running) -> None:

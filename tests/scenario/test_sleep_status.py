@@ -9,7 +9,7 @@ from typing import Any
 
 from assistant.forgotten import Wanted
 from assistant.remembered import ChangePlan, CycleReport, JournalEntry, MemoryChange
-from assistant.wire.house import stored_status
+from assistant.wire.condition import stored_status
 from sleep.change_plan import first_memory
 from tests.scenario.test_compaction_status import problems
 from tests.scenario.test_runtime import Lived, lived

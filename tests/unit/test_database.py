@@ -227,6 +227,7 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
         "breakers", "usage", "usage_totals", "model_facts", "slots", "effects", "readings", "sleep_cycles",
         "_sqlite_migrations", "consolidated_entry_ids", "plan_subjects", "replacements",
         "people", "identities", "rooms", "pairings", "places", "accounts_at", "told", "usage_by_role",
+        "spending_marks", "repeated_requests",
     }  # fmt: skip
     # What is known of somebody outlives the conversations in which it was told; a command ends with its answer.
     lasting = {"typed_commands", "change_plans", "entity_profiles", "edits"}

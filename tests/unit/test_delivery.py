@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from assistant.bridge_ports import Capabilities, Door, TurnEvent
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
-from assistant.ports import Receive
-from assistant.records import Accepted, Arrival, Capabilities, Outgoing, TurnEvent
+from assistant.records import Outgoing
 from assistant.store.database import Database
 from assistant.store.outbox import Outbox
 from assistant.store.script_schema import script
@@ -19,13 +20,24 @@ from tests.scripted import KeptBridge, SteppingClock
 FORGETFUL = Capabilities(dedupe_seconds=0)
 
 
-async def refuse(_: Arrival) -> Accepted:
-    raise AssertionError("nothing comes in here")
-
-
 class Broken(KeptBridge):
-    async def start(self, receive: Receive) -> None:
+    async def run(self, door: Door) -> None:
         raise BridgeError("the token is wrong")
+
+
+class NobodyComes:
+    """A door for bridges that bring nothing."""
+
+    delivery: Delivery
+
+    def connected(self, bridge: str) -> None:
+        self.delivery.connected(bridge)
+
+
+def door_of(delivery: Delivery) -> Any:
+    door = NobodyComes()
+    door.delivery = delivery
+    return door
 
 
 @pytest.fixture
@@ -88,12 +100,13 @@ async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
 async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(outbox: Outbox, clock: SteppingClock) -> None:
     broken, well = Broken("broken"), KeptBridge("well")
     delivery = Delivery(outbox, {"broken": broken, "well": well}, clock)
-    await delivery.start(refuse)
+    await delivery.start(door_of(delivery))
     outbox.push(letter("a", "well"), clock())
     delivery.wake()
     await well.delivered.wait()
-    assert delivery.status()["bridges"]["broken"] == {"ok": False, "error": "the token is wrong"}
-    assert delivery.status()["bridges"]["well"]["ok"]
+    told = delivery.status()["bridges"]
+    assert (told["broken"]["ok"], told["broken"]["error"]) == (False, "the token is wrong")
+    assert (told["broken"]["state"], told["well"]["state"], told["well"]["ok"]) == ("failing", "connected", True)
     await delivery.stop()
 
 
@@ -119,7 +132,7 @@ async def test_one_item_in_trouble_does_not_hold_up_the_next(outbox: Outbox, clo
     assert outbox.counts().get("pending") == 1
 
 
-def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alone(
+async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alone(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
     theirs, other = KeptBridge("a"), KeptBridge("b")

@@ -251,6 +251,12 @@ async def test_a_used_up_budget_falls_back_to_the_built_in_model() -> None:
     heard = await Chain(Scripted("a", [BudgetExceeded()]), offline()).ask()
     assert heard.text == "noted"
     assert lines(heard) == ["The budget is used up. Asking the built-in model instead."]
+    assert [notice.over_budget for notice in heard.notices] == ["The budget is used up."]
+
+
+async def test_other_failures_are_none_of_the_budget() -> None:
+    heard = await Chain(Scripted("first", [error("auth")]), Scripted("second", [answer()])).ask()
+    assert [notice.over_budget for notice in heard.notices] == [""]
 
 
 # ------------------------------------------------------------------------------------------------------------ the port

@@ -106,7 +106,7 @@ async def test_the_volatile_block_counts_towards_the_window() -> None:
         await reply_to(user("hi", metadata={"volatile": "x" * 130_000}))
 
 
-@pytest.mark.parametrize("purpose", ["summary", "extraction", "scoring", "curation", "embedding"])
+@pytest.mark.parametrize("purpose", ["summary", "extraction", "sleep_summary", "scoring", "consolidation", "embedding"])
 async def test_it_makes_nothing_but_conversation(purpose: str) -> None:
     with pytest.raises(ModelError) as caught:
         async for _ in OfflineModel().stream(Request((), (user("hi"),)), purpose):  # type: ignore[arg-type]

@@ -69,8 +69,9 @@ class Watched:
         self.manager = manager
         self.passes = True
         self.count = self.fed = 0
+        self.serving = "Serves."
         self.pulse = Pulse(
-            Progress(LONGEST), lambda: Lanes(self.count), self.wake, Notifier(address), "Serves.", self.feed
+            Progress(LONGEST), lambda: Lanes(self.count), self.wake, Notifier(address), lambda: self.serving, self.feed
         )
 
     def feed(self) -> None:
@@ -112,6 +113,12 @@ def test_f40_the_watchdog_is_fed_while_the_runtime_passes_and_not_by_the_time_al
     watched.pulse.beat(200, 200, EVERY)
     watched.pulse.beat(210, 210, EVERY)
     assert watched.heard()[-2:] == [b"WATCHDOG=1", b"STATUS=Serves."]
+
+
+def test_a_home_that_is_away_is_told_to_the_manager_and_feeds_the_watchdog_all_the_same(watched: Watched) -> None:
+    watched.serving = "script.db is not there any more."
+    watched.pulse.beat(0, 0, EVERY)
+    assert watched.heard() == [b"WATCHDOG=1", b"STATUS=script.db is not there any more."]
 
 
 async def test_the_watchdog_stays_quiet_while_the_daemon_ends(watched: Watched) -> None:

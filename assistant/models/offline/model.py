@@ -51,7 +51,7 @@ class OfflineModel:
         self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
         """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
-        if purpose not in ("chat", "check"):
+        if purpose not in ("chat", "schedule", "check"):
             raise ModelError(
                 f"The offline model only converses; it makes no {purpose}.", kind="bad_request", provider=NAME
             )
@@ -89,6 +89,8 @@ def _answer(request: Request) -> Message:
             parts.append(wording.unseen_media([media.name or media.kind for media in message.media]))
     if calls:
         return Message("assistant", tool_calls=tuple(calls), model=NAME)
+    if found := _found_by_others(request.messages):
+        parts.append(wording.found_so_far(found))
     if not any(m.role == "assistant" and m.model == NAME and not m.tool_calls for m in request.messages):
         parts.append(wording.INTRODUCTION)
     return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=NAME)
@@ -126,6 +128,17 @@ def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...
         for piece in passages(m.content, _LONGEST_QUOTE)
     ]
     return tuple(quotes[-_MOST_OWN_WORDS:])
+
+
+def _found_by_others(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """What tools told another model since the newest message, which could not go on: (tool, its words)."""
+    newest = max((place for place, m in enumerate(messages) if _is_said(m)), default=0)
+    calls = {call.id: call.name for m in messages[newest:] if m.model != NAME for call in m.tool_calls}
+    return [
+        (calls[m.tool_call_id], m.content)
+        for m in messages[newest:]
+        if m.tool_call_id in calls and not m.metadata.get("is_error") and m.content.strip()
+    ]
 
 
 def _call_id(message: Message, place: int, number: int) -> str:

@@ -36,6 +36,8 @@ CANNOT_FORGET = (
 UNKNOWN_RESULT = "I got no answer from {tool}, so I can't say what happened. Nothing more was tried."
 NO_FIT_OFFER = "Tell me, and I will have it next time."
 NO_ALARM = "It is on the list, without an alarm; to be reminded, say when: remind me to … tomorrow at 9."
+_MOST_FOUND = 5
+_LONGEST_FOUND = 600
 WHICH_WORDS = "Ask me with a word that was in it: a name, a place, a thing."
 
 
@@ -54,6 +56,19 @@ def cannot(message_id: int | None) -> str:
         f"I can't do that offline: it takes a language model. Your request is kept ({kept(message_id)}); "
         "ask again once one is connected."
     )
+
+
+def found_so_far(found: Sequence[tuple[str, str]]) -> str:
+    """What another model had asked tools for before it could not go on, each in a block, the longest ones cut."""
+    blocks = [f"`{tool}`:\n\n{block(_shortened(text))}" for tool, text in found[-_MOST_FOUND:]]
+    left = len(found) - len(blocks)
+    before = [f"({left} more before these stand in the conversation.)"] if left > 0 else []
+    return "\n\n".join(["What was found before I took over:", *before, *blocks])
+
+
+def _shortened(text: str) -> str:
+    words = text.strip()
+    return words if len(words) <= _LONGEST_FOUND else f"{words[:_LONGEST_FOUND]}…"
 
 
 def unseen_media(names: Sequence[str]) -> str:

@@ -1,0 +1,176 @@
+"""The Matrix bridge: one account and one device on a homeserver, over matrix-nio.
+
+What always holds:
+- Where receiving goes on is the door's to keep, never nio's: the server's token goes on with what came before it.
+- A part goes out under a transaction id of its own. Synapse answers a known one with the event that it made then, for
+  24 hours and this device; a resend is encrypted anew, which changes nothing about that.
+- The keys of encrypted rooms are the one thing that stays in the bridge's own directory: they belong to the device.
+- Everything that others see of a turn before its answer is provisional (`matrix_drafts`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.bridges import matrix_form as form
+from assistant.bridges.matrix_client import Client
+from assistant.bridges.matrix_crypto import sign_device
+from assistant.bridges.matrix_drafts import Drafts
+from assistant.bridges.matrix_inbound import Inbound
+from assistant.errors import BridgeError
+
+_EDIT_SECONDS = 2.0
+# Synapse forgets transaction ids after a day; an hour is for clocks and queues.
+_DEDUPE_SECONDS = 23 * 3600.0
+_DEVICE_NAME = "Nocturne"
+
+
+class MatrixBridge:
+    """See `bridge_ports.Bridge`."""
+
+    name = "matrix"
+    capabilities = Capabilities(
+        edit=True,
+        typing=True,
+        media=True,
+        threads=True,
+        max_length=form.MAX_TEXT_BYTES,
+        length_in="utf-8",
+        dedupe_seconds=_DEDUPE_SECONDS,
+    )
+
+    def __init__(
+        self,
+        homeserver: str,
+        user: str,
+        device: str,
+        token: str,
+        *,
+        store: Path,
+        encryption: bool,
+        invites: tuple[str, ...],
+        is_owners: Callable[[str], bool],
+        edit_seconds: float = _EDIT_SECONDS,
+    ) -> None:
+        """`store` is a directory of the bridge's own; `edit_seconds` how often live text changes at most."""
+        self._homeserver = homeserver
+        self._user = user
+        self._device = device
+        self._token = token
+        self._store = store
+        self._encryption = encryption
+        self._invites = invites
+        self._is_owners = is_owners
+        self._client: Client | None = None
+        self._drafts = Drafts(self, edit_seconds)
+        # Two messages to one room must not share its key side by side.
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def check(self) -> str:
+        client = self._signed_in(Client(self._homeserver, None))
+        try:
+            await self._identify(client)
+        finally:
+            await client.close()
+        return self._user
+
+    async def run(self, door: Door) -> None:
+        client = self._opened()
+        await self._identify(client)
+        await client.keep_keys()
+        if self._encryption:
+            await sign_device(client, self._store)
+        await Inbound(client, door, self._drafts, self._invites, self._is_owners).run()
+
+    async def send(self, part: Part) -> None:
+        outgoing = part.item.outgoing
+        target, media = outgoing.target, part.media
+        if media is None:
+            await self._answer(part, form.answer_id(part.key, target, part.text))
+            return
+        room, thread = form.place_of(target)
+        data = base64.b64decode(media.data or "")
+        where = await self._opened().keep_file(room, data, media.mime, media.name)
+        content = form.file(media.kind, media.mime, media.name, len(data), where)
+        transaction = form.answer_id(part.key, target, form.name_of(media.name, data))
+        await self.write(target, form.in_thread(content, thread), transaction)
+
+    async def _answer(self, part: Part, transaction: str) -> None:
+        target = part.item.outgoing.target
+        draft = ""
+        if part.number == 1:
+            draft = await self._drafts.take(target, answer=part.item.outgoing.kind == "reply")
+        content = form.edit(draft, part.text) if draft else form.message(part.text, form.place_of(target)[1])
+        try:
+            await self.write(target, content, transaction)
+        except BridgeError:
+            if draft:
+                self._drafts.give_back(target, draft)
+            raise
+
+    def show(self, event: TurnEvent, target: str) -> None:
+        if target.startswith("!"):
+            self._drafts.show(event, target)
+
+    async def aclose(self) -> None:
+        await self._drafts.aclose()
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+            if client.store is not None:
+                client.store.database.close()
+
+    # ---------------------------------------------------------------------------------------------- for `matrix_drafts`
+
+    async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
+        room, _ = form.place_of(target)
+        async with self._locks.setdefault(room, asyncio.Lock()):
+            return await self._opened().say(room, content, transaction)
+
+    async def erase(self, target: str, event: str) -> None:
+        room, _ = form.place_of(target)
+        await self._opened().room_redact(room, event, tx_id=form.notice_id("erase", event))
+
+    async def typing(self, target: str, seconds: float) -> None:
+        room, _ = form.place_of(target)
+        await self._opened().room_typing(room, seconds > 0, int(seconds * 1000))
+
+    # ----------------------------------------------------------------------------------------------------------- client
+
+    def _opened(self) -> Client:
+        if self._client is None:
+            if self._encryption:
+                self._store.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._client = self._signed_in(Client(self._homeserver, self._store if self._encryption else None))
+        return self._client
+
+    def _signed_in(self, client: Client) -> Client:
+        if not self._user or not self._device:
+            raise BridgeError("`[matrix] user` and `device` are not set. `assistant bridge add matrix` sets them.")
+        client.signed_in(self._user, self._device, self._token)
+        return client
+
+    async def _identify(self, client: Client) -> None:
+        """The token has to be that of the account and device whose keys are kept here."""
+        found = await client.ask("GET", form.path("account", "whoami"))
+        if found.get("user_id") != self._user or found.get("device_id", self._device) != self._device:
+            raise BridgeError(
+                f"The Matrix token belongs to {found.get('user_id')} ({found.get('device_id')}), not to {self._user} "
+                f"({self._device}). `assistant bridge add matrix` sets all of them."
+            )
+
+
+async def login(homeserver: str, user: str, password: str) -> tuple[str, str, str]:
+    """Log in as a new device: account, device and token. Raises `BridgeError`."""
+    client = Client(homeserver, None)
+    client.user = user
+    try:
+        answer = await client.login(password, device_name=_DEVICE_NAME)
+    finally:
+        await client.close()
+    return answer.user_id, answer.device_id, answer.access_token

@@ -1,0 +1,249 @@
+"""The Matrix bridge's client: matrix-nio, with the house's errors and promises that it does not make itself.
+
+What always holds: nothing is tried again here, so that a rate limit and a doubtful send are the outbox's to decide on
+(but where a connection broke aiohttp asks once more at once, under the same transaction id); every refusal is a
+`BridgeError`. Nothing goes in the clear into a room that is encrypted, and nothing is encrypted with
+a key that did not reach the server: nio takes a key for handed out even where the request for it failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientConnectorError, ClientError
+from nio import AsyncClient, AsyncClientConfig, Event, MatrixRoom, MegolmEvent
+from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
+from nio.exceptions import EncryptionError, GroupEncryptionError, OlmTrustError, ProtocolError
+from nio.responses import ErrorResponse, ShareGroupSessionResponse
+from nio.store import SqliteStore
+from peewee import PeeweeException
+
+from assistant.bridges.matrix_form import Attached, Json, Unread
+from assistant.errors import BridgeError
+
+_REQUEST_SECONDS = 30.0
+_FILE_SECONDS = 120.0
+_RETRY_SECONDS = 5.0
+# So often a file is asked for that the server does not hand out.
+_TRIES = 3
+
+_ADD_AGAIN = "The Matrix server does not know this device any more. Log in again with `assistant bridge add matrix`."
+
+
+class Refused(BridgeError):
+    """The server answered that it will not. `code` is Matrix' own."""
+
+    def __init__(self, text: str, code: str, *, retry_after: float | None = None, ambiguous: bool = False) -> None:
+        super().__init__(text, retry_after=retry_after, ambiguous=ambiguous)
+        self.code = code
+
+
+class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
+    """One account's device on its server."""
+
+    def __init__(self, homeserver: str, store: Path | None) -> None:
+        """Without `store` nothing encrypted can be read or written."""
+        config = AsyncClientConfig(
+            store=SqliteStore,
+            encryption_enabled=store is not None,
+            store_sync_tokens=False,
+            max_limit_exceeded=0,
+            max_timeouts=0,
+            request_timeout=_REQUEST_SECONDS,
+        )
+        super().__init__(homeserver.rstrip("/"), store_path="" if store is None else str(store), config=config)
+        self._unshared: dict[str, BridgeError] = {}
+        self._failures: dict[str, int] = {}
+
+    def signed_in(self, user: str, device: str, token: str) -> None:
+        """As this device, with the keys that are kept for it. Raises `BridgeError`."""
+        with plainly():
+            self.restore_login(user, device, token)
+
+    async def _send(self, response_class: type, *arguments: Any, **named: Any) -> Any:
+        """Every request of nio goes through here. Raises `BridgeError` for whatever is not the answer asked for."""
+        try:
+            with plainly():
+                response = await super()._send(response_class, *arguments, **named)
+            if isinstance(response, ErrorResponse):
+                raise _refusal(response)
+        except BridgeError as error:
+            if response_class is ShareGroupSessionResponse:
+                self._unshared[named["response_data"][0]] = error
+            raise
+        return response
+
+    # ------------------------------------------------------------------------------------------------------------ rooms
+
+    async def known(self, room_id: str) -> MatrixRoom:
+        """The room, looked up where nothing was received of it yet."""
+        if room_id not in self.rooms:
+            try:
+                await self.room_get_state_event(room_id, "m.room.encryption")
+                encrypted = True
+            except Refused as refusal:
+                if refusal.code != "M_NOT_FOUND":
+                    raise
+                encrypted = False
+            self.rooms[room_id] = MatrixRoom(room_id, self.user_id, encrypted)
+        return self.rooms[room_id]
+
+    async def say(self, room_id: str, content: dict[str, Any], transaction: str) -> str:
+        """The id of the message, encrypted where the room is. Raises `BridgeError`."""
+        room = await self.known(room_id)
+        with plainly():
+            if room.encrypted:
+                await self._share_key(room)
+            sent = await self.room_send(room_id, "m.room.message", content, transaction, ignore_unverified_devices=True)
+        event: str = sent.event_id
+        return event
+
+    async def _share_key(self, room: MatrixRoom) -> None:
+        """Everybody in the room has the key that the next message is encrypted with."""
+        if self.olm is None:
+            raise BridgeError("This room is encrypted, and `[matrix] encryption` is off. Switch it on, then restart.")
+        if not room.members_synced:
+            await self.joined_members(room.room_id)
+        if self.should_query_keys:
+            await self.keys_query()
+        if not self.olm.should_share_group_session(room.room_id):
+            return
+        self._unshared.pop(room.room_id, None)
+        try:
+            await self.share_group_session(room.room_id, ignore_unverified_devices=True)
+        finally:
+            # What failed midway would keep every later message waiting.
+            self.sharing_session.pop(room.room_id, None)
+        if (error := self._unshared.pop(room.room_id, None)) is not None:
+            self.olm.outbound_group_sessions.pop(room.room_id, None)
+            raise BridgeError(str(error), retry_after=error.retry_after)
+
+    async def keep_keys(self) -> None:
+        """What encryption needs between two syncs: own keys handed in, others' looked up. Raises `BridgeError`."""
+        if self.olm is None:
+            return
+        with plainly():
+            await self.send_to_device_messages()
+            if self.should_upload_keys:
+                await self.keys_upload()
+            if self.should_query_keys:
+                await self.keys_query()
+            if self.should_claim_keys:
+                await self.keys_claim(self.get_users_for_key_claiming())
+
+    # ------------------------------------------------------------------------------------------------------------ files
+
+    async def fetch(self, file: Attached, most: int) -> bytes | None:
+        """What a file holds; None where it is gone, not to be had, or larger than `most` bytes. Raises `BridgeError`
+        where it may be had later; not for ever, or one file would hold up all that was said after it."""
+        try:
+            data = await self._download(file.url, most)
+        except BridgeError:
+            failures = self._failures[file.url] = self._failures.get(file.url, 0) + 1
+            if failures < _TRIES:
+                raise
+            data = None
+        self._failures.pop(file.url, None)
+        if data is None or file.keys is None:
+            return data
+        try:
+            plain: bytes = decrypt_attachment(
+                data, file.keys["key"]["k"], file.keys["hashes"]["sha256"], file.keys["iv"]
+            )
+        except (EncryptionError, KeyError, TypeError, ValueError):
+            return None
+        return plain
+
+    async def _download(self, url: str, most: int) -> bytes | None:
+        server, _, media = url.removeprefix("mxc://").partition("/")
+        path = "/".join(urllib.parse.quote(one, safe="") for one in ("download", server, media))
+        headers = {"Authorization": f"Bearer {self.access_token}"}
+        with plainly():
+            async with asyncio.timeout(_FILE_SECONDS):
+                answer = await self.send("GET", f"/_matrix/client/v1/media/{path}", headers=headers, timeout=0)
+                async with answer:
+                    if answer.status == 429 or answer.status >= 500:
+                        raise BridgeError("The Matrix server does not hand out a file now.", retry_after=_RETRY_SECONDS)
+                    return await _at_most(answer.content, most) if answer.status == 200 else None
+
+    async def keep_file(self, room_id: str, data: bytes, mime: str, name: str) -> Json:
+        """Hand in a file for a room, encrypted where the room is: what a message says of where it is."""
+        room = await self.known(room_id)
+        body, keys = encrypt_attachment(data) if room.encrypted else (data, None)
+        mime, name = ("application/octet-stream", "") if keys else (mime, name)
+        with plainly():
+            async with asyncio.timeout(_FILE_SECONDS):
+                kept, _ = await self.upload(io.BytesIO(body), mime, name or None, filesize=len(body))
+        return {"url": kept.content_uri} if keys is None else {"file": {**keys, "url": kept.content_uri}}
+
+    # ------------------------------------------------------------------------------------------------------------ other
+
+    async def ask(self, method: str, path: str, body: Json | None = None) -> Json:
+        """The server's answer to a request that nio has not. Raises `BridgeError`."""
+        headers = {"Authorization": f"Bearer {self.access_token}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body)
+        with plainly():
+            async with await self.send(method, path, data, headers) as answer:
+                found: Json = await self.parse_body(answer)
+        if answer.status != 200:
+            error = ErrorResponse.from_dict(dict(found))
+            error.transport_response = answer
+            raise _refusal(error)
+        return found
+
+    async def read_again(self, unread: Unread) -> Event | None:
+        """An event that could not be decrypted when it came; None where it still cannot. Raises `BridgeError`."""
+        event = (await self.room_get_event(unread.room, unread.event)).event
+        if not isinstance(event, MegolmEvent) or self.olm is None:
+            return None if isinstance(event, MegolmEvent) else event
+        with plainly():
+            try:
+                return self.olm.decrypt_megolm_event(event, unread.room)
+            except EncryptionError:
+                return None
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Whatever goes wrong with the server or the store of keys is a `BridgeError`."""
+    try:
+        yield
+    except ClientConnectorError as error:
+        raise BridgeError(f"The Matrix server cannot be reached: {error}") from error
+    except (ClientError, TimeoutError, ConnectionError) as error:
+        text = str(error) or "no answer in time"
+        raise BridgeError(f"The Matrix server did not answer: {text}", ambiguous=True) from error
+    except (ProtocolError, OlmTrustError, EncryptionError, GroupEncryptionError) as error:
+        raise BridgeError(f"Matrix encryption did not work: {error}") from error
+    except (PeeweeException, OSError) as error:
+        raise BridgeError(f"The Matrix keys could not be kept: {error}. Make room or mend the disk.") from error
+
+
+def _refusal(response: ErrorResponse) -> Refused:
+    code, text = response.status_code or "", response.message
+    transport = getattr(response, "transport_response", None)
+    status = 0 if transport is None else transport.status
+    if status == 429 or code == "M_LIMIT_EXCEEDED":
+        wait = (response.retry_after_ms or 0) / 1000 or _RETRY_SECONDS
+        return Refused(f"The Matrix server asks to wait {wait:g} s.", code, retry_after=wait)
+    if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"):
+        return Refused(_ADD_AGAIN, code)
+    if not code or status >= 500:
+        return Refused(f"The Matrix server is in trouble: {text or status}.", code, ambiguous=True)
+    return Refused(f"The Matrix server refused: {text} ({code}).", code)
+
+
+async def _at_most(stream: Any, most: int) -> bytes | None:
+    found = bytearray()
+    async for chunk in stream.iter_chunked(1 << 16):
+        found += chunk
+        if len(found) > most:
+            return None
+    return bytes(found)

@@ -1,0 +1,329 @@
+"""The Matrix bridge's forms, pure: what events say, what is written as events, where it goes on receiving.
+
+What always holds: an answer fits into one event, encrypted too. A transaction id is made of what is sent under it, so
+that a resend has the same one and nothing else ever has (Synapse answers a known id with the old event, whatever the
+body). Where the bridge goes on is one text, kept with the inbox: nothing else has to be durable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from markdown_it import MarkdownIt
+
+Json = Mapping[str, Any]
+
+# An event may have 65,536 bytes. Encryption adds a third, and an answer that replaces its draft is told apart from it.
+_CONTENT_BYTES = 44_000
+MAX_TEXT_BYTES = 20_000
+_EDIT_PREVIEW = 200
+_WAITING = 200
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+# Pictures of elsewhere are not shown by Matrix apps: they stay links.
+_MARKDOWN.disable("image")
+_QUOTED_REPLY = re.compile(r"> (\* )?<@[^>]+>")
+
+
+# ------------------------------------------------------------------------------------------------------ where to go on
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An encrypted event whose key has not come yet."""
+
+    room: str
+    event: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where receiving goes on: `since` is the server's own token. `unread` waits for its keys; `drafts` are texts of
+    turns that stand in rooms and were not replaced by an answer yet, by target."""
+
+    since: str = ""
+    unread: tuple[Unread, ...] = ()
+    drafts: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        unread = [[one.room, one.event, one.session] for one in self.unread]
+        return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts)})
+
+    def waiting_for(self, one: Unread) -> Position:
+        """With one more that waits; the oldest is given up where too many do."""
+        return self if one in self.unread else replace(self, unread=(*self.unread, one)[-_WAITING:])
+
+    def having_read(self, one: Unread) -> Position:
+        return replace(self, unread=tuple(other for other in self.unread if other != one))
+
+    def seen_own(self, event: Json, target: str) -> Position:
+        """After an own event: a draft stands there, or has got its answer, or is gone."""
+        id_, drafts = str(event.get("event_id", "")), dict(self.drafts)
+        if is_draft(event):
+            drafts[target] = id_
+        gone = redacted(event) or (replaced(event) if _sent_under(event, _ANSWER) else "")
+        return replace(self, drafts={place: one for place, one in drafts.items() if one != gone})
+
+
+def position(text: str) -> Position:
+    """`text` as `str(Position)` made it; "" for where nothing was received yet."""
+    if not text:
+        return Position()
+    raw = json.loads(text)
+    return Position(raw["since"], tuple(Unread(*one) for one in raw["unread"]), raw["drafts"])
+
+
+# ---------------------------------------------------------------------------------------------------- transaction ids
+
+_ANSWER, _DRAFT = "answer-", "draft-"
+
+
+def answer_id(key: str, target: str, body: str) -> str:
+    """Of a part that goes out. The body is in it too: a home that was restored counts its keys anew."""
+    return _ANSWER + _digest(key, target, body)
+
+
+def draft_id(turn: str, target: str) -> str:
+    """Of a turn's first text at a target: a turn that is resumed after a crash finds it again."""
+    return _DRAFT + _digest(turn, target)
+
+
+def name_of(name: str, data: bytes) -> str:
+    """Of a file, for its transaction id."""
+    return f"{name} {hashlib.sha256(data).hexdigest()}"
+
+
+def notice_id(*of: str) -> str:
+    return "notice-" + _digest(*of)
+
+
+def is_draft(event: Json) -> bool:
+    return _sent_under(event, _DRAFT)
+
+
+def _sent_under(event: Json, prefix: str) -> bool:
+    return str(_part(event, "unsigned").get("transaction_id", "")).startswith(prefix)
+
+
+def _digest(*of: str) -> str:
+    return hashlib.sha256("\0".join(of).encode()).hexdigest()[:40]
+
+
+# -------------------------------------------------------------------------------------------------------------- targets
+
+
+def path(*parts: str) -> str:
+    """Of the client API."""
+    return "/_matrix/client/v3/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def target_of(room: str, thread: str = "") -> str:
+    return f"{room}|{thread}" if thread else room
+
+
+def place_of(target: str) -> tuple[str, str]:
+    """Room and thread root, "" for none."""
+    room, _, thread = target.partition("|")
+    return room, thread
+
+
+# ------------------------------------------------------------------------------------------------------- what was said
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A file of a message. `url` is its mxc:// address; `keys` decrypt it where it is encrypted."""
+
+    kind: str
+    url: str
+    mime: str
+    name: str
+    size: int
+    keys: Json | None = None
+
+
+def text_of(event: Json) -> str:
+    """The words of a message; of a file its caption. "" where it has none."""
+    content = _part(event, "content")
+    body = _text(content, "body")
+    match content.get("msgtype"):
+        case "m.text":
+            return _without_quote(content, body)
+        case "m.emote":
+            return f"* {body}"
+        case "m.location":
+            return " ".join(part for part in (body, _text(content, "geo_uri")) if part)
+        case "m.image" | "m.file" | "m.audio" | "m.video":
+            return body if _text(content, "filename") not in ("", body) else ""
+    return ""
+
+
+def attached(event: Json) -> Attached | None:
+    content = _part(event, "content")
+    kind = "m.image" if event.get("type") == "m.sticker" else content.get("msgtype")
+    if kind not in ("m.image", "m.file", "m.audio", "m.video"):
+        return None
+    info, keys = _part(content, "info"), _part(content, "file")
+    size = info.get("size")
+    return Attached(
+        kind,
+        _text(keys, "url") or _text(content, "url"),
+        _text(info, "mimetype") or "application/octet-stream",
+        _text(content, "filename") or _text(content, "body"),
+        size if isinstance(size, int) else 0,
+        keys or None,
+    )
+
+
+def is_message(event: Json) -> bool:
+    """Whether a person said it: what bots call notices is never answered, or two bots would go on for ever."""
+    content = _part(event, "content")
+    return event.get("type") == "m.sticker" or (
+        event.get("type") == "m.room.message" and content.get("msgtype") != "m.notice" and not replaced(event)
+    )
+
+
+def replaced(event: Json) -> str:
+    """The event that this one is a new version of, "" for none."""
+    relation = _relation(event)
+    return _text(relation, "event_id") if relation.get("rel_type") == "m.replace" else ""
+
+
+def edited(event: Json) -> str:
+    """The message that this one is a new version of, "" for none."""
+    return replaced(event) if event.get("type") == "m.room.message" else ""
+
+
+def new_version(event: Json) -> str:
+    """The text of an edit."""
+    content = _part(event, "content")
+    return text_of({"content": _part(content, "m.new_content") or content})
+
+
+def redacted(event: Json) -> str:
+    """The event that this one deletes, "" for none. Older rooms say it outside the content."""
+    if event.get("type") != "m.room.redaction":
+        return ""
+    return _text(event, "redacts") or _text(_part(event, "content"), "redacts")
+
+
+def thread_of(event: Json) -> str:
+    relation = _relation(event)
+    return _text(relation, "event_id") if relation.get("rel_type") == "m.thread" else ""
+
+
+def replied_to(event: Json) -> str:
+    """The event that this one answers; in a thread, where apps name one for those that know no threads, "" """
+    relation = _relation(event)
+    if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", True):
+        return ""
+    return _text(_part(relation, "m.in_reply_to"), "event_id")
+
+
+def mentions(event: Json, user: str, name: str) -> bool:
+    """Whether it names the account, as apps mark it or in its words."""
+    content = _part(event, "content")
+    users = _part(content, "m.mentions").get("user_ids")
+    if isinstance(users, list) and user in users:
+        return True
+    words, local = text_of(event), user[1:].partition(":")[0]
+    names = "|".join(re.escape(one) for one in {user, f"@{local}", name} if one)
+    return re.search(rf"(?<!\w)(?:{names})(?!\w)", words, re.IGNORECASE) is not None
+
+
+def is_by(event: Json, user: str) -> bool:
+    """Whether `user` said it, or something in its thread, as the server adds it up."""
+    thread = _part(_part(_part(event, "unsigned"), "m.relations"), "m.thread")
+    return event.get("sender") == user or thread.get("current_user_participated") is True
+
+
+def service_members(event: Json) -> frozenset[str]:
+    """The accounts of a room that are no persons, as it says itself: those of bridges."""
+    members = _part(event, "content").get("service_members")
+    return frozenset(one for one in members if isinstance(one, str)) if isinstance(members, list) else frozenset()
+
+
+def membership(event: Json, user: str) -> tuple[str, str]:
+    """What the event makes of `user` in the room and what they were before; "" where it is not about them."""
+    if event.get("type") != "m.room.member" or event.get("state_key") != user:
+        return "", ""
+    before = _part(event, "prev_content") or _part(_part(event, "unsigned"), "prev_content")
+    return _text(_part(event, "content"), "membership"), _text(before, "membership")
+
+
+# ---------------------------------------------------------------------------------------------------- what is written
+
+
+def message(text: str, thread: str = "") -> dict[str, Any]:
+    """A message of Markdown, formatted where that shows anything and fits."""
+    # Without this, an app may take names that stand in the text for people to be called.
+    content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
+    html = _MARKDOWN.render(text).strip()
+    if html != f"<p>{text}</p>":
+        formatted = {**content, "format": "org.matrix.custom.html", "formatted_body": html}
+        content = formatted if _size(formatted) <= _CONTENT_BYTES else content
+    return in_thread(content, thread)
+
+
+def in_thread(content: dict[str, Any], thread: str) -> dict[str, Any]:
+    if not thread:
+        return content
+    relation = {
+        "rel_type": "m.thread", "event_id": thread, "is_falling_back": True, "m.in_reply_to": {"event_id": thread},
+    }  # fmt: skip
+    return {**content, "m.relates_to": relation}
+
+
+def edit(event: str, text: str) -> dict[str, Any]:
+    """A new version of the own message `event`. What older apps show of it is its beginning."""
+    return {
+        "msgtype": "m.text",
+        "body": f"* {text[:_EDIT_PREVIEW]}",
+        "m.mentions": {},
+        "m.new_content": message(text),
+        "m.relates_to": {"rel_type": "m.replace", "event_id": event},
+    }
+
+
+def file(kind: str, mime: str, name: str, size: int, where: Json) -> dict[str, Any]:
+    """`where` is {"url"} or, encrypted, {"file"}."""
+    info = {"mimetype": mime, "size": size}
+    return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **where}
+
+
+# ----------------------------------------------------------------------------------------------------------- of events
+
+
+def _part(of: Json, key: str) -> Json:
+    """Events are what anybody sent: nothing in them is sure to have its form."""
+    found = of.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(of: Json, key: str) -> str:
+    found = of.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _relation(event: Json) -> Json:
+    return _part(_part(event, "content"), "m.relates_to")
+
+
+def _without_quote(content: Json, body: str) -> str:
+    """Without the message that it answers, which older apps repeat above it."""
+    if not _part(_part(content, "m.relates_to"), "m.in_reply_to") or not _QUOTED_REPLY.match(body):
+        return body
+    lines = body.split("\n")
+    quoted = next((n for n, line in enumerate(lines) if not line.startswith(">")), len(lines))
+    return "\n".join(lines[quoted:]).strip("\n")
+
+
+def _size(content: Json) -> int:
+    return len(json.dumps(content, ensure_ascii=False).encode())

@@ -1,0 +1,328 @@
+"""The Matrix bridge's way in: what the server tells, handed through the door.
+
+What always holds: the server's token goes on only when the door has everything that came with it; a crash in between
+brings it again, under the same ids. What was said before the assistant was in a room is none of its business. An event
+that cannot be decrypted yet is remembered with the position, and read when its key comes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+import structlog
+from nio import Event, MatrixInvitedRoom, MatrixRoom, MegolmEvent
+from nio.api import MessageDirection
+from nio.events import ForwardedRoomKeyEvent, RoomKeyEvent
+from nio.responses import RoomInfo, SyncResponse
+
+from assistant.bridge_ports import Arrival, Change, Door
+from assistant.bridges import matrix_form as form
+from assistant.bridges.matrix_client import Client, Refused
+from assistant.bridges.matrix_form import Attached, Json, Unread
+from assistant.errors import BridgeError
+from assistant.messages import Media
+
+log = structlog.get_logger()
+
+_BRIDGE = "matrix"
+_POLL_MILLISECONDS = 30_000
+_PAGE = 100
+# Of what a room said while the assistant was away, as many pages are read.
+_PAGES = 100
+_MOST_FILE_BYTES = 20_000_000
+_REMEMBERED = 1000
+# A key that is not there after so many looks is asked for.
+_PATIENCE = 2
+_FILTER: dict[Any, Any] = {
+    "presence": {"types": []},
+    "account_data": {"types": []},
+    "room": {"timeline": {"limit": _PAGE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
+}
+_INVITES = {**_FILTER, "room": {**_FILTER["room"], "timeline": {"limit": 1}, "state": {"types": []}}}
+_CANNOT_READ = (
+    "I could not read an encrypted message here: its key has not reached me. I read it as soon as it does; otherwise, "
+    "please send it again."
+)
+
+
+class Shown(Protocol):
+    """Who is told of drafts that stand in rooms (`matrix_drafts.Drafts`)."""
+
+    def found(self, drafts: Mapping[str, str]) -> None: ...
+
+
+class Inbound:
+    """One run: from where the door is, until cancelled."""
+
+    def __init__(
+        self, client: Client, door: Door, shown: Shown, invites: tuple[str, ...], is_owners: Callable[[str], bool]
+    ) -> None:
+        self._client = client
+        self._door = door
+        self._shown = shown
+        self._invites = invites
+        self._is_owners = is_owners
+        self._position = form.position(door.position(_BRIDGE))
+        self._kept = self._position
+        # Threads and messages of our own, asked for once.
+        self._ours: dict[str, None] = {}
+        self._passed_over: set[str] = set()
+        self._services: dict[str, frozenset[str]] = {}
+        self._missed: dict[Unread, int] = {}
+
+    async def run(self) -> None:
+        """Raises `BridgeError`, and `StoreError` where the door could not keep something."""
+        began = not self._position.since
+        # Synapse answers the same question the same for minutes; of a first one it takes no account of the patience.
+        first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not began)
+        await self._pass(first, nothing_said=began)
+        await self._look_for_invites()
+        if self._position.unread:
+            await self._read_late(self._position.unread)
+            self._advance()
+        self._door.connected(_BRIDGE)
+        while True:
+            await self._pass(await self._sync(_POLL_MILLISECONDS))
+
+    async def _sync(self, wait: int, *, full_state: bool = False) -> SyncResponse:
+        # nio passes over an answer that ends where it is already, as one that comes again after a failure does.
+        self._client.next_batch = ""
+        synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
+        return synced
+
+    async def _pass(self, synced: SyncResponse, *, nothing_said: bool = False) -> None:
+        since, told = self._position.since, bool(synced.to_device_events or synced.rooms.invite)
+        for room_id, info in synced.rooms.join.items():
+            if not nothing_said:
+                told = await self._take_room(self._client.rooms[room_id], info, since) or told
+        for room_id in synced.rooms.leave:
+            self._client.rooms.pop(room_id, None)
+            self._client.invited_rooms.pop(room_id, None)
+        await self._answer_invites()
+        await self._client.keep_keys()
+        await self._read_late(self._readable(synced))
+        await self._ask_for_keys()
+        self._position = replace(self._position, since=synced.next_batch)
+        self._shown.found(self._position.drafts)
+        if told or nothing_said or replace(self._kept, since="") != replace(self._position, since=""):
+            self._advance()
+
+    def _advance(self) -> None:
+        self._door.advance(_BRIDGE, str(self._position))
+        self._kept = self._position
+
+    # ------------------------------------------------------------------------------------------------------------ rooms
+
+    async def _take_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
+        """Hand in what was said in a room; whether anything there was not the assistant's own."""
+        events = list(info.timeline.events)
+        self._note_services(room.room_id, [*info.state, *events])
+        if info.timeline.limited and not self._joins(events):
+            events = [*await self._gap(room.room_id, info.timeline.prev_batch or "", since), *events]
+        told = False
+        for event in self._while_there(events):
+            if event.sender == self._client.user_id:
+                self._position = self._position.seen_own(event.source, self._target(room, event.source))
+            else:
+                told = True
+                await self._take(room, event)
+        return told
+
+    async def _gap(self, room_id: str, before: str, since: str) -> list[Event]:
+        """What was said there between `since` and `before`, oldest first: the newest `_PAGES` pages of it."""
+        found: list[Event] = []
+        for _ in range(_PAGES):
+            page = await self._client.room_messages(room_id, before, since, MessageDirection.back, _PAGE)
+            found += page.chunk
+            if not page.chunk or not page.end or self._joins(page.chunk):
+                return found[::-1]
+            before = page.end
+        log.warning("away too long: the oldest of what a room said is not read", room=room_id, read=len(found))
+        return found[::-1]
+
+    def _joins(self, events: Iterable[Event]) -> bool:
+        return any(_entered(form.membership(event.source, self._client.user_id)) for event in events)
+
+    def _while_there(self, events: list[Event]) -> list[Event]:
+        """Those that were said while the assistant was in the room."""
+        kept: list[Event] = []
+        there = True
+        for event in events:
+            change = form.membership(event.source, self._client.user_id)
+            if _entered(change):
+                kept = [] if there else kept
+                there = True
+            elif change[0] in ("leave", "ban"):
+                there = False
+            elif there:
+                kept.append(event)
+        return kept
+
+    def _note_services(self, room_id: str, events: Iterable[Event]) -> None:
+        for event in events:
+            if event.source.get("type") == "io.element.functional_members":
+                self._services[room_id] = form.service_members(event.source)
+
+    def _is_private(self, room: MatrixRoom) -> bool:
+        """Whether it is between two for sure. Who was invited can read on; what anybody may enter never is. A bridge's
+        own account counts for nobody where the owner named it, not because the room says so."""
+        services = self._services.get(room.room_id, frozenset()) & frozenset(self._invites)
+        return len(room.users.keys() - services) == 2 and room.join_rule == "invite"
+
+    def _target(self, room: MatrixRoom, event: Json) -> str:
+        return form.target_of(room.room_id, form.thread_of(event))
+
+    # --------------------------------------------------------------------------------------------------------- messages
+
+    async def _take(self, room: MatrixRoom, event: Event) -> None:
+        said = event.source
+        if isinstance(event, MegolmEvent):
+            self._wait_for_key(room, event)
+        elif gone := form.redacted(said):
+            await self._door.change(self._change(room, said, gone, "delete"))
+        elif edited := form.edited(said):
+            await self._door.change(self._change(room, said, edited, "edit", form.new_version(said)))
+        elif form.is_message(said):
+            await self._hand_in(room, said)
+
+    async def _hand_in(self, room: MatrixRoom, said: Json) -> None:
+        text, file = form.text_of(said), form.attached(said)
+        if not text.strip() and file is None:
+            return
+        private, sender = self._is_private(room), said["sender"]
+        arrival = Arrival(
+            _BRIDGE, said["event_id"], sender, text,
+            sender_name=room.user_name(sender) or "",
+            media=() if file is None else (await self._media(file),),
+            target=self._target(room, said),
+            room=None if private else room.room_id,
+            room_name="" if private else room.display_name,
+            addressed=private or await self._is_addressed(room, said),
+        )  # fmt: skip
+        await self._door.receive(arrival)
+
+    def _change(
+        self, room: MatrixRoom, said: Json, of: str, kind: Literal["edit", "delete"], content: str = ""
+    ) -> Change:
+        place = None if self._is_private(room) else room.room_id
+        return Change(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
+
+    async def _media(self, file: Attached) -> Media:
+        """Pictures and files come along; of voices and films it is said that they came."""
+        data = None
+        if file.kind in ("m.image", "m.file") and file.size <= _MOST_FILE_BYTES:
+            data = await self._client.fetch(file, _MOST_FILE_BYTES)
+        kind: Literal["image", "file"] = "image" if file.kind == "m.image" else "file"
+        size = file.size if data is None else len(data)
+        return Media(kind, file.mime, file.name, size, None if data is None else base64.b64encode(data).decode())
+
+    async def _is_addressed(self, room: MatrixRoom, said: Json) -> bool:
+        user = self._client.user_id
+        if form.mentions(said, user, room.user_name(user) or ""):
+            return True
+        for event in (form.replied_to(said), form.thread_of(said)):
+            if event and await self._is_ours(room.room_id, event):
+                return True
+        return False
+
+    async def _is_ours(self, room_id: str, event: str) -> bool:
+        """Whether the assistant said it, or something in its thread."""
+        if event in self._ours:
+            return True
+        try:
+            found = await self._client.ask("GET", form.path("rooms", room_id, "event", event))
+        except Refused:
+            return False
+        if not form.is_by(found, self._client.user_id):
+            return False
+        self._ours[event] = None
+        if len(self._ours) > _REMEMBERED:
+            del self._ours[next(iter(self._ours))]
+        return True
+
+    # ------------------------------------------------------------------------------------------------------------- keys
+
+    def _wait_for_key(self, room: MatrixRoom, event: MegolmEvent) -> None:
+        unread = Unread(room.room_id, event.event_id, event.session_id)
+        log.warning("a message cannot be decrypted yet", room=room.room_id, message=event.event_id)
+        self._position = self._position.waiting_for(unread)
+        self._missed.setdefault(unread, 0)
+
+    def _readable(self, synced: SyncResponse) -> list[Unread]:
+        """What waits for a key that came just now."""
+        keys = [event for event in synced.to_device_events if isinstance(event, (RoomKeyEvent, ForwardedRoomKeyEvent))]
+        sessions = {key.session_id for key in keys}
+        return [unread for unread in self._position.unread if unread.session in sessions]
+
+    async def _read_late(self, waiting: Iterable[Unread]) -> None:
+        for unread in waiting:
+            room = self._client.rooms.get(unread.room)
+            try:
+                event = None if room is None else await self._client.read_again(unread)
+            except Refused:
+                event, room = None, None
+            if room is None:
+                self._position = self._position.having_read(unread)
+            elif event is not None:
+                await self._take(room, event)
+                self._position = self._position.having_read(unread)
+                self._missed.pop(unread, None)
+
+    async def _ask_for_keys(self) -> None:
+        """Say once, between two, that something could not be read; in a room everybody would have to hear it."""
+        for unread, looks in list(self._missed.items()):
+            self._missed[unread] = looks + 1
+            if looks < _PATIENCE:
+                continue
+            del self._missed[unread]
+            room = self._client.rooms.get(unread.room)
+            if room is None or not self._is_private(room):
+                continue
+            notice = {"msgtype": "m.notice", "body": _CANNOT_READ}
+            try:
+                await self._client.say(unread.room, notice, form.notice_id("key", unread.session))
+            except BridgeError as error:
+                log.warning("nobody could be asked for a key", room=unread.room, error=str(error))
+
+    # ------------------------------------------------------------------------------------------------------ invitations
+
+    async def _look_for_invites(self) -> None:
+        """Invitations of before: the owner may have allowed them meanwhile."""
+        query = urllib.parse.urlencode({"filter": json.dumps(_INVITES)})
+        synced = await self._client.ask("GET", f"/_matrix/client/v3/sync?{query}")
+        for room_id, invited in synced.get("rooms", {}).get("invite", {}).items():
+            room = self._client.invited_rooms.setdefault(room_id, MatrixInvitedRoom(room_id, self._client.user_id))
+            for event in invited["invite_state"]["events"]:
+                if form.membership(event, self._client.user_id)[0] == "invite":
+                    room.inviter = event["sender"]
+        await self._answer_invites()
+
+    async def _answer_invites(self) -> None:
+        for room_id, room in list(self._client.invited_rooms.items()):
+            inviter = room.inviter or ""
+            allowed = self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & {*self._invites})
+            if allowed:
+                await self._accept(room_id, inviter)
+            elif room_id not in self._passed_over:
+                self._passed_over.add(room_id)
+                log.warning("an invitation waits: nobody allowed it", room=room_id, inviter=inviter)
+
+    async def _accept(self, room_id: str, inviter: str) -> None:
+        try:
+            await self._client.join(room_id)
+        except Refused as refusal:
+            log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(refusal))
+            if refusal.retry_after is not None or refusal.ambiguous:
+                return
+        self._client.invited_rooms.pop(room_id, None)
+
+
+def _entered(change: tuple[str, str]) -> bool:
+    now, before = change
+    return now == "join" and before != "join"

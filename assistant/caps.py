@@ -1,0 +1,123 @@
+"""What may be spent and what was, as values: caps of a day and a month, how far each is used, and who used it. Pure.
+
+What always holds: sums come from rows that are kept with each call (`store/ledger.py`), so that asking costs the same
+after years. A reservation that is not settled counts at its worst case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+NEAR = 0.8
+"""The share of a cap from which the owner is warned."""
+
+Level = Literal["near", "reached"]
+PERIODS = {"daily": "day", "monthly": "month"}
+"""The periods that caps are of, by the first word of their settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a period has cost; `unpriced_tokens` are those of calls without a known price."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    unpriced_tokens: int = 0
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CapUse:
+    """One cap that is set, and what of it is used. `setting` is its key in `[budget]`, as in "daily_usd"; `period` the
+    day or month it is of, as in "2026-11-20" or "2026-11"; `used` and `most` in US dollars or tokens. `reached`: a call
+    was refused for it."""
+
+    setting: str
+    period: str
+    used: float
+    most: float
+    reached: bool = False
+
+    @property
+    def name(self) -> str:
+        """ "daily" or "monthly"."""
+        return self.setting.partition("_")[0]
+
+    @property
+    def unit(self) -> str:
+        """ "day" or "month"."""
+        return PERIODS[self.name]
+
+    @property
+    def share(self) -> float:
+        return self.used / self.most if self.most else 1.0
+
+    @property
+    def is_near(self) -> bool:
+        return self.used >= NEAR * self.most
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.reached or self.used >= self.most
+
+    def amount(self, value: float) -> str:
+        return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
+
+    def describe(self) -> str:
+        """As in "$1.20 of $5.00"."""
+        return f"{self.amount(self.used)} of {self.amount(self.most)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A request of the background that was sent again and again, and is not sent any more until then."""
+
+    purpose: str
+    times: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the budget stands. `caps` are those that are set, those of the day first; `background` is the part of each
+    that work in the background may use. `forecast_usd` is what the month comes to if it goes on as it did, None where
+    it is too young to tell; `today` is the day of the home, as in "2026-11-20"."""
+
+    today: str
+    day: Sums
+    month: Sums
+    caps: tuple[CapUse, ...] = ()
+    background: tuple[CapUse, ...] = ()
+    forecast_usd: float | None = None
+    stopped: tuple[Stopped, ...] = ()
+
+
+def uses(limits: Mapping[str, float], sums: Mapping[str, Sums], periods: Mapping[str, str]) -> list[CapUse]:
+    """Those of `limits` (by setting, 0 is none) that are set, against the sums of "day" and "month"."""
+    found: list[CapUse] = []
+    for setting, most in limits.items():
+        if most:
+            name, _, unit = setting.partition("_")
+            of = sums[PERIODS[name]]
+            used = of.usd if unit == "usd" else float(of.unpriced_tokens)
+            found.append(CapUse(setting, periods[PERIODS[name]], used, most))
+    return found
+
+
+def first_refused(caps: Iterable[CapUse], usd: float, unpriced_tokens: int) -> CapUse | None:
+    """The first cap that a call of this worst case would pass. What is free passes none."""
+    for cap in caps:
+        asked = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
+        if asked and cap.used + asked > cap.most:
+            return cap
+    return None
+
+
+def forecast(usd: float, since: datetime, now: datetime, until: datetime) -> float | None:
+    """What a period from `since` to `until` comes to, all aware UTC, if it goes on as until now; None within its first
+    day, whose hours are not alike."""
+    elapsed, whole = (now - since).total_seconds(), (until - since).total_seconds()
+    return usd * whole / elapsed if elapsed >= 86_400 else None

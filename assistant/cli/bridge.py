@@ -1,0 +1,194 @@
+"""`assistant bridge`: the networks over which the assistant is reached, set up, looked at, tested and taken away."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.bridging.report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
+from assistant.bridging.values import NETWORKS, Standing
+from assistant.cli import bridge_keeping, bridge_looking
+from assistant.cli.bridge_answers import Given
+from assistant.cli.commanding import command
+from assistant.cli.lazy import INTERRUPTED, load
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.options import Function, given, shared
+from assistant.cli.plain import as_json, say
+from assistant.cli.tables import local, table
+from assistant.cli.text import one_line
+from assistant.errors import UsageError
+from assistant.sessions import MAIN
+from assistant.settings import Settings
+
+_json: Callable[[Function], Function] = shared("--json", "Print a JSON array of the bridges.", is_flag=True)
+_name = click.argument("name", type=click.Choice(NETWORKS))
+
+
+@click.group(invoke_without_command=True)
+@_json
+@click.pass_context
+def bridge(context: click.Context) -> None:
+    """Bridges: the networks on which you talk to the assistant, beside this terminal.
+
+    \b
+    Example:
+      assistant bridge
+      assistant bridge add telegram
+      assistant bridge test telegram
+      assistant bridge pause telegram
+    """
+    if context.invoked_subcommand is None:
+        _list(settings_module.load(), bool(given(context, "json")))
+
+
+@bridge.command(name="list")
+@_json
+@click.pass_context
+def listed(context: click.Context) -> None:
+    """List the bridges: how each is, as whom it is there, what waits for it, and what to do.
+
+    \b
+    Example:
+      assistant bridge list
+      assistant bridge list --json
+    """
+    _list(settings_module.load(), bool(given(context, "json")))
+
+
+@bridge.command()
+@_name
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input, and ask nothing.")
+@click.option("--password-stdin", is_flag=True, help="Matrix: read the account's password from standard input instead.")
+@click.option(
+    "--user", default="", metavar="ACCOUNT", help="Matrix: the assistant's account, as in @nocturne:example.org."
+)
+@click.option("--homeserver", default="", metavar="URL", help="Matrix: where it is; found by the account without it.")
+@click.option("--owner", default="", metavar="ACCOUNT", help="Your own account there, so that no code has to tell.")
+@click.option("--file", "in_file", is_flag=True, help="Keep the token in secrets.toml of the home, not in the keyring.")
+@click.option("--no-wait", is_flag=True, help="Set it up, print the code for your account, and do not wait for it.")
+@click.pass_context
+def add(
+    context: click.Context,
+    name: str,
+    token_stdin: bool,
+    password_stdin: bool,
+    user: str,
+    homeserver: str,
+    owner: str,
+    in_file: bool,
+    no_wait: bool,
+) -> None:
+    """Set up the bridge NAME, make your account there yours, and send you a test message.
+
+    What you answer is tried before anything is kept. It can be said again at any time: what is set already stands in
+    brackets, and what is done already is not asked for again. A secret is never an argument: it is asked for without
+    echo, or read from standard input.
+
+    \b
+    Example:
+      assistant bridge add telegram
+      assistant bridge add matrix
+      pass show telegram | assistant bridge add telegram --token-stdin --no-wait
+    """
+    if token_stdin and password_stdin:
+        raise UsageError("Give --token-stdin or --password-stdin, not both. Nothing was changed.")
+    secret = _read() if token_stdin or password_stdin else ""
+    answers = Given(secret if token_stdin else "", secret if password_stdin else "", user, homeserver, owner, in_file)
+    log_to_stderr("error")
+    adding = load("assistant.cli.bridge_adding:add")
+    context.exit(
+        0 if adding(settings_module.home_from_environment(), name, answers, waits=not no_wait) else INTERRUPTED
+    )
+
+
+@bridge.command()
+@_name
+def test(name: str) -> None:
+    """Ask the network who we are there, and send you a message. Exits with 0 when the network took it.
+
+    \b
+    Example:
+      assistant bridge test telegram
+    """
+    _asked("test", name)
+
+
+@bridge.command()
+@_name
+def pause(name: str) -> None:
+    """Neither receive nor send on NAME, until `resume`, also after a restart. What is to go out there waits.
+
+    \b
+    Example:
+      assistant bridge pause telegram
+    """
+    _asked("pause", name)
+
+
+@bridge.command()
+@_name
+def resume(name: str) -> None:
+    """Go on with NAME: what waits goes out, what was written there meanwhile comes in.
+
+    \b
+    Example:
+      assistant bridge resume telegram
+    """
+    _asked("resume", name)
+
+
+@bridge.command()
+@_name
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Take NAME away: its token and its settings. What was said there stays, and what waits for you comes here.
+
+    \b
+    Example:
+      assistant bridge remove telegram
+      assistant bridge remove telegram --yes
+    """
+    settings = settings_module.load()
+    if not yes:
+        asked = f"Take {name} away, with its token? What was said there stays."
+        click.confirm(asked, abort=True, err=True)
+    log_to_stderr("error")
+    bridge_keeping.remove(settings, name)
+
+
+def _asked(what: str, name: str) -> None:
+    """Of whoever serves the home. Raises `UsageError` where there is no such bridge."""
+    settings = settings_module.load()
+    if not getattr(settings.values, name).enabled and not daemon.is_served(settings.home):
+        raise UsageError(NOT_SET_UP.format(name=name))
+    say(command(settings, f"/bridge {what} {name}", MAIN, begins=True))
+
+
+def _list(settings: Settings, json_out: bool) -> None:
+    found = bridge_looking.standings(settings)
+    if json_out:
+        as_json([standing_json(one) for one in found])
+        return
+    table(
+        ("bridge", "state", "as", "since", "waiting", ""),
+        [_row(one, settings) for one in found],
+        right=("waiting",),
+        empty=NO_BRIDGE,
+    )
+
+
+def _row(one: Standing, settings: Settings) -> tuple[str, ...]:
+    told = " ".join(text for text in (one_line(one.error, 300), to_do(one)) if text)
+    return one.name, one.state, one.account, local(one.since, settings.zone), str(one.waiting), told
+
+
+def _read() -> str:
+    """One secret of standard input. Raises `UsageError` where there is none."""
+    text = sys.stdin.read().strip() if sys.stdin is not None else ""
+    if not text or len(text.splitlines()) != 1:
+        raise UsageError("Standard input has to be the secret, one line and nothing else. Nothing was changed.")
+    return text

@@ -1,0 +1,90 @@
+"""Keeping what a bridge needs, and taking it away again.
+
+What always holds: the token and the settings are kept both or neither; where the settings are refused, or somebody
+presses Ctrl-C in between, the token that was there before is put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from assistant import settings as settings_module
+from assistant.cli import secret
+from assistant.cli.bridge_answers import Answers
+from assistant.cli.commanding import command
+from assistant.cli.config_changing import changed, tell_changes
+from assistant.cli.plain import say, tell
+from assistant.config_text import HEADER, Change, with_value, without
+from assistant.errors import UsageError
+from assistant.secrets import IN_FILE, stored
+from assistant.sessions import MAIN
+from assistant.settings import SYSTEM_KEYRING, Home, Settings
+from assistant.settings_sections import FIELDS
+from assistant.wire import settings as wire_settings
+
+
+def keep(home: Home, name: str, answers: Answers, *, in_file: bool) -> list[str]:
+    """Keep the answers and turn the bridge on; what became different. Raises `SettingsError`, `StoreError`."""
+    key = f"{name}.token"
+
+    def edited(text: str) -> str:
+        text = text or HEADER
+        if answers.token:
+            # One that stands there would be in plain sight beside the one that is kept elsewhere.
+            text = without(text, key)
+        for setting, value in answers.keys.items():
+            text = with_value(text, f"{name}.{setting}", value)
+        return with_value(text, f"{name}.enabled", True)
+
+    if not answers.token:
+        return _told(home, changed(home, edited))
+    with _as_it_was(home, key):
+        secret.put(home, key, answers.token, in_file=in_file)
+        done = changed(home, edited)
+    return [key, *_told(home, done)]
+
+
+def remove(settings: Settings, name: str) -> None:
+    """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
+    home, key = settings.home, f"{name}.token"
+    keys = [one for one in FIELDS if one.startswith(f"{name}.")]
+
+    def edited(text: str) -> str:
+        for one in keys:
+            text = without(text, one)
+        return text
+
+    done = changed(home, edited)
+    _told(home, done)
+    had_secret = wire_settings.secret_store(home).remove(key)
+    if had_secret:
+        say(f"{key} was removed.")
+    if not done and not had_secret:
+        tell(f"Nothing of {name} was kept here.")
+    left = settings_module.load(home)
+    if getattr(left.values, name).enabled:
+        raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
+    if (home.path / "script.db").exists():
+        say(command(left, f"/bridge remove {name}", MAIN))
+    say(f"{name} is off. Your account there stays yours; `assistant people unlink` takes it from you.")
+
+
+def _told(home: Home, done: list[Change]) -> list[str]:
+    tell_changes(home, done)
+    return [change.key for change in done]
+
+
+@contextmanager
+def _as_it_was(home: Home, name: str) -> Iterator[None]:
+    """Whatever ends this early leaves the secret as it was before."""
+    store = wire_settings.secret_store(home)
+    before = {found.name: found for found in stored(home.secrets, SYSTEM_KEYRING).found}.get(name)
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            store.remove(name)
+        else:
+            store.put(name, before.value.get_secret_value(), in_file=before.origin == IN_FILE)
+        raise

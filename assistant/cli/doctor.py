@@ -1,0 +1,127 @@
+"""`assistant doctor`: what is around the assistant, and in its home, looked at more closely than `status` does."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assistant import daemon
+from assistant import settings as settings_module
+from assistant.cli import service_install, service_place
+from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import as_json, say
+from assistant.cli.service_managers import on_this_machine
+from assistant.cli.service_place import NAME, Placed
+from assistant.doctor.home import looked
+from assistant.doctor.process import Serving
+from assistant.doctor.values import Finding, note, ok, problem
+from assistant.errors import SettingsError
+from assistant.plural import counted
+from assistant.service.files import was_changed
+from assistant.settings import Home
+from assistant.unix_socket import answers
+from assistant.wire.doctor import Wish, examine
+
+_WIDEST, _OF_A_FILE = 110, 240
+_VERDICT, _SUBJECT = 9, 14
+_WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend: permissions, a socket that was left behind.")
+@click.option("--call", is_flag=True, help="Ask the model something too. That costs a little, and counts.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether anything needs you.")
+@click.pass_context
+def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> None:
+    """Look closely: settings, permissions, files, disk, clock, provider, embedder, bridges, service, versions.
+
+    Says of each whether it is ok, and what to do where it is not. Exits with 1 where there is a problem. Works whether
+    the assistant runs or not, and where the home is broken. Bridges are asked over their networks.
+
+    \b
+    Example:
+      assistant doctor
+      assistant doctor --fix
+      assistant doctor --call --json
+    """
+    log_to_stderr("error")
+    home = settings_module.home_from_environment()
+    found: list[Finding] = []
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
+    for finding in _examined(home, Wish(fix, call)):
+        found.append(finding)
+        if not json_out:
+            say("\n".join(drawn(finding, width)))
+    problems = sum(one.verdict == "problem" for one in found)
+    if json_out:
+        as_json({"ok": not problems, "findings": [asdict(one) for one in found]})
+    else:
+        say(f"\n{counted(problems, 'problem')}." if problems else "\nAll is well.")
+    context.exit(1 if problems else 0)
+
+
+def drawn(finding: Finding, width: int) -> Iterator[str]:
+    """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
+    head = f"{finding.verdict:<{_VERDICT}}{finding.subject:<{_SUBJECT}} "
+    said = [
+        part if part.endswith(".") else f"{part}." for part in (finding.text, finding.mended, finding.to_do) if part
+    ]
+    text = " ".join(said) if len(said) > 1 else finding.text
+    return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
+
+
+def _examined(home: Home, wish: Wish) -> Iterator[Finding]:
+    yield from examine(home, _serving(home), wish, daemon.utc_now)
+    yield from looked("service", lambda: _service(home), "`assistant service print` shows what it would be.")
+
+
+def _serving(home: Home) -> Serving:
+    served = daemon.is_served(home)
+    holder = daemon.lock_holder(home) if served else None
+    return Serving(served, holder, answers(home.socket), home.socket.exists(), home.socket.unlink)
+
+
+def _service(home: Home) -> Iterator[Finding]:
+    """Whether a service manager would start what this is, with the settings that are."""
+    kind = on_this_machine()
+    if not kind:
+        yield note("service", "neither systemd nor launchd runs this machine", "`assistant run` serves.")
+        return
+    try:
+        placed = _installed(kind, home)
+    except SettingsError:
+        yield note("service", "not looked at, as the settings are not understood")
+        return
+    if placed is None:
+        yield note("service", "not installed", "`assistant service install` lets it run when nobody looks.")
+        return
+    yield compared(placed.file, service_install.written(placed.file) or "", placed.text)
+
+
+def compared(file: Path, written: str, wanted: str) -> Finding:
+    """The file of a service as it is, with what it would be."""
+    if written == wanted:
+        return ok("service", f"{file}, as it should be")
+    if was_changed(written):
+        return note("service", f"{file} was changed by hand", "`assistant service install` shows the difference.")
+    return problem(
+        "service", f"{file} is not as this version and the settings want it.",
+        "`assistant service install` brings it up to date, then `assistant service restart`.",
+    )  # fmt: skip
+
+
+def _installed(kind: str, home: Home) -> Placed | None:
+    """The service that is installed for this home; None where there is none. Raises `SettingsError`."""
+    settings = settings_module.load(home)
+    if kind == "launchd":
+        possible = [service_place.launchd_agent(NAME, settings)]
+    else:
+        possible = [service_place.systemd_user(NAME, settings), service_place.systemd_system(NAME, settings)]
+    return next((one for one in possible if str(home.path) in (service_install.written(one.file) or "")), None)

@@ -1,0 +1,53 @@
+"""`assistant web`: what a caller of the web API needs."""
+
+from __future__ import annotations
+
+import click
+
+from assistant import settings as settings_module
+from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.plain import say, tell
+from assistant.daemon import is_served
+from assistant.errors import UsageError
+from assistant.secrets import IN_FILE
+from assistant.wire import web as wire_web
+
+_HOW = "The web API is off: `assistant config set web.port 8484` has it listen from the next start."
+
+
+@click.group()
+def web() -> None:
+    """The web API: talk with the assistant, and look into it, from other programs. docs/web-api.md tells how.
+
+    \b
+    Example:
+      assistant config set web.port 8484
+      assistant web token
+    """
+
+
+@web.command()
+@click.option("--new", is_flag=True, help="Make another one; the former is not taken any more from the next start.")
+def token(new: bool) -> None:
+    """Print the token that callers show. Whoever has it speaks for you.
+
+    One is made at the first start with a port, and kept in secrets.toml of the home.
+
+    \b
+    Example:
+      assistant web token
+      curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
+    """
+    if new:
+        wire_web.new_token(settings_module.home_from_environment())
+    settings = settings_module.load()
+    found = settings.values.web.token.get_secret_value()
+    if new and settings.origins[wire_web.TOKEN] != IN_FILE:
+        tell(f"{settings.origins[wire_web.TOKEN]} has another web.token, which wins over the new one.")
+    if not found:
+        raise UsageError("There is no token yet: one is made at the first start with web.port set, or by --new.")
+    say(found)
+    if not settings.values.web.port:
+        tell(_HOW)
+    elif new and is_served(settings.home):
+        tell(WHEN_STARTED)

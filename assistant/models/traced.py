@@ -1,0 +1,57 @@
+"""Model calls told of as they are made: each attempt a span, whatever came of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from assistant.errors import ModelError
+from assistant.ports import Model
+from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request
+from assistant.telemetry import Span, Tracer
+
+
+class Traced:
+    """A model whose every call is a span of `tracer`."""
+
+    def __init__(self, model: Model, tracer: Tracer) -> None:
+        self._model = model
+        self._tracer = tracer
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def provider(self) -> str:
+        return self._model.provider
+
+    async def limits(self) -> Limits:
+        return await self._model.limits()
+
+    async def stream(
+        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        with self._tracer.span("model", kind=purpose, provider=self.provider, model=self.name) as span:
+            try:
+                async with aclosing(self._model.stream(request, purpose, session=session, turn=turn)) as events:
+                    async for event in events:
+                        if isinstance(event, Reply):
+                            _tell(span, event)
+                        yield event
+            except ModelError as error:
+                span.tell(outcome=error.kind)
+                raise
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+def _tell(span: Span, reply: Reply) -> None:
+    used = reply.usage
+    span.tell(
+        outcome="answered", input=used.input, output=used.output, cache_read=used.cache_read,
+        cache_write=used.cache_write,
+    )  # fmt: skip
+    if used.cost_usd is not None:
+        span.tell(usd=used.cost_usd)

@@ -1,0 +1,276 @@
+"""One bridge's way out of the outbox: one logical reply, one key, one body (I8).
+
+Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, in order for each place,
+several places side by side. A long one goes out in parts, and how many of them the network has is kept. A send that may
+have arrived is repeated under the same key only inside the bridge's deduplication window; otherwise it becomes
+`ambiguous` and is shown to the owner instead of being sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+
+from assistant.bridge_ports import Bridge, Part
+from assistant.ending import Patience, within
+from assistant.errors import BridgeError, NobodyThere, StoreError
+from assistant.messages import Media
+from assistant.parts import parts_of
+from assistant.ports import Outbox
+from assistant.records import OutboxItem, OutboxState, Outgoing
+from assistant.telemetry import SILENT, Tracer
+
+log = structlog.get_logger()
+
+# Bridge and target to which something may still go; None for nowhere.
+Destination = Callable[[Outgoing], tuple[str, str] | None]
+# A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
+Loaded = Callable[[Media], Media]
+
+_FIRST_RETRY = timedelta(seconds=1)
+_LONGEST_RETRY = timedelta(minutes=5)
+_RETRY_DISK = timedelta(seconds=5)
+# Nobody is there: `attached` ends the wait; the clock is only a second chance.
+_UNTIL_ATTACHED = timedelta(days=1)
+_LOOK_AHEAD = 1000
+_SHORTEST_WAIT = 0.05
+# A network that neither takes nor refuses a message within this is taken for one that is gone.
+_LONGEST_SEND = 120.0
+# A send that is given up gets so long to clean up.
+_UNWINDING = 1.0
+# Places that are sent to side by side.
+_SIDE_BY_SIDE = 8
+
+
+class Pump:
+    """`error` is the last trouble in sending, `stuck` that of the home's disk."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        outbox: Outbox,
+        destination: Destination,
+        elsewhere: Callable[[str], None],
+        loaded: Loaded,
+        clock: Callable[[], datetime],
+        tracer: Tracer = SILENT,
+    ) -> None:
+        """`elsewhere` is told of a bridge that something was sent on to; `loaded` reads a file that goes out."""
+        self.bridge = bridge
+        self.error = ""
+        self.stuck = ""
+        self._outbox = outbox
+        self._destination = destination
+        self._elsewhere = elsewhere
+        self._loaded = loaded
+        self._clock = clock
+        self._tracer = tracer
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        # The places that are being sent to.
+        self._lanes: dict[str, asyncio.Task[None]] = {}
+        # Single items that are held back, so that one's trouble delays nobody else, and places where the network says
+        # how long.
+        self._retry_at: dict[int, datetime] = {}
+        self._held: dict[str, datetime] = {}
+        self._arrivals = 0
+
+    def begin(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name=f"outbox {self.bridge.name}")
+        self.wake()
+
+    async def end(self, patience: Patience, *, flush: bool) -> None:
+        """Wait for what is just being sent, with `flush` send what can be sent at once, and end."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        await self._clear(patience.flush)
+        if flush:
+            with contextlib.suppress(StoreError):
+                await within(patience.flush, self.flush(), f"deliveries to {self.bridge.name}")
+        await self._clear(0)
+
+    async def _clear(self, seconds: float) -> None:
+        """What is being sent gets so long to be confirmed."""
+        if self._lanes:
+            await asyncio.wait(list(self._lanes.values()), timeout=seconds)
+        for lane in (late := list(self._lanes.values())):
+            lane.cancel()
+        if late:
+            await asyncio.wait(late, timeout=_UNWINDING)
+
+    async def flush(self) -> None:
+        """Send now what can be sent now. Raises `StoreError`."""
+        self._send_pending(self._clock())
+        while self._lanes:
+            await asyncio.wait(list(self._lanes.values()))
+            if self.stuck:
+                raise StoreError(self.stuck)
+            self._send_pending(self._clock())
+
+    def wake(self) -> None:
+        """Look again at the outbox."""
+        self._wake.set()
+
+    def attached(self) -> None:
+        """Somebody can be reached again: what was held back is tried at once."""
+        self._arrivals += 1
+        self._retry_at.clear()
+        self.wake()
+
+    # --------------------------------------------------------------------------------------------------------- sending
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            now = self._clock()
+            with self._noting_disk():
+                self._send_pending(now)
+            self._wake_later(now)
+
+    def _send_pending(self, now: datetime) -> None:
+        """Begin to send at every place where something waits and nothing is being sent."""
+        waiting: dict[str, list[OutboxItem]] = {}
+        for item in self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD):
+            if self._retry_at.get(item.id, now) <= now and self._held.get(item.outgoing.target, now) <= now:
+                waiting.setdefault(item.outgoing.target, []).append(item)
+        for place in [place for place in waiting if place not in self._lanes][: _SIDE_BY_SIDE - len(self._lanes)]:
+            lane = asyncio.create_task(self._send_to(place, waiting[place]), name=f"to {self.bridge.name} {place}")
+            self._lanes[place] = lane
+            lane.add_done_callback(partial(self._left, place))
+
+    def _left(self, place: str, _: asyncio.Task[None]) -> None:
+        del self._lanes[place]
+        self.wake()
+
+    async def _send_to(self, place: str, items: Sequence[OutboxItem]) -> None:
+        """To one place, in order; where the network asks for patience the rest waits too."""
+        with self._noting_disk(place):
+            for item in items:
+                now = self._clock()
+                if self._held.get(place, now) > now:
+                    return
+                if not self._may_go(item, now):
+                    continue
+                if item.state == "sending" and not self._may_repeat(item, now):
+                    self._outbox.mark(item.id, "ambiguous", now, error="interrupted while it was being sent")
+                    log.warning("delivery is uncertain; not repeated", bridge=self.bridge.name, key=item.outgoing.key)
+                    continue
+                await self._send(item)
+
+    def _may_go(self, item: OutboxItem, now: datetime) -> bool:
+        """Whether it may still go where it was to; what may not goes where it may, or nowhere."""
+        place = self._destination(item.outgoing)
+        if place is None:
+            self._outbox.mark(item.id, "withheld", now, error="whoever it was for is not answered any more")
+        elif place != (item.outgoing.bridge, item.outgoing.target):
+            self._outbox.redirect(item.id, *place, now)
+            self._elsewhere(place[0])
+            return False
+        return place is not None
+
+    async def _send(self, item: OutboxItem) -> None:
+        arrivals, uncertain = self._arrivals, item.state == "sending"
+        try:
+            for part in parts(item, self.bridge)[item.parts_sent :]:
+                self._outbox.mark(item.id, "sending", self._clock())
+                whole = part if part.media is None else replace(part, media=self._loaded(part.media))
+                with self._tracer.span("send", bridge=self.bridge.name) as span:
+                    await _sent(self.bridge, whole)
+                    span.tell(ok=True)
+                uncertain = False
+                if not part.last:
+                    self._outbox.part_sent(item.id, part.number, self._clock())
+        except BridgeError as error:
+            self._failed(item, error, uncertain or error.ambiguous, tried_before=self._arrivals != arrivals)
+        else:
+            self.error = ""
+            self._retry_at.pop(item.id, None)
+            self._outbox.mark(item.id, "sent", self._clock())
+
+    def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, tried_before: bool) -> None:
+        """What once was uncertain stays so, however the next try fails: it is `sending`, and has its window."""
+        now = self._clock()
+        self.error = "" if isinstance(error, NobodyThere) else str(error)
+        state: OutboxState = "sending" if self.bridge.capabilities.dedupe_seconds else "ambiguous"
+        self._outbox.mark(item.id, state if uncertain else "pending", now, error=str(error))
+        if error.retry_after:
+            self._held[item.outgoing.target] = now + timedelta(seconds=error.retry_after)
+        # Somebody may have attached while the last one was leaving: that is not to be slept through.
+        elif not tried_before:
+            self._retry_at[item.id] = now + _pause(item, error)
+
+    def _may_repeat(self, item: OutboxItem, now: datetime) -> bool:
+        return now - item.created_at < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
+
+    def _wake_later(self, now: datetime) -> None:
+        """What is held back wakes the pump when the first of it may be tried again; `now` is when it was looked at."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._held = {place: until for place, until in self._held.items() if until > now}
+        self._retry_at = {item: until for item, until in self._retry_at.items() if until > now}
+        if waits := [*self._retry_at.values(), *self._held.values()]:
+            wait = (min(waits) - now).total_seconds()
+            self._timer = asyncio.get_running_loop().call_later(max(wait, _SHORTEST_WAIT), self.wake)
+
+    @contextlib.contextmanager
+    def _noting_disk(self, place: str | None = None) -> Iterator[None]:
+        """A disk that refuses is told of, and tried again after a while."""
+        try:
+            yield
+            self.stuck = ""
+        except StoreError as error:
+            self.stuck = str(error)
+            if place is not None:
+                self._held[place] = self._clock() + _RETRY_DISK
+            log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
+
+
+def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
+    """What goes out, message by message; the same for the same item, whenever it is asked."""
+    outgoing, can = item.outgoing, bridge.capabilities
+    files = outgoing.media if can.media else ()
+    named = () if can.media else tuple(f"[{one.name or one.mime}]" for one in outgoing.media)
+    untold = () if can.buttons else (one.command for one in outgoing.buttons if one.command not in outgoing.body)
+    pressed = ", ".join(f"`{command}`" for command in untold)
+    body = "\n\n".join(text for text in (outgoing.body, pressed, *named) if text.strip())
+    texts = parts_of(body, can) if body or not files else ()
+    last = len(texts) + len(files)
+    return [
+        *(Part(item, number, text, number == last) for number, text in enumerate(texts, 1)),
+        *(Part(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
+    ]
+
+
+async def _sent(bridge: Bridge, part: Part) -> None:
+    """Raises `BridgeError`, whatever it was that went wrong."""
+    try:
+        async with asyncio.timeout(_LONGEST_SEND):
+            await bridge.send(part)
+    except BridgeError:
+        raise
+    except TimeoutError:
+        raise BridgeError(
+            f"{bridge.name} neither took nor refused a message within {_LONGEST_SEND:g} s.", ambiguous=True
+        ) from None
+    except Exception as error:
+        log.exception("bridge fault", bridge=bridge.name)
+        fault = f"a fault of its own ({type(error).__name__}); the log has the details"
+        raise BridgeError(f"Sending to {bridge.name} failed by {fault}.", ambiguous=True) from None
+
+
+def _pause(item: OutboxItem, error: BridgeError) -> timedelta:
+    if isinstance(error, NobodyThere):
+        return _UNTIL_ATTACHED
+    doublings: int = 2 ** min(item.attempts, 10)
+    return min(_LONGEST_RETRY, _FIRST_RETRY * doublings)

@@ -1,0 +1,34 @@
+"""What somebody wants to know of the spending, gathered and told: for the command line and for `/usage`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Protocol, cast, get_args
+
+from assistant.caps import Standing
+from assistant.errors import UsageError
+from assistant.requests import Spent
+from assistant.spending.report import Asked, Key, lines
+
+_DAYS = 31
+
+
+class Told(Protocol):
+    """What a ledger tells."""
+
+    def by(self, key: Key, since: datetime) -> list[tuple[str, Spent]]: ...
+    def standing(self, now: datetime) -> Standing: ...
+
+
+def ask(ledger: Told, by: Key, days: int, now: datetime) -> Asked:
+    """What was spent in the days before `now`, and how the budget stands."""
+    since = now - timedelta(days=days)
+    rows = ledger.by(by, since)
+    return Asked(by, days, ledger.standing(now), rows, rows if by == "kind" else ledger.by("kind", since))
+
+
+def usage_block(ledger: Told, by: str, now: datetime) -> str:
+    """The last month as Markdown that keeps its columns. Raises `UsageError` for what is no key."""
+    if by not in get_args(Key):
+        raise UsageError(f"Use /usage [{'|'.join(get_args(Key))}]. Nothing was changed.")
+    return "\n".join(["```", *lines(ask(ledger, cast(Key, by), _DAYS, now)), "```"])

@@ -1,0 +1,84 @@
+"""What is on its way out and got stuck, and what a person decides about it: over the outbox.
+
+What always holds: nothing that may have arrived is sent again but on the owner's word, under the key and with the body
+that it always had (I8).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.bridging.values import Brought, Fate, Undelivered
+from assistant.sessions import OWNER_SCOPE
+from assistant.store.database import Database
+from assistant.store.text import moment, stamp
+
+_STUCK = "state IN ('ambiguous', 'failed', 'withheld')"
+_OPEN = "state IN ('pending', 'sending')"
+
+
+class Deliveries:
+    """Implements `assistant.bridging.deliveries.Deliveries`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def stuck(self, *, limit: int = 100) -> list[Undelivered]:
+        """The newest, oldest of them first."""
+        rows = self._db.rows(f"SELECT * FROM outbox WHERE {_STUCK} ORDER BY id DESC LIMIT ?", (limit,))
+        return [_undelivered(row) for row in rows][::-1]
+
+    def one(self, item_id: int) -> Undelivered | None:
+        """Where it is stuck."""
+        row = self._db.row(f"SELECT * FROM outbox WHERE id = ? AND {_STUCK}", (item_id,))
+        return None if row is None else _undelivered(row)
+
+    def fate(self, key: str) -> Fate | None:
+        row = self._db.row("SELECT state, error FROM outbox WHERE key = ?", (key,))
+        return None if row is None else Fate(row["state"], row["error"])
+
+    def again(self, item_id: int, now: datetime) -> bool:
+        """Have it sent once more; False where it is not stuck."""
+        return self._settle(item_id, "pending", now)
+
+    def drop(self, item_id: int, now: datetime) -> bool:
+        """It goes nowhere any more; False where it is not stuck."""
+        return self._settle(item_id, "dropped", now)
+
+    def waiting(self) -> dict[str, int]:
+        """How many are to go out, by bridge."""
+        rows = self._db.rows(f"SELECT bridge, count(*) AS items FROM outbox WHERE {_OPEN} GROUP BY bridge")
+        return {row["bridge"]: row["items"] for row in rows}
+
+    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought:
+        """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
+        more, so that nobody will learn what became of a send that was cut off."""
+        at = stamp(now)
+        with self._db.write() as db:
+            if ended:
+                db.execute(
+                    "UPDATE outbox SET state = 'ambiguous', error = 'cut off when its bridge was removed',"
+                    " updated_at = ? WHERE bridge = ? AND state = 'sending'",
+                    (at, bridge),
+                )
+            brought = db.execute(
+                "UPDATE outbox SET bridge = ?, target = session, parts_sent = 0, error = '', updated_at = ?"
+                " WHERE bridge = ? AND state = 'pending' AND parts_sent = 0 AND scope = ?",
+                (home, at, bridge, OWNER_SCOPE),
+            )
+        return Brought(brought, self.waiting().get(bridge, 0))
+
+    def _settle(self, item_id: int, state: str, now: datetime) -> bool:
+        with self._db.write() as db:
+            changed = db.execute(
+                f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {_STUCK}", (state, stamp(now), item_id)
+            )
+        return bool(changed)
+
+
+def _undelivered(row: Row) -> Undelivered:
+    return Undelivered(
+        row["id"], row["state"], row["bridge"], row["target"], row["session"], row["scope"], row["body"], row["error"],
+        row["parts_sent"], moment(row["created_at"]), moment(row["updated_at"]),
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""Talking over the web API: messages in, events out, commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import StreamingResponse
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from starlette.exceptions import HTTPException
+
+from assistant.bridges.terminal import Terminal, TerminalBridge
+from assistant.errors import UsageError
+from assistant.ports import Control
+from assistant.sessions import MAIN
+from assistant.web.answers import Acknowledged, Kept, Result, Stopped, Told
+from assistant.web.bodies import Id, NewMessage, OneSession, Session, Shown, Typed
+from assistant.web.failures import failures
+
+_KEEPALIVE_SECONDS = 15.0
+# How long a client waits until it comes again, in milliseconds.
+_COME_AGAIN = 1000
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": (
+            "A stream of server-sent events, the data of each a JSON object. `hello` comes first. `deliver` is a reply "
+            "or notice that stays: it has an id, and is confirmed by its `key` (`/v1/deliveries/ack`) or by coming "
+            "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what goes on; they are "
+            "provisional and are not repeated."
+        ),
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+def conversing_routes(control: Control, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(tags=["conversation"])
+    routes.include_router(_talking(control, terminal))
+    routes.include_router(_following(terminal))
+    return routes
+
+
+def _talking(control: Control, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/messages", status_code=202, responses=failures(413), summary="Say something")
+    async def say(body: NewMessage) -> Kept:
+        """Answers once the message is durable. Its answer comes with the events of its session."""
+        return Kept.of(await control.accept(body.incoming(terminal.name)))
+
+    @routes.post("/commands", responses=failures(413), summary="Run a slash command")
+    async def command(body: Typed) -> Told:
+        return Told(text=await control.command(body.text, body.session, bridge=terminal.name))
+
+    @routes.post("/stop", responses=failures(413), summary="Stop the turn that runs in a session")
+    async def stop(body: OneSession) -> Stopped:
+        return Stopped(stopped=await control.stop_turn(body.session))
+
+    @routes.get("/results/{inbox_id}", responses=failures(404), summary="What became of a message")
+    async def result(inbox_id: Annotated[Id, Path()]) -> Result:
+        try:
+            return Result.model_validate(await control.result(inbox_id))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from None
+
+    return routes
+
+
+def _following(terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get(
+        "/events", response_class=StreamingResponse, responses={**failures(), **_STREAM}, summary="What happens"
+    )
+    async def events(
+        session: Session = MAIN,
+        inbox_id: Annotated[Id | None, Query(description="Only the deliveries that answer this message.")] = None,
+        after: Annotated[int | None, Query(ge=0, lt=2**63, description="As Last-Event-ID, which goes before.")] = None,
+        last_event_id: Annotated[
+            str | None,
+            Header(pattern="^[0-9]{1,18}$", description="The id of the last delivery there is: all after it is given."),
+        ] = None,
+    ) -> StreamingResponse:
+        """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
+        each once, in order, whatever became of the connection or the daemon meanwhile; naming it confirms those up to
+        it."""
+        since = int(last_event_id) if last_event_id is not None else after
+        frames = _frames(terminal, session, inbox_id, since)
+        return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    @routes.post("/deliveries/ack", responses=failures(413), summary="Confirm a delivery")
+    async def shown(body: Shown) -> Acknowledged:
+        return Acknowledged(acknowledged=terminal.acknowledge(body.key))
+
+    return routes
+
+
+async def _frames(
+    terminal: TerminalBridge, session: str, inbox_id: int | None, since: int | None
+) -> AsyncIterator[bytes]:
+    with terminal.attach(session, inbox_id, since) as attached:
+        async for frame in _written(attached):
+            yield frame
+
+
+async def _written(attached: Terminal) -> AsyncIterator[bytes]:
+    async for name, data in attached.events(_KEEPALIVE_SECONDS):
+        if name == "idle":
+            yield KEEPALIVE_COMMENT
+            continue
+        number = str(data["id"]) if name in ("hello", "deliver") else None
+        retry = _COME_AGAIN if name == "hello" else None
+        yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)

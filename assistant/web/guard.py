@@ -1,0 +1,141 @@
+"""Who may talk to the web API over TCP (F42). On the control socket the file's mode decides, and none of this is asked.
+
+What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
+(Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
+and it shows the token. Whoever shows wrong ones too often waits. No answer may be read by another page (there is no
+CORS), kept by anybody in between, or shown in a frame.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from assistant.web.attempts import Attempts
+from assistant.web.ways import Rules
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_LONGEST_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    status: int
+    error: str
+    headers: Mapping[str, str] | None = None
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(
+        self, app: ASGIApp, rules: Rules, clock: Callable[[], float], open_paths: frozenset[str] = frozenset()
+    ) -> None:
+        """`clock` gives seconds that never go back; `open_paths` need no token."""
+        self._app = app
+        self._rules = rules
+        self._open_paths = open_paths
+        self._token = rules.token.encode()
+        self._hosts = {name.lower() for name in rules.hosts}
+        self._attempts = Attempts(clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": _with_ours(message.get("headers", ()))}
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, guarded)
+        else:
+            answer = JSONResponse({"error": refusal.error}, refusal.status, refusal.headers)
+            await answer(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> _Refusal | None:
+        headers = scope["headers"]
+        host = _only(headers, b"host")
+        name = _name_in(f"//{host}") if host else None
+        if name is None or name not in LOOPBACK_NAMES | self._hosts | {_address(scope, "server")}:
+            shown = (host or "nothing")[:_LONGEST_SHOWN]
+            return _Refusal(403, f"This assistant is not called {shown!r}. Names of its own stand in web.hosts.")
+        origins = _all(headers, b"origin")
+        if origins and not (len(origins) == 1 and self._is_ours(origins[0], host)):
+            return _Refusal(403, "A page from elsewhere may not ask this assistant. Nothing was done.")
+        if scope["path"] in self._open_paths:
+            return None
+        return self._unknown(scope)
+
+    def _is_ours(self, origin: str, host: str) -> bool:
+        """A page is from here where its address is the one that was asked, or one of the configured names."""
+        scheme, _, rest = origin.partition("://")
+        if scheme not in ("http", "https"):
+            return False
+        return rest.lower() == host.lower() or _name_in(origin) in self._hosts
+
+    def _unknown(self, scope: Scope) -> _Refusal | None:
+        """Whether the caller shows the token. Who may not try just now is not told whether it was right."""
+        who = self._caller(scope)
+        if wait := self._attempts.wait(who):
+            return _Refusal(
+                429, f"Too many wrong tokens came from here. Try again in {wait} s.", {"Retry-After": str(wait)}
+            )
+        scheme, _, shown = (_only(scope["headers"], b"authorization")).partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode("latin-1"), self._token):
+            return None
+        if shown:
+            self._attempts.wrong(who)
+        told = "is not the right one" if shown else "is missing"
+        return _Refusal(
+            401,
+            f"The bearer token {told}; `assistant web token` shows it. Nothing was done.",
+            {"WWW-Authenticate": 'Bearer realm="assistant"'},
+        )
+
+    def _caller(self, scope: Scope) -> str:
+        forwarded = _all(scope["headers"], b"x-forwarded-for")
+        if self._rules.behind_proxy and forwarded:
+            return forwarded[-1].rpartition(",")[2].strip()[:_LONGEST_SHOWN]
+        return _address(scope, "client")
+
+
+def _with_ours(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """What the application says itself stays."""
+    there = list(headers)
+    names = {name.lower() for name, _ in there}
+    return there + [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in names]
+
+
+def _all(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in headers if key == name]
+
+
+def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
+    """ "" where there is none, or several to choose from."""
+    found = _all(headers, name)
+    return found[0] if len(found) == 1 else ""
+
+
+def _name_in(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _address(scope: Scope, end: str) -> str:
+    found = scope.get(end)
+    return str(found[0]) if found else ""

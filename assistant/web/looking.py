@@ -1,0 +1,170 @@
+"""Looking over the web API: conversations, what was said, what is remembered, sleeps, compactions, costs, status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import AwareDatetime
+from starlette.exceptions import HTTPException
+
+from assistant.bridges.terminal import TerminalBridge
+from assistant.errors import UsageError
+from assistant.looking_ports import Looking, Period, UsageKey
+from assistant.ports import Control
+from assistant.sessions import MAIN
+from assistant.web.answers import (
+    Compacted,
+    Compactions,
+    Conversation,
+    Conversations,
+    Cost,
+    Costs,
+    Found,
+    Hits,
+    Memories,
+    Messages,
+    RecalledMemories,
+    RecalledMemory,
+    Said,
+    Sleeps,
+    Slept,
+    Status,
+    Told,
+    WholeConversation,
+)
+from assistant.web.bodies import Id, Session, Words
+from assistant.web.failures import failures
+
+Most = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
+Wanted = Annotated[Words, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")]
+After = Annotated[
+    AwareDatetime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")
+]
+Before = Annotated[AwareDatetime | None, Query(description="Up to, and without, this time.")]
+
+
+def looking_routes(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(responses=failures())
+    routes.include_router(_conversations(control, looking, terminal))
+    routes.include_router(_said(looking))
+    routes.include_router(_remembered(looking))
+    routes.include_router(_running(control, looking))
+    return routes
+
+
+def _conversations(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(prefix="/sessions", tags=["sessions"])
+
+    @routes.get("", summary="Your conversations")
+    async def sessions(limit: Most = 10) -> Conversations:
+        """The ended ones too; `limit` is how many of each session."""
+        return Conversations(sessions=[Conversation.of(one) for one in looking.sessions(limit)])
+
+    @routes.get("/{session}", responses=failures(404), summary="One conversation")
+    async def session(session: Session, number: Annotated[Id | None, Query()] = None) -> WholeConversation:
+        """The current one of a session, or an earlier one by its number."""
+        with _or_not_found():
+            return WholeConversation.of(looking.session(session, number))
+
+    @routes.post("/{session}/end", responses=failures(404), summary="Put a conversation away")
+    async def end(session: Session) -> Told:
+        """Learns from it and archives it; the next message in it begins a new one."""
+        with _or_not_found():
+            looking.session(session, None)
+        return Told(text=await control.command(f"/sessions end {session}", MAIN, bridge=terminal.name))
+
+    return routes
+
+
+def _said(looking: Looking) -> APIRouter:
+    routes = APIRouter(tags=["history"])
+
+    @routes.get("/messages", summary="What was said in a session")
+    async def messages(
+        session: Session = MAIN,
+        before: Annotated[Id | None, Query(description="Only messages with smaller ids: for the page before.")] = None,
+        limit: Most = 50,
+    ) -> Messages:
+        """The newest messages, oldest of them first."""
+        said = await looking.said(session, limit=limit, before_id=before)
+        return Messages(messages=[Said.of(record) for record in said])
+
+    @routes.get("/history", summary="Search what was said")
+    async def history(
+        q: Wanted, session: Session | None = None, after: After = None, before: Before = None, limit: Most = 10
+    ) -> Hits:
+        hits = await looking.search(q, _period(after, before), session=session, limit=limit)
+        return Hits(hits=[Found.of(hit) for hit in hits])
+
+    @routes.get("/history/{message_id}", responses=failures(404), summary="Read one message")
+    async def message(
+        message_id: Annotated[Id, Path()], neighbours: Annotated[int, Query(ge=0, le=100)] = 0
+    ) -> Messages:
+        """Whole, with so many on each side of it."""
+        with _or_not_found():
+            said = await looking.read(message_id, neighbours)
+        return Messages(messages=[Said.of(record) for record in said])
+
+    return routes
+
+
+def _remembered(looking: Looking) -> APIRouter:
+    routes = APIRouter(prefix="/memories", tags=["memory"])
+
+    @routes.get("", summary="What is remembered")
+    async def memories(former: bool = False, limit: Most = 100) -> Memories:
+        """With `former` what no longer holds too. `/forget` is a command (`POST /v1/commands`)."""
+        return Memories.of(await looking.memories(), former=former, limit=limit)
+
+    @routes.get("/search", summary="Search what is remembered")
+    async def search(
+        q: Wanted,
+        after: After = None,
+        before: Before = None,
+        as_of: Annotated[AwareDatetime | None, Query(description="What was known at this time.")] = None,
+        limit: Most = 10,
+    ) -> RecalledMemories:
+        found = await looking.recall(q, _period(after, before), limit=limit, as_of=as_of)
+        return RecalledMemories(memories=[RecalledMemory.found(one) for one in found])
+
+    return routes
+
+
+def _running(control: Control, looking: Looking) -> APIRouter:
+    routes = APIRouter(tags=["running"])
+
+    @routes.get("/sleeps", summary="Reports of sleeps")
+    async def sleeps(limit: Most = 10) -> Sleeps:
+        return Sleeps(sleeps=[Slept.of(one, looking.told(one)) for one in looking.sleeps(limit)])
+
+    @routes.get("/compactions", summary="What was compacted in a session")
+    async def compactions(session: Session = MAIN, limit: Most = 100) -> Compactions:
+        return Compactions(compactions=[Compacted.of(one) for one in looking.compactions(session)[:limit]])
+
+    @routes.get("/usage", summary="What models cost")
+    async def usage(
+        by: UsageKey = "day", days: Annotated[int, Query(ge=1, le=36_500, description="How far back.")] = 31
+    ) -> Costs:
+        return Costs(usage=[Cost.of(name, spent) for name, spent in looking.usage(by, days)])
+
+    @routes.get("/status", summary="How the assistant is")
+    async def status() -> Status:
+        return Status.model_validate(control.status())
+
+    return routes
+
+
+def _period(after: datetime | None, before: datetime | None) -> Period:
+    return Period(after, before)
+
+
+@contextmanager
+def _or_not_found() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise HTTPException(404, str(error)) from None

@@ -1,0 +1,135 @@
+"""What is counted, as Prometheus reads it. Put together when it is asked for, from numbers that are kept anyway.
+
+A registry of its own for each answer; nothing is registered with the library's global one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from assistant.tallies import BOUNDS, Tallies
+from assistant.telemetry import Work
+from assistant.vital_ports import Gauges, Vitals
+
+MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_PREFIX = "nocturne_"
+# (name, what it tells) of each kind of work that is counted, and timed.
+_COUNTED: dict[Work, tuple[str, str]] = {
+    "turn": ("turns", "Turns that ended, by how."),
+    "model": ("model_calls", "Attempts to have a model answer, by what for and what came of it."),
+    "tool": ("tool_runs", "Tools that were run."),
+    "sleep": ("sleeps", "Sleeps that ended."),
+    "phase": ("sleep_phases", "Phases of sleeps that ended."),
+    "compaction": ("compactions", "Compactions that were tried."),
+    "send": ("sends", "Messages handed to a bridge."),
+}
+_TOKENS = ("input", "output", "cache_read", "cache_write")
+
+
+def text(vitals: Vitals) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Everything(vitals))
+    return generate_latest(registry)
+
+
+class _Everything(Collector):
+    def __init__(self, vitals: Vitals) -> None:
+        self._vitals = vitals
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _counted(self._vitals.tallies)
+        yield from _spent(self._vitals.tallies)
+        gauges = self._vitals.gauges()
+        yield from _now(gauges)
+        yield from _kept(gauges)
+
+
+def _counted(tallies: Tallies) -> Iterator[Metric]:
+    for work, (name, about) in _COUNTED.items():
+        labels = tallies.labels(work)
+        counter = CounterMetricFamily(f"{_PREFIX}{name}", about, labels=labels)
+        timed = HistogramMetricFamily(f"{_PREFIX}{work}_seconds", f"How long each took: {about}", labels=labels)
+        for words, tally in tallies.of(work).items():
+            counter.add_metric(words, tally.times)
+            bounds = [*map(str, BOUNDS), "+Inf"]
+            timed.add_metric(words, list(zip(bounds, accumulate(tally.counts), strict=True)), tally.seconds)
+        yield counter
+        yield timed
+
+
+def _spent(tallies: Tallies) -> Iterator[Metric]:
+    tokens = CounterMetricFamily(f"{_PREFIX}tokens", "Tokens of answered calls.", labels=("kind", "provider", "of"))
+    usd = CounterMetricFamily(f"{_PREFIX}usd", "US dollars of answered calls.", labels=("kind", "provider"))
+    for (kind, provider, outcome), tally in tallies.of("model").items():
+        if outcome == "answered":
+            for of in _TOKENS:
+                tokens.add_metric((kind, provider, of), tally.sums[of])
+            usd.add_metric((kind, provider), tally.sums["usd"])
+    checkpoints = CounterMetricFamily(f"{_PREFIX}checkpoints", "Checkpoints made.", labels=("trigger",))
+    for words, tally in tallies.of("compaction").items():
+        checkpoints.add_metric(words, tally.sums["made"])
+    yield from (tokens, usd, checkpoints)
+
+
+def _now(gauges: Gauges) -> Iterator[Metric]:
+    build = InfoMetricFamily(f"{_PREFIX}build", "What runs.")
+    build.add_metric((), {"version": gauges.version})
+    yield build
+    yield _gauge("problems", "Problems that `assistant status` tells of.", gauges.problems)
+    yield _gauge("inbox_waiting_sessions", "Sessions in which messages wait to be taken up.", gauges.waiting)
+    yield _gauge("running_turns", "Turns that run.", gauges.running_turns)
+    yield _gauge("loop_lag_seconds", "By how much the last beat came late.", gauges.loop_lag_seconds)
+    yield _by("outbox", "Deliveries by state.", "state", gauges.outbox)
+    yield _by(
+        "bridge_up", "Whether a bridge is up.", "bridge", {name: float(up) for name, up in gauges.bridges.items()}
+    )
+    yield _by("sessions", "Conversations by role.", "role", gauges.sessions)
+    yield _by("pressure_ratio", "Working context / max context, the fullest of each role.", "role", gauges.pressures)
+    yield _gauge("resident_bytes", "Memory that the process has.", gauges.resident_bytes)
+    yield _gauge("open_descriptors", "Files and sockets that the process has open.", gauges.open_descriptors)
+    yield _gauge("disk_free_bytes", "Room on the home's file system.", gauges.disk_free_bytes)
+
+
+def _kept(gauges: Gauges) -> Iterator[Metric]:
+    yield _gauge("start_timestamp_seconds", "When it was started.", _epoch(gauges.started_at))
+    yield _gauge("last_tick_timestamp_seconds", "When the runtime passed last.", _epoch(gauges.last_tick))
+    yield _gauge("last_sleep_timestamp_seconds", "When a sleep came to its end last.", _epoch(gauges.last_sleep))
+    yield _gauge("last_backup_timestamp_seconds", "When the newest backup was made.", _epoch(gauges.last_backup))
+    yield _gauge("backups", "Backups that are kept.", gauges.backups)
+    yield _by("spent_usd", "Spent so far, worst cases of open calls included.", "period", gauges.spent_usd)
+    yield _by("budget_usd", "The caps; no line for none.", "period", gauges.cap_usd)
+
+
+def _gauge(name: str, about: str, value: float | None) -> Metric:
+    """What is not known has no line."""
+    gauge = GaugeMetricFamily(f"{_PREFIX}{name}", about)
+    if value is not None:
+        gauge.add_metric((), value)
+    return gauge
+
+
+def _by(name: str, about: str, label: str, values: Mapping[str, float]) -> Metric:
+    gauge = GaugeMetricFamily(f"{_PREFIX}{name}", about, labels=(label,))
+    for word, value in values.items():
+        gauge.add_metric((word,), value)
+    return gauge
+
+
+def _epoch(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()

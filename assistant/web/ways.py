@@ -1,0 +1,30 @@
+"""What the web API is served from, and to whom; light, so that nothing is loaded before somebody connects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assistant.bridges.terminal import TerminalBridge
+from assistant.looking_ports import Looking
+from assistant.ports import Control
+from assistant.vital_ports import Vitals
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """One running daemon."""
+
+    control: Control
+    looking: Looking
+    terminal: TerminalBridge
+    vitals: Vitals
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Who is let in over TCP: `token` is what a caller shows, `hosts` are names of this assistant beside the loopback
+    ones. `behind_proxy`: who asks is told by the last X-Forwarded-For, which the proxy wrote."""
+
+    token: str
+    hosts: frozenset[str] = frozenset()
+    behind_proxy: bool = False

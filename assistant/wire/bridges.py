@@ -1,0 +1,183 @@
+"""The networks that are configured, put together: one part of the composition root (`assistant.wire.house`).
+
+What always holds: a network's library is loaded where the owner has that network, and only then. A bridge that can't be
+made stands in its place as one that fails, and says why (F39).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from assistant import settings as settings_module
+from assistant.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
+from assistant.bridging.commands import BridgeCommands
+from assistant.bridging.deliveries import DeliveryCommands
+from assistant.bridging.values import NETWORKS
+from assistant.delivery import Delivery
+from assistant.errors import BridgeError, SettingsError
+from assistant.people_ports import People
+from assistant.persons import Identity
+from assistant.secrets import IN_KEYRING
+from assistant.settings import Settings
+from assistant.settings_networks import NetworkSettings
+from assistant.wire.stores import Stores
+
+
+class Lines(Protocol):
+    """Where bridges are had (`assistant.delivery.Delivery`)."""
+
+    async def put(self, name: str, bridge: Bridge) -> None: ...
+    async def drop(self, name: str) -> None: ...
+
+
+class Networks:
+    """The bridges that settings ask for."""
+
+    def __init__(self, settings: Settings, people: People | None) -> None:
+        """Without `people` nobody is the owner there."""
+        self._people = people
+        self._settings = settings
+        # Settings may be found changed while somebody has them taken up.
+        self._one_at_a_time = asyncio.Lock()
+
+    def bridges(self) -> dict[str, Bridge]:
+        return {name: self._made(name) for name in NETWORKS if _wanted(self._settings, name)}
+
+    async def renew(self, settings: Settings, lines: Lines) -> None:
+        """Have those that `settings` ask for; one whose settings did not change is left alone."""
+        async with self._one_at_a_time:
+            before, self._settings = self._settings, settings
+            for name in NETWORKS:
+                if _section(before, name) != _section(settings, name):
+                    await self._take_up(name, lines)
+
+    async def reload(self, name: str, lines: Lines) -> None:
+        """Have one as the settings are at this moment, its token too. Raises `SettingsError`."""
+        async with self._one_at_a_time:
+            found = settings_module.load(self._settings.home, ring=None)
+            values = self._settings.values.model_copy(update={name: _section(found, name)})
+            origins = {key: origin for key, origin in found.origins.items() if key.startswith(f"{name}.")}
+            self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
+            await self._take_up(name, lines)
+
+    async def _take_up(self, name: str, lines: Lines) -> None:
+        if _wanted(self._settings, name):
+            await lines.put(name, self._made(name))
+        else:
+            await lines.drop(name)
+
+    def one(self, name: str) -> Bridge:
+        """A bridge by itself, for whoever tries it out."""
+        return self._made(name)
+
+    def _made(self, name: str) -> Bridge:
+        try:
+            make: Callable[[], Bridge] = {"matrix": self._matrix, "telegram": self._telegram}[name]
+            return make()
+        except (ImportError, BridgeError, SettingsError) as error:
+            return Unmade(name, why_unmade(name, error))
+
+    def _telegram(self) -> Bridge:
+        wanted = self._settings.values.telegram
+        made = importlib.import_module("assistant.bridges.telegram")
+        bridge: Bridge = made.TelegramBridge(self._token("telegram", wanted.token), wanted.base_url)
+        return bridge
+
+    def _matrix(self) -> Bridge:
+        wanted = self._settings.values.matrix
+        made = importlib.import_module("assistant.bridges.matrix")
+        bridge: Bridge = made.MatrixBridge(
+            wanted.homeserver,
+            wanted.user,
+            wanted.device,
+            self._token("matrix", wanted.token),
+            store=self._settings.home.path / "bridges" / "matrix",
+            encryption=wanted.encryption,
+            invites=wanted.invites,
+            is_owners=self._is_owners_on("matrix"),
+        )
+        return bridge
+
+    def _is_owners_on(self, bridge: str) -> Callable[[str], bool]:
+        def is_owners(account: str) -> bool:
+            person = None if self._people is None else self._people.by(Identity(bridge, account))
+            return person is not None and person.role == "owner"
+
+        return is_owners
+
+    def _token(self, name: str, found: SecretStr) -> str:
+        """Settings that were read again while the daemon runs come without what is in the keyring, or with what was
+        there before."""
+        if not found.get_secret_value() or self._settings.origins[f"{name}.token"] == IN_KEYRING:
+            found = _section(settings_module.load(self._settings.home), name).token
+        if not found.get_secret_value():
+            raise BridgeError(f"No token is kept for {name}. `assistant bridge add {name}` asks for one.")
+        return found.get_secret_value()
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """Stands for a bridge that can't be made."""
+
+    name: str
+    why: str
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+    async def check(self) -> str:
+        raise BridgeError(self.why)
+
+    async def run(self, door: Door) -> None:
+        raise BridgeError(self.why)
+
+    async def send(self, part: Part) -> None:
+        raise BridgeError(self.why)
+
+    def show(self, event: TurnEvent, target: str) -> None:
+        """Nobody is there to see it."""
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+def why_unmade(name: str, error: Exception) -> str:
+    """What a person is told of a bridge that can't be made."""
+    if isinstance(error, ImportError):
+        return (
+            f"The {name} bridge needs packages that are not installed ({error.name}). `pipx install --force "
+            f"'nocturne-assistant[{name}]'` or `uv tool install 'nocturne-assistant[{name}]'` brings them; then start "
+            "the assistant again."
+        )
+    return str(error)
+
+
+def bridge_rooms(
+    settings: Settings, stores: Stores, delivery: Delivery, networks: Networks, home: str
+) -> tuple[BridgeCommands, DeliveryCommands]:
+    """What the owner types about bridges and deliveries; `home` is the bridge of the home's own terminals."""
+
+    async def reload(name: str) -> None:
+        await networks.reload(name, delivery)
+
+    def try_now(name: str) -> None:
+        if name in delivery.bridges:
+            delivery.hurry(name)
+
+    about_bridges = BridgeCommands(
+        delivery, reload, stores.outbox, stores.deliveries, stores.bridge_states, stores.places, settings.zone, home
+    )
+    return about_bridges, DeliveryCommands(stores.deliveries, try_now, settings.zone)
+
+
+def _section(settings: Settings, name: str) -> NetworkSettings:
+    section: NetworkSettings = getattr(settings.values, name)
+    return section
+
+
+def _wanted(settings: Settings, name: str) -> bool:
+    return _section(settings, name).enabled

@@ -1,0 +1,47 @@
+"""Who listens to the work of a home: one part of the composition root (`assistant.wire.house`).
+
+The sums for `/metrics` are always kept; the OpenTelemetry SDK is loaded for those alone who want its spans.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from assistant.settings import Settings
+from assistant.tallies import Tallies
+from assistant.telemetry import Together, Tracer
+
+_ENDPOINT = "http://127.0.0.1:4318/v1/traces"
+_MISSING = (
+    'telemetry.traces is "otlp", and the package lacks what it needs, so that no spans are sent. Install the extra: '
+    "`pipx install 'nocturne-assistant[telemetry]'`."
+)
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """`tracer` is handed to whoever works; `problem` tells why nobody gets the spans that were asked for."""
+
+    tallies: Tallies
+    tracer: Tracer
+    problem: str = ""
+    close: Callable[[], None] = field(default=_nothing)
+
+
+def listening(settings: Settings) -> Listening:
+    tallies = Tallies()
+    wanted = settings.values.telemetry
+    if wanted.traces == "off":
+        return Listening(tallies, tallies)
+    try:
+        otlp = importlib.import_module("assistant.tracing.otlp")
+    except ModuleNotFoundError:
+        return Listening(tallies, tallies, _MISSING)
+    spans = otlp.spans_to(wanted.endpoint or _ENDPOINT)
+    return Listening(tallies, Together((tallies, spans)), close=spans.close)

@@ -1,0 +1,116 @@
+"""The ways into a house that runs, put together: the control socket, and TCP where that is wanted. One part of the
+composition root (`assistant.wire.house`)."""
+
+from __future__ import annotations
+
+import importlib
+import secrets
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+from pydantic import SecretStr
+
+from assistant.errors import StoreError
+from assistant.looking import OwnersLook, Sources
+from assistant.memory.commands import MemoryCommands
+from assistant.secrets import IN_FILE
+from assistant.settings import Home, Settings
+from assistant.settings_networks import WebSettings
+from assistant.web.listener import Serving, serve_control
+from assistant.web.tcp import TcpListener, TcpPlace
+from assistant.web.ways import Behind, Rules
+from assistant.wire.resets import looking_at
+from assistant.wire.settings import secret_store
+from assistant.wire.stores import Stores
+
+log = structlog.get_logger()
+
+TOKEN = "web.token"
+_TOKEN_BYTES = 32
+_NO_TOKEN = (
+    "The web API does not listen: it has no token, and one could not be kept in secrets.toml. "
+    "`assistant web token --new` makes one; then restart."
+)
+
+
+def new_token(home: Home) -> str:
+    """A token, kept with the secrets of the home, in the file: who starts the daemon unlocks no keyring. Raises
+    `StoreError`."""
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    secret_store(home, None).put(TOKEN, token, in_file=True)
+    return token
+
+
+def with_token(settings: Settings) -> Settings:
+    """The settings with a token for the web API: made at the first start with a port. Where it cannot be kept there is
+    none, and `Web` tells of it."""
+    web = settings.values.web
+    if not web.port or web.token.get_secret_value():
+        return settings
+    try:
+        made = web.model_copy(update={"token": SecretStr(new_token(settings.home))})
+    except StoreError as error:
+        log.error("no token could be kept for the web api", error=str(error))
+        return settings
+    values = settings.values.model_copy(update={"web": made})
+    return replace(settings, values=values, origins={**settings.origins, TOKEN: IN_FILE})
+
+
+def owners_look(
+    settings: Settings, stores: Stores, memory: MemoryCommands, clock: Callable[[], datetime]
+) -> OwnersLook:
+    sessions = looking_at(settings, stores)
+    sources = Sources(stores.conversation, stores.history, stores.journal, stores.ledger, sessions, memory)
+    return OwnersLook(sources, clock, settings.zone)
+
+
+class Web:
+    """Both ways to one daemon."""
+
+    def __init__(self, settings: Settings, behind: Behind) -> None:
+        self._socket = settings.home.socket
+        self.behind = behind
+        wanted = settings.values.web
+        self._rules = Rules(wanted.token.get_secret_value(), frozenset(wanted.hosts), wanted.behind_proxy)
+        self._wanted = bool(wanted.port)
+        self.tcp = TcpListener(self._guarded, place_of(wanted)) if wanted.port and self._rules.token else None
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[None]:
+        """Whoever cannot be served over TCP is served over the socket all the same. Raises `HomeError`, `HomeLocked`
+        where there can be no socket."""
+        async with AsyncExitStack() as stack:
+            if self.tcp is not None:
+                await stack.enter_async_context(self.tcp.serve())
+            await stack.enter_async_context(serve_control(self._control, self._socket))
+            if self.tcp is not None:
+                # They end side by side.
+                stack.callback(self.tcp.end)
+            yield
+
+    def problems(self) -> list[str]:
+        """What keeps it from listening as it should."""
+        if self.tcp is not None:
+            return [self.tcp.problem] if self.tcp.problem else []
+        return [_NO_TOKEN] if self._wanted else []
+
+    def _control(self) -> Serving:
+        serving: Serving = importlib.import_module("assistant.web.server").control_server(self.behind)
+        return serving
+
+    def _guarded(self, tls: ssl.SSLContext | None) -> Serving:
+        made = importlib.import_module("assistant.web.server")
+        serving: Serving = made.guarded_server(self.behind, self._rules, tls, time.monotonic)
+        return serving
+
+
+def place_of(wanted: WebSettings) -> TcpPlace:
+    certificate, key = wanted.certificate, wanted.certificate_key
+    files = (Path(certificate).expanduser(), Path(key).expanduser()) if certificate and key else (None, None)
+    return TcpPlace(wanted.host, wanted.port, *files)

@@ -1,0 +1,206 @@
+"""What comes in over every bridge, whatever its network: one suite over all of them, each in a whole house.
+
+What a network or a bridge cannot do is declared (`Facts`, `Capabilities`), and the fallback is asserted then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.bridges.living import living
+from tests.contract.bridges.network import Network, Refused
+from tests.contract.bridges.pictures import RED_DOT
+
+
+def files_with(home: Path, words: bytes) -> list[str]:
+    return [path.name for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+# ------------------------------------------------------------------------------------------------------- being answered
+
+
+async def test_what_is_said_is_answered_in_its_order(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        for word in ("apples", "pears", "plums"):
+            await network.say("owner", word)
+            await it.answered(f"You said: {word}")
+        assert it.texts() == [f"You said: {word}" for word in ("apples", "pears", "plums")]
+        assert it.kept() == ["apples", "pears", "plums"]
+
+
+async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        await it.stop()
+        if not network.facts.outages:
+            with pytest.raises(Refused):
+                await network.say("owner", "pears")
+            await it.start()
+            await network.say("owner", "pears")
+        else:
+            await network.say("owner", "pears")
+            await it.start()
+        await it.answered("You said: pears")
+        assert it.said_to_model() == ["apples", "pears"]
+        assert it.texts() == ["You said: apples", "You said: pears"]
+
+
+async def test_the_same_message_again_is_answered_once(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        first = await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        await network.again(first)
+        await it.restart()
+        await network.again(first)
+        await network.say("owner", "pears")
+        await it.answered("You said: pears")
+        assert it.said_to_model() == ["apples", "pears"]
+        assert it.texts() == ["You said: apples", "You said: pears"]
+
+
+async def test_a_command_is_answered_once_and_by_no_model(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        typed = await network.say("owner", "/todo add buy milk")
+        await it.until(lambda: len(it.texts()) == 1)
+        await it.settled()
+        if network.facts.redelivers:
+            await network.again(typed)
+        await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["buy milk"]
+        assert it.said_to_model() == ["apples"]
+        assert len(it.texts()) == 2
+
+
+# ----------------------------------------------------------------------------------------------------- who is there
+
+
+async def test_a_guest_is_answered_in_a_conversation_of_their_own(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.strangers:
+            with pytest.raises(Refused):
+                await network.say("guest", "pears")
+            return
+        await network.say("owner", "apples")
+        await network.say("guest", "pears")
+        await it.answered("You said: apples")
+        await it.answered("You said: pears", "guest")
+        assert it.texts("owner") == ["You said: apples"]
+        assert it.texts("guest") == ["You said: pears"]
+        assert it.kept(it.session("guest")) == ["pears"]
+
+
+async def test_who_was_not_let_in_is_not_answered_and_nothing_of_theirs_is_kept(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if network.facts.strangers:
+            await network.say("stranger", "the marmalade plan")
+        else:
+            with pytest.raises(Refused):
+                await network.say("stranger", "the marmalade plan")
+        await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        assert it.said_to_model() == ["apples"]
+        assert network.seen("stranger") == ()
+    assert files_with(home, b"apples") and not files_with(home, b"marmalade")
+
+
+async def test_a_room_is_answered_when_it_speaks_to_the_assistant(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.rooms:
+            with pytest.raises(Refused):
+                await network.say("owner", "apples", where="room")
+            return
+        await network.say("guest", "the marmalade plan", where="room", addressed=False)
+        await network.say("guest", "pears", where="room")
+        await it.answered("pears", "guest", "room")
+        assert len(it.texts("owner", "room")) == 1
+        (kept,) = it.kept(it.session("guest", "room"))
+        assert "pears" in kept
+        assert it.texts("guest") == []
+
+
+async def test_a_room_may_be_answered_whatever_it_says(network: Network, home: Path) -> None:
+    async with living(network, home, ASSISTANT_ROOM__ANSWERS="everything") as it:
+        if network.facts.rooms:
+            await network.say("guest", "pears", where="room", addressed=False)
+            await it.answered("pears", "guest", "room")
+
+
+async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        first = await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        if not network.facts.threads:
+            with pytest.raises(Refused):
+                await network.say("owner", "pears", thread=first)
+            return
+        await network.say("owner", "pears", thread=first)
+        assert (await it.answered("You said: pears")).thread == first
+        assert it.seen("You said: apples")[0].thread == ""
+
+
+# ------------------------------------------------------------------------------------------------- what they change
+
+
+async def test_an_edit_becomes_a_fact_and_is_not_answered(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        message = await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        if not network.facts.edits:
+            with pytest.raises(Refused):
+                await network.edit("owner", message, "oranges")
+            return
+        await network.edit("owner", message, "oranges")
+        await it.until(lambda: len(it.watch.changes()) == 1)
+        await network.say("owner", "plums")
+        await it.answered("You said: plums")
+        assert len(it.model.requests) == 2
+        assert "oranges" in str(it.model.requests[1].messages)
+        assert [change.kind for change in it.watch.changes()] == ["edit"]
+        assert len(it.texts()) == 2
+
+
+async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        message = await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        if not network.facts.deletes:
+            with pytest.raises(Refused):
+                await network.delete("owner", message)
+            return
+        await network.delete("owner", message)
+        await it.until(lambda: len(it.watch.changes()) == 1)
+        assert it.watch.changes()[0].kind == "delete"
+        kinds = [record.kind for record in it.house.stores.history.recent("owner")]
+        assert kinds == ["message", "message", "delete"]
+
+
+# --------------------------------------------------------------------------------------------------- files and pictures
+
+
+async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.pictures:
+            with pytest.raises(Refused):
+                await network.send_picture("owner", RED_DOT, "what is this")
+            return
+        await network.send_picture("owner", RED_DOT, "what is this")
+        await it.answered("what is this")
+        (medium,) = it.model.requests[0].messages[-1].media
+        assert (medium.kind, medium.size) == ("image", len(RED_DOT))
+
+
+async def test_a_file_comes_into_the_workspace_and_the_model_is_told_its_name(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.files:
+            with pytest.raises(Refused):
+                await network.send_file("owner", "plan.txt", b"marmalade", "read this")
+            return
+        await network.send_file("owner", "plan.txt", b"marmalade", "read this")
+        await it.answered("read this")
+        (medium,) = it.model.requests[0].messages[-1].media
+        assert medium.path is not None and medium.path.endswith("plan.txt")
+        assert (it.house.settings.home.workspace / medium.path).read_bytes() == b"marmalade"

@@ -1,0 +1,129 @@
+"""What goes out over every bridge: whole, once, in order, and shown while it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from assistant.messages import ToolCall
+from assistant.records import Button
+from tests.contract.bridges.living import Living, living
+from tests.contract.bridges.network import Network
+
+_CODE = "\n".join(f"line_{number:03} = {number}" for number in range(40))
+_LONG = "\n\n".join(
+    [
+        "# Everything at length",
+        *(f"Paragraph {number} says **something** and `more` of it. " * 4 for number in range(12)),
+        f"```python\n{_CODE}\n```",
+        "The end of it.",
+    ]
+)
+
+
+def longer(it: Living) -> tuple[str, int]:
+    """A text that is longer than one message there, and how many times it has everything."""
+    times = (it.can.max_length or 0) // len(_LONG) + 1
+    return "\n\n".join([_LONG] * times), times
+
+
+async def test_a_long_answer_comes_in_parts_that_say_all_of_it_in_order(network: Network, home: Path) -> None:
+    async with living(network, home, "ok") as it:
+        await network.say("owner", "hello")
+        await it.answered("ok")
+        text, times = longer(it)
+        it.model.script = [text]
+        await network.say("owner", "tell me everything")
+        await it.until(lambda: "".join(it.texts()).count("The end of it.") == times)
+        await it.settled()
+        _, *seen = network.seen("owner")
+        most = it.can.max_length
+        assert all(0 < one.size <= most for one in seen) if most else len(seen) == 1
+        whole = "\n".join(one.text for one in seen)
+        paragraphs = [str(number) for _ in range(times) for number in range(12) for _ in range(4)]
+        assert re.findall(r"Paragraph (\d+) says", whole) == paragraphs
+        assert re.findall(r"line_\d{3} = (\d+)", whole) == [str(number) for _ in range(times) for number in range(40)]
+        assert it.outbox()[-1].state == "sent" and it.outbox()[-1].parts_sent >= len(seen) - 1
+
+
+async def test_parts_that_were_shown_are_not_sent_again(network: Network, home: Path) -> None:
+    async with living(network, home, "ok") as it:
+        await network.say("owner", "hello")
+        await it.answered("ok")
+        text, times = longer(it)
+        it.model.script = [text]
+        sends = network.sends
+        await network.say("owner", "tell me everything")
+        await it.until(lambda: "".join(it.texts()).count("The end of it.") == times)
+        await it.restart()
+        await it.settled()
+        assert network.sends - sends == len(network.seen("owner")) - 1
+
+
+async def test_it_is_shown_that_an_answer_is_being_typed(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        it.model.gate = asyncio.Event()
+        await network.say("owner", "apples")
+        if it.can.typing:
+            await it.until(lambda: network.typing("owner") > 0)
+        else:
+            await it.model.called.wait()
+            assert network.typing("owner") == 0
+        it.model.gate.set()
+        await it.answered("You said: apples")
+
+
+async def test_live_text_becomes_the_answer_where_messages_can_be_changed(network: Network, home: Path) -> None:
+    """The first words stand while a tool runs; then the answer is there once, with nothing left of them."""
+    call = ToolCall("c1", "current_time", {})
+    async with living(network, home, call, "The time is known.") as it:
+        await network.say("owner", "what time is it")
+        await it.answered("The time is known.")
+        assert it.texts() == ["The time is known."]
+
+
+async def test_buttons_stand_below_or_their_command_is_in_the_text(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        await network.say("owner", "hello")
+        await it.answered("hello")
+        it.post("Milk? Type `/todo add milk`.", buttons=(Button("Put it down", "/todo add milk"),))
+        shown = await it.answered("Milk?")
+        assert "/todo add milk" in shown.text
+        assert shown.buttons == (("Put it down",) if it.can.buttons else ())
+        if it.can.buttons:
+            before = len(it.texts())
+            await network.press("owner", shown.id, "Put it down")
+            await it.until(lambda: len(it.texts()) > before)
+            assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["milk"]
+
+
+async def test_a_file_goes_out_after_the_text_or_is_named_in_it(network: Network, home: Path) -> None:
+    call = ToolCall("c1", "send_file", {"path": "plan.txt"})
+    async with living(network, home, "ok", call, "Here is the plan.") as it:
+        await network.say("owner", "hello")
+        await it.answered("ok")
+        it.house.settings.home.workspace.mkdir(parents=True, exist_ok=True)
+        (it.house.settings.home.workspace / "plan.txt").write_bytes(b"marmalade")
+        await network.say("owner", "send me the plan")
+        text = await it.answered("Here is the plan.")
+        if it.can.media:
+            await it.until(lambda: network.seen("owner")[-1].file is not None)
+            last = network.seen("owner")[-1]
+            assert (last.file, last.file_name) == (b"marmalade", "plan.txt")
+        else:
+            assert "plan.txt" in text.text
+
+
+async def test_the_same_key_shows_one_body_once(network: Network, home: Path) -> None:
+    """What is sent again under its key is shown once inside the window (I8)."""
+    async with living(network, home) as it:
+        await network.say("owner", "hello")
+        await it.answered("hello")
+        key = it.post("marmalade")
+        await it.answered("marmalade")
+        it.house.stores.outbox.mark(it.item(key).id, "sending", it.clock())
+        await it.restart()
+        await it.settled()
+        assert len(it.seen("marmalade")) == 1
+        assert it.item(key).state == ("sent" if it.can.dedupe_seconds else "ambiguous")

@@ -1,0 +1,215 @@
+"""Every bridge in trouble: killed at each step, the network gone or refusing, the disk full, a neighbour broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import BridgeError
+from tests.contract.bridges.living import Living, living
+from tests.contract.bridges.network import Network
+from tests.contract.bridges.plain_network import PlainNetwork
+from tests.contract.bridges.watched import When
+
+_WORDS = ["apples", "pears", "plums"]
+# The calls of the door at which a bridge dies, and on which side of each.
+_DEATHS: list[tuple[int, When]] = [(1, "before"), (1, "after"), (2, "before"), (2, "after")]
+
+
+async def known(it: Living) -> None:
+    """The owner was answered once, so that there is somewhere to write to."""
+    await it.network.say("owner", "hello")
+    await it.answered("You said: hello")
+
+
+async def all_answered(it: Living, words: list[str]) -> None:
+    """Each was kept once, and whatever a model was asked is shown once."""
+    await it.until(lambda: all(it.seen(word) for word in words))
+    await it.settled()
+    assert sorted(it.kept()) == sorted(words)
+    assert sorted(it.texts()) == sorted(f"You said: {said}" for said in it.said_to_model())
+
+
+# ----------------------------------------------------------------------------------------------------------- coming in
+
+
+async def test_f35_what_was_acknowledged_is_never_lost(network: Network, home: Path) -> None:
+    """The bridge dies at each call of the door, before and after it took effect; its place is never ahead (I1). Where
+    people come in by calls of their own, they call again."""
+    async with living(network, home) as it:
+        words: list[str] = []
+        for step, when in _DEATHS:
+            it.watch.dies_at, it.watch.when = step, when
+            new = [f"apples {len(words)}", f"pears {len(words)}"]
+            said = [await network.say("owner", word) for word in new]
+            if network.facts.redelivers:
+                await it.until(lambda: it.watch.died)
+                assert it.accepted() - len(words) == step - (when == "before")
+                await it.renew_bridge()
+            else:
+                await it.restart()
+                for message in said:
+                    await network.again(message)
+            words += new
+            await all_answered(it, words)
+
+
+async def test_what_a_full_disk_refused_is_asked_for_again(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.redelivers:
+            return
+        it.watch.dies_at, it.watch.refuses = 2, True
+        for word in _WORDS:
+            await network.say("owner", word)
+        await it.until(lambda: not it.condition()["ok"])
+        assert "The disk is full." in it.condition()["error"]
+        it.house.delivery.hurry(network.name)
+        await all_answered(it, _WORDS)
+        assert it.condition()["ok"]
+
+
+async def test_a_network_that_comes_back_brings_what_was_said_meanwhile(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.outages:
+            return
+        await known(it)
+        await network.go()
+        await it.until(lambda: not it.condition()["ok"])
+        assert it.condition()["state"] == "failing"
+        await network.say("owner", "apples")
+        await network.come_back()
+        it.house.delivery.hurry(network.name)
+        await it.answered("You said: apples")
+        assert it.condition()["ok"] and it.said_to_model() == ["hello", "apples"]
+
+
+async def test_who_we_are_there_is_told_or_that_nobody_answers(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        bridge = it.house.delivery.bridges[network.name]
+        assert await bridge.check()
+        if network.facts.outages:
+            await network.go()
+            with pytest.raises(BridgeError):
+                await bridge.check()
+
+
+# ----------------------------------------------------------------------------------------------------------- going out
+
+
+async def test_f36_a_reply_that_may_have_arrived_is_never_shown_twice(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        await known(it)
+        network.cut("after", 2)
+        key = it.post("marmalade")
+        await it.answered("marmalade")
+        await it.later(600)
+        await it.later(600)
+        await it.restart()
+        await it.later(600)
+        assert len(it.seen("marmalade")) == 1
+        assert it.item(key).state == ("sent" if it.can.dedupe_seconds else "ambiguous")
+
+
+async def test_a_reply_that_did_not_arrive_arrives_or_is_told_as_uncertain(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        await known(it)
+        network.cut("before")
+        sends = network.sends
+        key = it.post("marmalade")
+        await it.until(lambda: network.sends > sends)
+        await it.settled()
+        await it.later(600)
+        state = it.item(key).state
+        assert state == "sent" or (state == "ambiguous" and not it.can.dedupe_seconds)
+        assert len(it.seen("marmalade")) == (state == "sent")
+
+
+async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: Path) -> None:
+    """A network shows a key once for so long; who does not know by then whether it arrived says so. A terminal that
+    comes again says whether it has it."""
+    async with living(network, home) as it:
+        await known(it)
+        network.cut("after")
+        key = it.post("marmalade")
+        await it.answered("marmalade")
+        sends = network.sends
+        await it.later(it.can.dedupe_seconds + 1)
+        await it.restart()
+        await it.later(600)
+        assert len(it.seen("marmalade")) == 1
+        assert it.can.terminals or (it.item(key).state, network.sends) == ("ambiguous", sends)
+
+
+async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.rate_limits:
+            return
+        await known(it)
+        sends = network.sends
+        network.refuse(1, retry_after=40)
+        key = it.post("marmalade")
+        await it.until(lambda: network.sends > sends)
+        await it.settled()
+        await it.later(30)
+        assert (network.sends, it.seen("marmalade")) == (sends + 1, [])
+        await it.later(11)
+        assert it.item(key).state == "sent"
+        assert len(it.seen("marmalade")) == 1
+
+
+async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.outages:
+            return
+        await known(it)
+        await network.go()
+        key = it.post("marmalade")
+        await it.settled()
+        assert it.item(key).state == "pending"
+        await network.come_back()
+        it.house.delivery.hurry(network.name)
+        await it.answered("marmalade")
+        assert it.item(key).state == "sent"
+
+
+# ---------------------------------------------------------------------------------------------------------- neighbours
+
+
+async def test_f39_one_bridge_in_trouble_touches_no_other(network: Network, home: Path) -> None:
+    """The neighbour does not answer at all; then this one does not, and the neighbour goes on."""
+    neighbour = PlainNetwork(able=True)
+    neighbour.name = "neighbour"
+    await neighbour.go()
+    async with living(network, home, others=(neighbour,)) as it:
+        await network.say("owner", "apples")
+        await it.answered("You said: apples")
+        assert it.condition()["ok"]
+        assert not it.condition(neighbour)["ok"]
+        await neighbour.come_back()
+        it.house.delivery.hurry(neighbour.name)
+        if network.facts.outages:
+            await network.go()
+            await it.until(lambda: not it.condition()["ok"])
+        await neighbour.say("owner", "pears")
+        await it.until(lambda: len(neighbour.seen("owner")) == 1)
+        assert it.condition(neighbour)["ok"]
+
+
+async def test_a_bridge_that_is_paused_neither_receives_nor_sends_until_it_goes_on(
+    network: Network, home: Path
+) -> None:
+    async with living(network, home) as it:
+        if not network.facts.outages:
+            return
+        await known(it)
+        await it.house.delivery.pause(network.name)
+        await network.say("owner", "apples")
+        key = it.post("marmalade")
+        await it.restart()
+        await it.settled()
+        assert it.condition()["state"] == "paused"
+        assert (it.item(key).state, it.said_to_model()) == ("pending", ["hello"])
+        it.house.delivery.resume(network.name)
+        await it.answered("marmalade")
+        await it.answered("You said: apples")

@@ -1,0 +1,162 @@
+"""The Matrix bridge in encrypted rooms, against a real Synapse and another encrypting client."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from nio.crypto.attachments import decrypt_attachment
+
+from assistant.errors import BridgeError
+from assistant.messages import Media
+from tests.contract.test_bridge_matrix import Bot, KeptDoor, part, turn
+from tests.encrypted_person import EncryptedPerson
+from tests.matrix_person import Person
+from tests.matrix_proxy import Proxy
+from tests.synapse import Synapse
+
+
+@pytest.fixture
+async def bot(homeserver: Synapse, tmp_path: Path) -> Bot:
+    return Bot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix", encryption=True)
+
+
+@pytest.fixture
+async def erik(homeserver: Synapse, tmp_path: Path) -> AsyncIterator[EncryptedPerson]:
+    person = await EncryptedPerson(homeserver, "erik", tmp_path / "erik").log_in()
+    yield person
+    await person.aclose()
+
+
+async def met(bot: Bot, erik: EncryptedPerson, door: KeptDoor) -> str:
+    room = await erik.room(bot.user)
+    async with bot.running(door):
+        await erik.until(lambda: erik.joined(room, bot.user))
+    return room
+
+
+async def test_encrypted_rooms_are_read_and_written(bot: Bot, erik: EncryptedPerson) -> None:
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    async with bot.running(door) as bridge:
+        await erik.say(room, {"msgtype": "m.text", "body": "a secret"})
+        (arrival,) = await door.has("a secret")
+        bridge.show(turn("delta", text="I will"), room)
+        await erik.until(lambda: erik.texts(room, bot.user) == ["I will"])
+        await bridge.send(part(room, "I will keep it."))
+        await erik.until(lambda: erik.texts(room, bot.user) == ["I will keep it."])
+    assert arrival.room is None
+    said = [event for event in erik.events[room] if event.sender == bot.user and "body" in event.source["content"]]
+    assert said and all(event.decrypted for event in said)
+
+
+async def test_what_was_encrypted_while_it_was_away_is_read(bot: Bot, erik: EncryptedPerson) -> None:
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    said = [f"secret {number}" for number in range(110)]
+    for text in said:
+        await erik.say(room, {"msgtype": "m.text", "body": text})
+    async with bot.running(door):
+        await door.has(*said)
+
+
+async def test_a_message_whose_key_comes_late_is_read_late(bot: Bot, erik: EncryptedPerson) -> None:
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    async with bot.running(door):
+        await erik.say(room, {"msgtype": "m.text", "body": "first"})
+        give = await erik.say_and_keep_the_key(room, "late")
+        await erik.say(room, {"msgtype": "m.text", "body": "as dark"})
+        for number in range(3):
+            before = door.at
+            await erik.client.room_put_state(room, "m.room.topic", {"topic": f"{number}"})
+            await door.until(lambda before=before: door.at != before)
+        await erik.until(lambda: any("its key has not reached me" in text for text in erik.texts(room, bot.user)))
+    async with bot.running(door):
+        await give()
+        await door.has("first", "late", "as dark")
+    assert '"unread": []' in door.at
+
+
+async def test_it_answers_before_it_has_heard_of_the_room(bot: Bot, erik: EncryptedPerson) -> None:
+    """As after a restart, where what waits goes out first: never in the clear."""
+    room = await met(bot, erik, KeptDoor())
+    bridge = bot.bridge()
+    for _ in range(2):
+        await bridge.send(part(room, "still secret"))
+    await bridge.aclose()
+    await erik.until(lambda: erik.texts(room, bot.user))
+    assert erik.texts(room, bot.user) == ["still secret"]
+    assert [event.decrypted for event in erik.events[room] if event.sender == bot.user][-1]
+
+
+async def test_without_encryption_nothing_goes_into_an_encrypted_room(bot: Bot, erik: EncryptedPerson) -> None:
+    bot.encryption = False
+    room = await met(bot, erik, KeptDoor())
+    bridge = bot.bridge()
+    with pytest.raises(BridgeError, match="encryption"):
+        await bridge.send(part(room, "not for the server"))
+    await bridge.aclose()
+    await erik.look()
+    assert not erik.texts(room, bot.user)
+
+
+async def test_a_key_that_did_not_reach_the_server_is_not_written_with(
+    bot: Bot, erik: EncryptedPerson, homeserver: Synapse
+) -> None:
+    room = await met(bot, erik, KeptDoor())
+    proxy = Proxy(homeserver.url)
+    await proxy.start()
+    bridge = bot.bridge(proxy.url)
+    proxy.cut("before", path="/sendToDevice/")
+    with pytest.raises(BridgeError):
+        await bridge.send(part(room, "can you read this?"))
+    proxy.cut("before", path="/keys/claim")
+    await bridge.send(part(room, "can you read this?"))
+    await bridge.aclose()
+    await proxy.aclose()
+    await erik.until(lambda: erik.texts(room, bot.user) == ["can you read this?"])
+
+
+async def test_files_are_encrypted_both_ways(bot: Bot, erik: EncryptedPerson) -> None:
+    door, data = KeptDoor(), bytes(range(256))
+    room = await met(bot, erik, door)
+    kept, keys = await erik.client.upload(io.BytesIO(data), "text/plain", "list.txt", encrypt=True, filesize=len(data))
+    encoded = base64.b64encode(data).decode()
+    async with bot.running(door) as bridge:
+        info = {"mimetype": "text/plain", "size": len(data)}
+        where = {**keys, "url": kept.content_uri}
+        await erik.say(room, {"msgtype": "m.file", "body": "list.txt", "file": where, "info": info})
+        (arrival,) = await door.has("")
+        assert arrival.media == (Media("file", "text/plain", "list.txt", 256, encoded),)
+        await bridge.send(part(room, "", media=Media("file", "text/plain", "list.txt", 256, encoded)))
+        await erik.until(lambda: erik.texts(room, bot.user) == ["list.txt"])
+    sent = next(
+        event.source["content"]["file"]
+        for event in erik.events[room]
+        if event.sender == bot.user and "file" in event.source["content"]
+    )
+    got = await erik.client.download(sent["url"])
+    assert got.body != data
+    assert decrypt_attachment(got.body, sent["key"]["k"], sent["hashes"]["sha256"], sent["iv"]) == data
+
+
+async def test_the_account_vouches_for_its_device(bot: Bot, homeserver: Synapse) -> None:
+    person = await Person(homeserver, "erik").log_in()
+
+    async def signed_by() -> tuple[str, str, set[str]]:
+        found = await person.ask("POST", "/keys/query", {"device_keys": {bot.user: []}})
+        (master,) = found["master_keys"][bot.user]["keys"].values()
+        (signing,) = found["self_signing_keys"][bot.user]["keys"]
+        return master, signing, set(found["device_keys"][bot.user][bot.device]["signatures"][bot.user])
+
+    async with bot.running(KeptDoor()):
+        master, signing, signatures = await signed_by()
+    assert signing in signatures
+    async with bot.running(KeptDoor()):
+        assert (await signed_by())[0] == master
+    await person.aclose()
+    assert {one.stat().st_mode & 0o777 for one in (bot.store, bot.store / "signing-keys.json")} == {0o700, 0o600}

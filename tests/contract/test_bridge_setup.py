@@ -1,0 +1,102 @@
+"""Bridges as settings ask for them: made anew when they are told to, and told of where they cannot be made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from keyring.backends.fail import Keyring as NoKeyring
+
+from assistant import settings as settings_module
+from assistant.bridge_ports import Bridge
+from assistant.errors import BridgeError
+from assistant.settings import Home
+from assistant.wire.bridge_setup import account_of, with_answers
+from assistant.wire.bridges import Networks, why_unmade
+from assistant.wire.settings import secret_store
+from tests.kept_keyring import KeptKeyring, in_use
+from tests.strict.telegram import StrictTelegram
+
+
+class Lines:
+    """Where bridges are had."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, Bridge] = {}
+
+    async def put(self, name: str, bridge: Bridge) -> None:
+        await self.drop(name)
+        self.there[name] = bridge
+
+    async def drop(self, name: str) -> None:
+        if name in self.there:
+            await self.there[name].aclose()
+            await asyncio.sleep(0)
+            del self.there[name]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[StrictTelegram]:
+    async with StrictTelegram() as made:
+        yield made
+
+
+@pytest.fixture
+def home(tmp_path: Path, server: StrictTelegram) -> Home:
+    made = Home(tmp_path)
+    made.config.write_text(f'[telegram]\nenabled = true\nbase_url = "{server.url}"\n')
+    return made
+
+
+@pytest.mark.parametrize("ring", [NoKeyring, KeptKeyring])
+async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
+    home: Home, server: StrictTelegram, ring: type[NoKeyring | KeptKeyring]
+) -> None:
+    lines = Lines()
+    with in_use(ring()):
+        secret_store(home).put("telegram.token", "123456:the-one-before")
+        networks = Networks(settings_module.load(home, {}), None)
+        (bridge,) = networks.bridges().values()
+        await lines.put("telegram", bridge)
+        with pytest.raises(BridgeError, match="does not accept the bot's token"):
+            await lines.there["telegram"].check()
+        secret_store(home).put("telegram.token", server.token)
+        await networks.reload("telegram", lines)
+        assert await lines.there["telegram"].check() == "@nocturne_bot"
+        home.config.write_text(home.config.read_text().replace("true", "false"))
+        await networks.reload("telegram", lines)
+    assert lines.there == {}
+
+
+async def test_the_keyring_is_asked_again_whenever_a_bridge_is_made(home: Home, server: StrictTelegram) -> None:
+    with in_use(KeptKeyring()):
+        secret_store(home).put("telegram.token", "123456:the-one-before")
+        networks = Networks(settings_module.load(home, {}), None)
+        secret_store(home).put("telegram.token", server.token)
+        assert await networks.one("telegram").check() == "@nocturne_bot"
+
+
+async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_the_other(home: Home) -> None:
+    lines, settings = Lines(), settings_module.load(home, {})
+    networks = Networks(settings, None)
+    await networks.reload("telegram", lines)
+    home.config.write_text("[telegram]\nenabled = false\n")
+    changed = settings_module.load(home, {})
+    await asyncio.gather(networks.renew(changed, lines), networks.reload("telegram", lines))
+    assert lines.there == {}
+
+
+async def test_what_was_typed_is_tried_without_being_kept(home: Home, server: StrictTelegram) -> None:
+    settings = settings_module.load(home, {})
+    assert await account_of(with_answers(settings, "telegram", {}, server.token), "telegram") == "@nocturne_bot"
+    with pytest.raises(BridgeError, match="No token is kept for telegram"):
+        await account_of(settings, "telegram")
+    assert not home.secrets.exists()
+
+
+def test_packages_that_are_not_there_are_named_with_what_brings_them() -> None:
+    told = why_unmade("matrix", ModuleNotFoundError("No module named 'nio'", name="nio"))
+    assert "needs packages that are not installed (nio)" in told
+    assert "`pipx install --force 'nocturne-assistant[matrix]'`" in told

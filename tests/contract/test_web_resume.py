@@ -1,0 +1,205 @@
+"""Event streams that go on where they were: every delivery after the id that a client names, each once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from assistant.bridge_ports import Part
+from assistant.bridges.terminal import TerminalBridge
+from assistant.errors import NobodyThere
+from assistant.records import Outgoing
+from tests.contract.web import Caller, Event, Reached, reached
+
+
+def bodies(events: list[Event]) -> list[str]:
+    return [event.data["body"] for event in events]
+
+
+async def told(caller: Caller, count: int, last: str | int | None = None, *, confirm: bool = True) -> list[Event]:
+    """So many deliveries of a new stream."""
+    async with caller.events(last) as stream:
+        events = []
+        for _ in range(count):
+            events.append(await stream.delivery())
+            if confirm:
+                assert await caller.confirm(events[-1])
+        return events
+
+
+async def said(it: Reached, *texts: str) -> None:
+    for text in texts:
+        await it.tcp.say(text)
+        await it.answered()
+
+
+def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "terminal") -> list[int]:
+    """What waits to be delivered; their ids."""
+    now = it.house.started_at
+    items = [
+        it.house.stores.outbox.push(Outgoing(key, session, "owner", bridge, session, key, "notice"), now)
+        for key in keys
+    ]  # fmt: skip
+    it.house.delivery.wake()
+    return [item.id for item in items]
+
+
+async def open_items(it: Reached) -> list[str]:
+    """Keys of what is not confirmed once everything that could go has gone."""
+    await it.house.delivery.flush()
+    return [item.outgoing.key for item in it.house.stores.outbox.pending("terminal")]
+
+
+async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one") as it, it.tcp.events() as stream:
+        assert stream.hello is not None and stream.hello.id == "0"
+        await it.tcp.say("hi")
+        event = await stream.delivery()
+        assert event.id == str(event.data["id"]) != "0"
+
+
+async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one", "two", "three", "four") as it:
+        async with it.tcp.events() as stream:
+            await said(it, "1")
+            first = await stream.delivery()
+        # The connection is gone: the first was never confirmed, the next two come while nobody listens.
+        await said(it, "2", "3")
+        async with it.tcp.events(first.id) as stream:
+            second, third = await stream.delivery(), await stream.delivery()
+            assert await it.tcp.confirm(second) and await it.tcp.confirm(third)
+            await said(it, "4")
+            fourth = await stream.delivery()
+        assert bodies([second, third, fourth]) == ["two", "three", "four"]
+        async with it.tcp.events(fourth.id) as stream:
+            assert await open_items(it) == []
+            notices(it, "later")
+            assert (await stream.delivery()).data["body"] == "later"
+
+
+async def test_after_a_restart_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one", "two") as it:
+        async with it.tcp.events() as stream:
+            await said(it, "1")
+            first = await stream.delivery()
+        await said(it, "2")
+    async with reached(tmp_path, "three") as it, it.tcp.events(first.id) as stream:
+        second = await stream.delivery()
+        assert await it.tcp.confirm(second)
+        await said(it, "3")
+        assert bodies([second, await stream.delivery()]) == ["two", "three"]
+    async with reached(tmp_path) as it, it.tcp.events(second.id) as stream:
+        assert bodies([await stream.delivery()]) == ["three"]
+
+
+async def test_what_another_terminal_confirmed_meanwhile_is_given_too(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one", "two") as it:
+        await said(it, "1")
+        (first,) = await told(it.tcp, 1)
+        await said(it, "2")
+        (second,) = await told(it.socket, 1)
+        assert bodies(await told(it.tcp, 1, first.id, confirm=False)) == ["two"]
+        assert bodies(await told(it.tcp, 2, 0, confirm=False)) == ["one", "two"]
+        assert second.id > first.id
+
+
+async def test_a_new_client_is_given_what_waits_and_not_what_was_confirmed(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one", "two") as it:
+        await said(it, "1")
+        await told(it.tcp, 1)
+        await said(it, "2")
+        async with it.tcp.events() as stream:
+            assert (await stream.delivery()).data["body"] == "two"
+
+
+async def test_a_client_that_only_heard_hello_misses_nothing(tmp_path: Path) -> None:
+    async with reached(tmp_path, "one", "two") as it:
+        await said(it, "1")
+        async with it.socket.events(inbox_id=999) as other, it.tcp.events() as stream:
+            assert other.hello is not None and stream.hello is not None
+        await said(it, "2")
+        assert bodies(await told(it.tcp, 2, stream.hello.id)) == ["one", "two"]
+
+
+async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        terminal = it.house.terminal
+        notices(it, "a", "b")
+        with terminal.attach("main", after=0):
+            # Nothing ran yet between attaching and this: the pump did not ask.
+            assert terminal.acknowledge("a") and terminal.acknowledge("b")
+            assert not terminal.acknowledge("c")
+        assert await open_items(it) == []
+
+
+async def test_deliveries_come_in_the_order_of_their_ids_however_they_are_sent(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        outbox = it.house.stores.outbox
+        terminal = TerminalBridge(outbox)
+        for key in ("a", "b", "c"):
+            outbox.push(Outgoing(key, "main", "owner", "terminal", "main", key), it.house.started_at)
+        items = {item.outgoing.key: item for item in outbox.pending("terminal")}
+        for attached_first in (("a", "c"), ("c", "a"), ("b", "c", "a")):
+            with terminal.attach("main") as attached:
+                sends = [asyncio.create_task(terminal.send(Part(items[key], 1, key))) for key in attached_first]
+                await asyncio.sleep(0)
+                got = [attached.queue.get_nowait() for _ in range(attached.queue.qsize())]
+                given = [event[1]["key"] for event in got if event is not None and event[0] == "deliver"]
+                assert given == ["a", "b", "c"]
+            assert all(isinstance(gone, NobodyThere) for gone in await asyncio.gather(*sends, return_exceptions=True))
+
+
+async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
+        notices(it, "mine")
+        (mine,) = await told(it.tcp, 1)
+        assert elsewhere < int(mine.id)
+        it.house.stores.outbox.redirect(elsewhere, "terminal", "main", it.house.started_at)
+        it.house.delivery.wake("terminal")
+        assert bodies(await told(it.tcp, 1, mine.id)) == ["from elsewhere"]
+
+
+async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        keys = [f"n{number}" for number in range(1100)]
+        ids = notices(it, *keys)
+        got: list[Event] = []
+        pages = 0
+        while len(got) < len(keys):
+            pages += 1
+            async with it.tcp.events(got[-1].id if got else 0) as stream:
+                if pages < 3:
+                    got += [event for event in await stream.rest() if event.name == "deliver"]
+                else:
+                    got += [await stream.delivery() for _ in range(100)]
+        assert [event.data["id"] for event in got] == ids
+        async with it.tcp.events(got[-1].id):
+            assert await open_items(it) == []
+
+
+async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: Path) -> None:
+    async with reached(tmp_path, "for a", "for b") as it:
+        async with it.tcp.events() as stream, it.tcp.events(session="thread:b") as other:
+            await it.tcp.say("b", "thread:b")
+            await it.answered()
+            (for_b,) = [await other.delivery()]
+            assert await it.tcp.confirm(for_b)
+            wanted = await it.tcp.say("a")
+            assert (await stream.delivery()).data["inbox_id"] == wanted
+        async with it.tcp.events(0, inbox_id=wanted) as only:
+            assert (await only.delivery()).data["inbox_id"] == wanted
+
+
+async def test_the_stored_reply_follows_a_stream_that_broke_off_in_mid_turn(tmp_path: Path) -> None:
+    """Live text is provisional and is not repeated."""
+    async with reached(tmp_path, "the whole answer") as it:
+        async with it.tcp.events() as stream:
+            assert stream.hello is not None
+            await it.tcp.say("hi")
+            while (await stream.next()).name != "turn":
+                pass
+        await it.answered()
+        async with it.tcp.events(stream.hello.id) as again:
+            event = await again.next()
+            assert (event.name, event.data["body"]) == ("deliver", "the whole answer")

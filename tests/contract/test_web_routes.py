@@ -1,0 +1,106 @@
+"""The web API over real sockets, before a real house with a scripted model: talking, and looking at what was said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.web import Caller, reached
+from tests.scripted import said
+
+
+async def test_a_message_over_tcp_is_answered_over_its_event_stream(tmp_path: Path) -> None:
+    async with reached(tmp_path, "hello yourself") as it, it.tcp.events() as stream:
+        inbox_id = await it.tcp.say("hello")
+        event = await stream.delivery()
+        assert (event.data["body"], event.data["inbox_id"], event.data["kind"]) == ("hello yourself", inbox_id, "reply")
+        assert await it.tcp.confirm(event)
+        result = await it.tcp.get(f"/v1/results/{inbox_id}")
+        assert (result["state"], result["reply"]) == ("answered", "hello yourself")
+
+
+@pytest.mark.parametrize("way", ["tcp", "socket"])
+async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) -> None:
+    async with reached(tmp_path, "The blue boat is called Heron.", "Fine.") as it:
+        caller: Caller = getattr(it, way)
+        for text in ("What is the boat called?", "Thank you."):
+            await caller.say(text)
+            await it.answered()
+        listed = (await caller.get("/v1/messages"))["messages"]
+        assert [one["text"] for one in listed] == [
+            "What is the boat called?", "The blue boat is called Heron.", "Thank you.", "Fine.",
+        ]  # fmt: skip
+        before = (await caller.get("/v1/messages", before=listed[2]["id"], limit=1))["messages"]
+        assert [one["id"] for one in before] == [listed[1]["id"]]
+        await it.house.index()
+        hits = (await caller.get("/v1/history", q="boat Heron"))["hits"]
+        assert hits[0]["id"] == listed[1]["id"]
+        around = await caller.get(f"/v1/history/{listed[1]['id']}", neighbours=1)
+        assert [one["id"] for one in around["messages"]] == [one["id"] for one in listed[:3]]
+
+
+async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        for path in ("/v1/history/999", "/v1/results/999", "/v1/sessions/thread:trip", "/v1/nothing"):
+            answer = await it.tcp.ask("GET", path)
+            assert (answer.status_code, list(answer.json())) == (404, ["error"]), path
+
+
+async def test_sessions_are_listed_shown_and_put_away(tmp_path: Path) -> None:
+    async with reached(tmp_path, "Have fun.", "Hello.") as it:
+        await it.tcp.say("I pack my bag.", "thread:trip")
+        await it.tcp.say("hi")
+        await it.answered()
+        listed = (await it.tcp.get("/v1/sessions"))["sessions"]
+        assert {(one["session"], one["messages"], one["current"]) for one in listed} == {
+            ("main", 2, True), ("thread:trip", 2, True),
+        }  # fmt: skip
+        ended = await it.tcp.ask("POST", "/v1/sessions/thread:trip/end")
+        assert ended.status_code == 200, ended.text
+        first = await it.tcp.get("/v1/sessions/thread:trip", number=1)
+        assert (first["current"], first["ended"]) == (False, "end")
+        refused = await it.tcp.ask("POST", "/v1/sessions/main/end")
+        assert refused.status_code == 400 and "main always goes on" in refused.json()["error"]
+
+
+async def test_guests_are_neither_listed_nor_read(tmp_path: Path) -> None:
+    async with reached(tmp_path, "Hello.", "Hello guest.") as it:
+        await it.tcp.say("mine")
+        await it.answered()
+        stores, now = it.house.stores, it.house.started_at
+        guest = said("a guest's secret", external_id="g1", session="peer:kept:7", scope="peer:kept:7")
+        stores.conversation.accept(guest, now)
+        it.house.runtime.wake()
+        await it.answered()
+        await it.house.index()
+        theirs = stores.history.recent("peer:kept:7")[0]
+        assert [one["session"] for one in (await it.tcp.get("/v1/sessions"))["sessions"]] == ["main"]
+        assert (await it.tcp.get("/v1/history", q="secret"))["hits"] == []
+        assert (await it.tcp.ask("GET", f"/v1/history/{theirs.id}")).status_code == 404
+        assert (await it.tcp.ask("GET", "/v1/sessions/peer:kept:7")).status_code == 400
+
+
+async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: Path) -> None:
+    async with reached(tmp_path, "I see.") as it:
+        await it.tcp.say("My sister Ada lives in Bremen. Remember that.")
+        await it.answered()
+        await it.house.sleep("manual", "extract")
+        known = (await it.tcp.get("/v1/memories"))["memories"]
+        assert any("Bremen" in one["text"] for one in known)
+        found = (await it.tcp.get("/v1/memories/search", q="where does Ada live"))["memories"]
+        assert any("Bremen" in one["text"] for one in found)
+        slept = (await it.tcp.get("/v1/sleeps"))["sleeps"]
+        assert slept[0]["trigger"] == "manual" and slept[0]["text"].startswith("Sleep 1")
+        assert (await it.tcp.get("/v1/compactions"))["compactions"] == []
+        assert (await it.tcp.get("/v1/usage", by="model"))["usage"] == []
+        assert (await it.tcp.get("/v1/status"))["problems"] == []
+
+
+async def test_the_description_loads_nothing_from_elsewhere_and_tells_every_route(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        described = await it.tcp.get("/openapi.json")
+        assert "/v1/events" in described["paths"]
+        assert "422" not in str(described["paths"].values())
+        for page in ("/docs", "/redoc"):
+            assert (await it.tcp.ask("GET", page)).status_code == 404

@@ -1,0 +1,99 @@
+"""The web API does what `/openapi.json` says: schemathesis makes requests from it, over TCP, to a house that runs.
+
+The event stream never ends and is left to `test_web_resume.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import CheckFunction
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from tests.contract.web import TOKEN, reached
+
+SHOWN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def echo(request: object) -> str:
+    return "I see."
+
+
+class Running:
+    """A house that runs in a thread of its own, until it is told to stop."""
+
+    def __init__(self, home: object) -> None:
+        self._home = home
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="a house")
+        self._thread.start()
+        self._ready.wait(30)
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with reached(self._home, echo) as it:  # type: ignore[arg-type]
+            await it.tcp.say("The boat is called Heron.")
+            await it.answered()
+            self.address = f"http://127.0.0.1:{it.port}"
+            self._ready.set()
+            await self._stop.wait()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.BaseSchema]:
+    running = Running(tmp_path_factory.mktemp("home"))
+    try:
+        yield schemathesis.openapi.from_url(f"{running.address}/openapi.json", headers=SHOWN)
+    finally:
+        running.stop()
+
+
+ROUTES = [
+    route
+    for names in tomllib.loads((Path(__file__).parent / "scopes.toml").read_text(encoding="utf-8"))["routes"].values()
+    for route in names
+    if route != "GET /v1/events"
+]
+
+
+# What is asked there may be well-formed and not possible all the same, as a command that there is not.
+MAY_BE_REFUSED = ("POST /v1/commands", "POST /v1/messages", "POST /v1/sessions/{session}/end")
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_is_asked_as_described_is_answered_as_described(api: schemathesis.BaseSchema, route: str) -> None:
+    excluded = [positive_data_acceptance] if route in MAY_BE_REFUSED else []
+    ask(api, route, schemathesis.GenerationMode.POSITIVE, excluded)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_is_asked_otherwise_is_refused_as_described(api: schemathesis.BaseSchema, route: str) -> None:
+    method, path = route.split()
+    described = api[path][method].definition.raw
+    if "parameters" in described or "requestBody" in described:
+        ask(api, route, schemathesis.GenerationMode.NEGATIVE, [])
+
+
+def ask(
+    api: schemathesis.BaseSchema, route: str, mode: schemathesis.GenerationMode, excluded: Sequence[CheckFunction]
+) -> None:
+    method, path = route.split()
+
+    @settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=api[path][method].as_strategy(generation_mode=mode))
+    def answers(case: schemathesis.Case[Any]) -> None:
+        case.call_and_validate(headers=SHOWN, excluded_checks=list(excluded))
+
+    answers()

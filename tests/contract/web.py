@@ -1,0 +1,163 @@
+"""A house that runs, with a scripted model, and its web API as callers reach it: over the control socket and TCP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from assistant import settings as settings_module
+from assistant.unix_socket import short_address
+from assistant.wire.house import House, build
+from tests.scripted import ScriptedModel, SteppingClock
+
+TOKEN = "a-token-of-enough-characters"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a stream; `id` is "" where it has none."""
+
+    name: str
+    data: Mapping[str, Any]
+    id: str
+
+
+class Stream:
+    """An event stream as a client reads it."""
+
+    def __init__(self, events: AsyncIterator[Event]) -> None:
+        self._events = events
+        self.hello: Event | None = None
+
+    async def next(self) -> Event:
+        async with asyncio.timeout(10):
+            return await anext(self._events)
+
+    async def delivery(self) -> Event:
+        """The next delivery, whatever else is told before it."""
+        while (event := await self.next()).name != "deliver":
+            pass
+        return event
+
+    async def rest(self) -> list[Event]:
+        """Until it ends."""
+        async with asyncio.timeout(10):
+            return [event async for event in self._events]
+
+
+class Caller:
+    """Somebody who talks to the web API, and what they got."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
+        self._said = 0
+
+    async def ask(self, method: str, path: str, **request: Any) -> httpx2.Response:
+        return await self.client.request(method, path, **request)
+
+    async def get(self, path: str, **params: Any) -> Any:
+        answer = await self.ask("GET", path, params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def say(self, text: str, session: str = "main") -> int:
+        self._said += 1
+        body = {"text": text, "external_id": f"{id(self)}-{self._said}", "session": session}
+        answer = await self.ask("POST", "/v1/messages", json=body)
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["inbox_id"])
+
+    async def confirm(self, event: Event) -> bool:
+        answer = await self.ask("POST", "/v1/deliveries/ack", json={"key": event.data["key"]})
+        return bool(answer.json()["acknowledged"])
+
+    @asynccontextmanager
+    async def events(self, last: str | int | None = None, **params: Any) -> AsyncIterator[Stream]:
+        headers = {} if last is None else {"Last-Event-ID": str(last)}
+        async with self.client.sse("/v1/events", params=params, headers=headers) as stream:
+            assert stream.response.status_code == 200, await stream.response.aread()
+
+            async def events() -> AsyncIterator[Event]:
+                async for event in stream:
+                    yield Event(event.event, json.loads(event.data), event.id or "")
+
+            found = Stream(events())
+            found.hello = await found.next()
+            yield found
+
+
+@dataclass(frozen=True)
+class Reached:
+    """`tcp` shows the token; `socket` is the owner's own way."""
+
+    house: House
+    model: ScriptedModel
+    tcp: Caller
+    socket: Caller
+    port: int
+
+    async def answered(self) -> None:
+        await self.house.runtime.idle()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def reached(
+    home: Path,
+    *script: Any,
+    scheme: str = "http",
+    trusting: ssl.SSLContext | bool = False,
+    listening: bool = True,
+    **environ: str,
+) -> AsyncIterator[Reached]:
+    """`environ` are settings, as in WEB__HOSTS; "" for one that is not set. `listening`: wait until it does."""
+    port = free_port()
+    given = {f"ASSISTANT_{name}": value for name, value in environ.items()}
+    mine = {"ASSISTANT_HOME": str(home), "ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
+    environment = {name: value for name, value in {**mine, **given}.items() if value}
+    load = partial(settings_module.load, None, environment, ring=None)
+    model = ScriptedModel(*script)
+    house = build(load(), SteppingClock(), model=model, reread=load)
+    token = house.settings.values.web.token.get_secret_value()
+    try:
+        await house.runtime.start()
+        worker = asyncio.create_task(house.runtime.run())
+        async with house.serve(), _callers(house, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
+            if listening and house.web.tcp is not None:
+                async with asyncio.timeout(10):
+                    await house.web.tcp.opened.wait()
+            yield Reached(house, model, tcp, own, port)
+            await house.runtime.stop(5)
+        await worker
+    finally:
+        house.close()
+
+
+@asynccontextmanager
+async def _callers(
+    house: House, address: str, token: str, trusting: ssl.SSLContext | bool
+) -> AsyncIterator[tuple[Caller, Caller]]:
+    async with contextlib.AsyncExitStack() as stack:
+        headers = {"Authorization": f"Bearer {token}"}
+        tcp = await stack.enter_async_context(httpx2.AsyncClient(base_url=address, headers=headers, verify=trusting))
+        path = stack.enter_context(short_address(house.settings.home.socket))
+        transport = httpx2.AsyncHTTPTransport(uds=path)
+        own = await stack.enter_async_context(httpx2.AsyncClient(base_url="http://assistant", transport=transport))
+        yield Caller(tcp), Caller(own)

@@ -1,0 +1,91 @@
+"""A scenario of a bridge: messages come in over a network and their answers go out, a long one in parts. Telegram has
+no key under which a message that is sent again would be known, so that nothing may be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from assistant.bridges.telegram import TelegramBridge
+from assistant.parts import parts_of
+from assistant.requests import Request
+from assistant.wire import stores as wire_stores
+from tests.crash import pictures
+from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.telegram_world import BRIDGE, live_on_telegram
+from tests.crash.witness import Witness
+from tests.crash.world import BEGUN, settings_of
+
+_EARLIER = ("The spare key of the cabin lies under the blue flowerpot.",)
+_MESSAGES = (
+    *_EARLIER,
+    "Where is the spare key?",
+    "/todo add call the plumber",
+    "And tell me the way there, at length.",
+)
+_LONG = "\n\n".join(f"Stage {number} of the road. " + "It goes on and on. " * 40 for number in range(8))
+
+
+def _answer(request: Request) -> str:
+    asked = next(message.content for message in reversed(request.messages) if message.role == "user")
+    return _LONG if "at length" in asked else f"Noted: {asked.splitlines()[-1]}"
+
+
+def _look(home: Path) -> Picture:
+    stores = wire_stores.open_stores(settings_of(home), BEGUN)
+    try:
+        verified = [f"{one.kind} {one.where}: {one.text}" for one in stores.verifier.verify().problems]
+        position = stores.bridge_states.position(BRIDGE)
+        todos = [todo.text for todo in stores.todos.all("owner")]
+    finally:
+        stores.close()
+    witness = Witness(home)
+    shown = Counter(_squeezed(seen["text"]) for seen in witness.seen("shown"))
+    outbox = pictures.rows(home / "script.db", "SELECT key, body, state FROM outbox ORDER BY id")
+    said = pictures.rows(home / "script.db", "SELECT external_id, state FROM inbox ORDER BY id")
+    return {
+        "verify": verified,
+        "position": position,
+        "todos": todos,
+        "inbox": said,
+        "log": [[row[2], row[3]] for rows in pictures.logged(home).values() for row in rows],
+        "deliveries": [[key, state, [shown[_squeezed(part)] for part in _parts(body)]] for key, body, state in outbox],
+        "model calls": len(witness.seen("asked")),
+        "strangers": sorted(shown - Counter(_squeezed(part) for _, body, _ in outbox for part in _parts(body))),
+    }
+
+
+def _parts(body: str) -> tuple[str, ...]:
+    return parts_of(body, TelegramBridge.capabilities)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(letter for letter in text if letter.isalnum())
+
+
+def _once_or_uncertain(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """The same deliveries; each part was shown once, or it is told that this is not known, at most one a fault."""
+    uncertain = [row for row in after if row[1] == "ambiguous"]
+    same = [[row[0], len(row[2])] for row in before] == [[row[0], len(row[2])] for row in after]
+    whole = all(row[1] == "sent" and set(row[2]) == {1} for row in after if row not in uncertain)
+    return same and whole and len(uncertain) <= faults.all and all(max(row[2]) <= 1 for row in uncertain)
+
+
+def _more_calls(before: int, after: int, faults: Faults) -> bool:
+    return before <= after <= before + faults.all
+
+
+_DIFFER = (
+    Differ("deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain),
+    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _more_calls),
+)
+
+TELEGRAM = Scenario(
+    "telegram",
+    "messages and a command come in over Telegram, their answers go out, a long one in parts",
+    lambda home: live_on_telegram(home, _EARLIER, _answer),
+    lambda home: live_on_telegram(home, _MESSAGES, _answer),
+    _look,
+    _DIFFER,
+)

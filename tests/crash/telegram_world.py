@@ -1,0 +1,117 @@
+"""A house on Telegram in a crash scenario: the real bridge over a real socket, to a Bot API that is played.
+
+The server is in the process that is killed, but all it knows is the witness: what the bot confirmed and what people
+were shown is noted outside of the home before the bot hears of it. So every kill is one between the network and the
+house, and a restarted server goes on as Telegram would, whatever the house still knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from assistant.bridges.telegram import TelegramBridge
+from assistant.persons import Identity
+from assistant.requests import Request
+from assistant.wire.house import build
+from tests.crash.witness import Witness
+from tests.crash.world import BEGUN, Life, settings_of
+from tests.scripted import ScriptedModel, Step, SteppingClock
+from tests.strict.telegram import StrictTelegram
+from tests.strict.telegram_people import OWNER
+
+BRIDGE = "telegram"
+_FIRST_UPDATE = 500
+_MOST_TRIES = 60
+# How long the bridge has to fetch what waits, in seconds, before it is hurried: it pauses when the disk refuses.
+_A_MOMENT = 0.5
+# Live text comes by the clock: never here.
+_NO_DRAFTS = 3600.0
+
+
+class WitnessedTelegram(StrictTelegram):
+    """What `messages` says, in this order, was said before the house began."""
+
+    def __init__(self, witness: Witness, messages: Sequence[str]) -> None:
+        super().__init__()
+        self._witness = witness
+        self._last = _FIRST_UPDATE + len(messages)
+        for number, text in enumerate(messages, _FIRST_UPDATE):
+            written = self.written(text)
+            if number >= self.confirmed:
+                self.put({"update_id": number, "message": written})
+        self.count_from(self._last)
+
+    @property
+    def confirmed(self) -> int:
+        """The update that the bot asks for next."""
+        return max((seen["offset"] for seen in self._witness.seen("confirmed")), default=0)
+
+    @property
+    def all_confirmed(self) -> bool:
+        return self.confirmed >= self._last
+
+    async def _get_updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        offset = int(params.get("offset", 0))
+        if offset > self.confirmed:
+            self._witness.saw("confirmed", offset=offset)
+            self.notify()
+        return await super()._get_updates(params)
+
+    def _send_message(self, params: dict[str, Any]) -> dict[str, Any]:
+        message = super()._send_message(params)
+        self._witness.saw("shown", text=message["text"])
+        return message
+
+
+def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[Request], Step]) -> None:
+    """One life of the process, until everything is confirmed, answered and delivered, or was tried often enough."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    asyncio.run(_live(home, messages, answer))
+
+
+async def _live(home: Path, messages: Sequence[str], answer: Callable[[Request], Step]) -> None:
+    witness = Witness(home)
+    clock = SteppingClock(BEGUN + timedelta(hours=len(witness.seen("began"))))
+    witness.saw("began")
+    async with WitnessedTelegram(witness, messages) as server:
+        bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
+        model = ScriptedModel(partial(_noted, answer, witness))
+        house = build(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
+        try:
+            if house.stores.people.by(owner := Identity(BRIDGE, str(OWNER))) is None:
+                house.stores.people.link_owner(owner, BEGUN)
+            await house.runtime.start()
+            await _until_quiet(Life(house, model, clock), server)
+            await house.runtime.stop(drain_seconds=0)
+        finally:
+            await house.close_model()
+            house.close()
+
+
+async def _until_quiet(life: Life, server: WitnessedTelegram) -> None:
+    house = life.house
+    for _ in range(_MOST_TRIES):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_A_MOMENT):
+                await server.until(lambda: server.all_confirmed)
+        if not server.all_confirmed:
+            house.delivery.hurry(BRIDGE)
+        busy = await life.is_busy()
+        await house.reception.idle()
+        await house.runtime.idle()
+        await asyncio.sleep(0)
+        if not busy and server.all_confirmed and not house.stores.outbox.pending(BRIDGE):
+            return
+
+
+def _noted(answer: Callable[[Request], Step], witness: Witness, request: Request) -> Step:
+    witness.saw("asked", messages=len(request.messages))
+    return answer(request)

@@ -1,0 +1,122 @@
+"""`assistant doctor` and the addresses of health, on homes that are well, broken, served and not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from assistant.cli.main import assistant as assistant_command
+from assistant.settings import Home
+from tests.scenario.command_line import daemon, look
+
+
+def found(home: Path, *options: str, **settings: str) -> dict[str, list[dict[str, Any]]]:
+    """The findings by their subjects."""
+    done = look(home, "doctor", "--json", *options, command=assistant_command, **settings)
+    report = json.loads(done.out)
+    assert report["ok"] == (done.returncode == 0)
+    by_subject: dict[str, list[dict[str, Any]]] = {}
+    for one in report["findings"]:
+        by_subject.setdefault(one["subject"], []).append(one)
+        assert one["verdict"] in ("ok", "note", "problem")
+    return by_subject
+
+
+def verdicts(home: Path, *options: str, **settings: str) -> dict[str, list[str]]:
+    return {name: [one["verdict"] for one in many] for name, many in found(home, *options, **settings).items()}
+
+
+def spoken_in(home: Path) -> Path:
+    assert look(home, "chat", "-m", "remember that my key is under the pot").returncode == 0
+    return home
+
+
+def test_a_home_that_is_well_is_told_in_a_line_a_thing(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    done = look(home, "doctor")
+    assert done.returncode == 0, done.out
+    lines = done.out.splitlines()
+    assert lines[-1] == "All is well." and all(line.split()[0] in ("ok", "note") for line in lines[:-2])
+    subjects = verdicts(home)
+    assert subjects["script.db"] == subjects["character.db"] == subjects["log"] == subjects["permissions"] == ["ok"]
+
+
+def test_a_home_that_never_was_is_a_problem_and_none_is_made(tmp_path: Path) -> None:
+    assert verdicts(tmp_path / "home")["home"] == ["problem"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_settings_that_are_nonsense_are_findings_and_everything_else_is_looked_at(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    (home / "config.toml").write_text("[context]\ntarget = 5\n[no]\nsuch = 1\n")
+    (home / "config.toml").chmod(0o600)
+    subjects = verdicts(home)
+    assert set(subjects["settings"]) == {"problem"} and len(subjects["settings"]) >= 2
+    assert subjects["log"] == subjects["script.db"] == ["ok"]
+    assert "provider" not in subjects
+
+
+def test_a_home_that_is_broken_is_told_and_kills_nobody(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    (home / "script.db").write_bytes(b"nothing that SQLite knows" * 1000)
+    log = next((home / "log").rglob("conversation.jsonl"))
+    log.unlink()
+    subjects = verdicts(home)
+    assert subjects["script.db"] == ["problem"] and subjects["home"] == ["ok", "problem"]
+    assert subjects["character.db"] == ["ok"]
+
+
+def test_words_that_were_changed_in_the_log_are_found(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    log = next((home / "log").rglob("conversation.jsonl"))
+    log.write_bytes(log.read_bytes().replace(b"under the pot", b"under the mat"))
+    (finding,) = found(home)["log"]
+    assert finding["verdict"] == "problem" and "were changed" in finding["text"]
+
+
+def test_fix_closes_what_is_open_and_says_so(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    (home / "character.db").chmod(0o644)
+    (home / "run" / "control.sock").touch()
+    assert look(home, "doctor").returncode == 1
+    done = look(home, "doctor", "--fix")
+    assert done.returncode == 0, done.out
+    assert re.search(r"Closed \d+ files? to others\.", done.out) and "Took it away." in done.out
+    assert look(home, "doctor").returncode == 0
+
+
+def test_a_bridge_that_cannot_be_reached_is_told_with_its_name(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    told = {"ASSISTANT_TELEGRAM__ENABLED": "true", "ASSISTANT_TELEGRAM__BASE_URL": "http://127.0.0.1:9"}
+    assert verdicts(home, **told)["bridge telegram"] == ["problem"]
+    (finding,) = found(home, **told, ASSISTANT_TELEGRAM__TOKEN="123:abc")["bridge telegram"]
+    assert finding["verdict"] == "problem" and "123:abc" not in finding["text"]
+
+
+def test_a_home_that_is_served_is_looked_at_beside_the_daemon_which_tells_its_health_to_machines(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with daemon(home) as running:
+        spoken_in(home)
+        (served,) = found(home)["daemon"]
+        assert served["verdict"] == "ok" and str(running.process.pid) in served["text"]
+        report = json.loads(look(home, "status", "--json").out)
+        assert report["ok"] and report["daemon"]["uptime_seconds"] >= 0
+        assert report["sessions"][0]["pressure"] > 0
+        with httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(Home(home).socket)), base_url="http://localhost"
+        ) as ask:
+            assert ask.get("/healthz").json() == {"alive": True, "problems": []}
+            assert ask.get("/readyz").json() == {"ready": True, "problems": []}
+            metrics = ask.get("/metrics")
+        assert metrics.status_code == 200
+        values = {
+            one.name: one.value for family in text_string_to_metric_families(metrics.text) for one in family.samples
+        }
+        assert values["nocturne_turns_total"] == 1 and values["nocturne_open_descriptors"] > 3

@@ -1,0 +1,69 @@
+"""Every command of docs/bridges.md does what the page says: run in order, in one home, beside a strict Bot API."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from keyring.backends.fail import Keyring as NoKeyring
+
+from assistant import settings as settings_module
+from assistant.daemon import utc_now
+from assistant.records import Outgoing
+from assistant.settings import Home
+from assistant.wire.stores import open_stores
+from tests.kept_keyring import in_use
+from tests.scenario.bridge_lines import run
+from tests.scenario.command_line import ROOT, look
+from tests.scenario.telegram_desk import TelegramDesk
+from tests.synapse import Synapse
+
+PAGE = ROOT / "docs" / "bridges.md"
+BLOCK = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def desk() -> Iterator[TelegramDesk]:
+    with TelegramDesk() as made, in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+        yield made
+
+
+def stuck(home: Home) -> int:
+    """The number of a delivery that may or may not have arrived."""
+    stores = open_stores(settings_module.load(home, {}), utc_now())
+    try:
+        item = stores.outbox.push(Outgoing(str(uuid4()), "main", "owner", "telegram", "1001", "words"), utc_now())
+        stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
+        return item.id
+    finally:
+        stores.close()
+
+
+def typed(line: str, home: Home, desk: TelegramDesk, server: Synapse) -> tuple[list[str], str]:
+    """The words of a line after `assistant`, and what a person, or the pipe, gives it."""
+    words = shlex.split(line.rpartition(" | ")[2])[1:]
+    if words == ["bridge", "add", "matrix"]:
+        bot, password = server.register("bot")
+        return [*words, "--no-wait"], f"{bot}\n{server.url}\n@ada:test.example\npassword\n{password}\n"
+    if words[:1] == ["deliveries"] and words[2:]:
+        words[2] = str(stuck(home))
+    return words, f"{desk.token}\n"
+
+
+def test_every_command_of_the_page_works(tmp_path: Path, desk: TelegramDesk, homeserver: Synapse) -> None:
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    home.config.write_text(f'[telegram]\nbase_url = "{desk.url}"\n[model]\nprovider = "offline"\n')
+    assert look(home.path, "people", "link", "telegram", "1001").returncode == 0
+    desk.say("hello")
+    lines = [line for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")) for line in block.splitlines()]
+    assert len(lines) >= 12
+    for line in lines:
+        words, said = typed(line, home, desk, homeserver)
+        done = run(home, *words, said=said)
+        assert done.returncode == 0, f"{line}: {done.out}{done.err}"
+    assert "telegram" not in home.config.read_text().replace("[telegram]", "")

@@ -1,0 +1,51 @@
+"""Every command of docs/health.md does what the page says, beside a running assistant; every name in it is there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from assistant.condition.problems import LITTLE_DISK
+from assistant.tallies import Tallies
+from assistant.web.metrics import text
+from tests.scenario.command_line import ROOT, daemon, environment, look
+from tests.unit.test_tallies import QUIET, Watched
+
+PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+
+
+def shown() -> list[str]:
+    return [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+
+
+def run(line: str, home: Path) -> str:
+    if line.startswith("curl "):
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(home), check=True)
+        return done.stdout
+    done_here = look(home, *shlex.split(line)[1:])
+    assert done_here.returncode == 0, (line, done_here.out, done_here.err)
+    return done_here.out
+
+
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with daemon(home):
+        assert look(home, "chat", "-m", "hello").returncode == 0
+        printed = {line: run(line, home) for line in shown()}
+    assert len(printed) == 10
+    (alive,) = (out for line, out in printed.items() if line.endswith("/healthz"))
+    assert alive == '{"alive":true,"problems":[]}'
+    assert "Green" in printed["assistant status"] and "All is well." in printed["assistant doctor"]
+
+
+def test_every_metric_that_the_page_names_is_exposed() -> None:
+    exposed = set(re.findall(r"^# TYPE (\w+)", text(Watched(Tallies(), QUIET)).decode(), re.MULTILINE))
+    named = set(re.findall(r"\bnocturne_\w+", PAGE))
+    assert len(named) > 15
+    assert named <= exposed
+
+
+def test_the_bound_of_the_page_is_the_one_that_holds() -> None:
+    assert f"red below {LITTLE_DISK // 1024**2} MB" in PAGE

@@ -1,0 +1,39 @@
+"""Every command of docs/spending.md does what the page says, and the page knows every kind of call and every share."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+from keyring.backends.fail import Keyring as NoKeyring
+
+from assistant.requests import BACKGROUND, Purpose
+from assistant.store.character_schema import character
+from assistant.store.database import Database
+from tests.kept_keyring import in_use
+from tests.scenario.command_line import ROOT
+from tests.scenario.test_docs_setup import BLOCK, run
+from tests.store_home import NOW, StoreHome
+
+PAGE = (ROOT / "docs" / "spending.md").read_text(encoding="utf-8")
+
+
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    StoreHome(home).open().close()
+    Database.open(home / "character.db", character, NOW).close()
+    lines = [line for block in BLOCK.findall(PAGE) for line in block.splitlines()]
+    assert len(lines) >= 8
+    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+        printed = {line: run(line, home) for line in lines}
+    assert printed["assistant config set budget.daily_usd 3"].endswith(" -> 3\n")
+    assert "of $3.00" in printed["assistant usage"] and "of $40.00" in printed["assistant usage"]
+    told = json.loads(printed["assistant usage --by session --json"])
+    assert [cap["most"] for cap in told["background_caps"]] == [1.2, 16.0]
+
+
+def test_the_page_lists_every_kind_and_which_ones_are_the_background() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (yes)? ?\|$", PAGE, re.MULTILINE)
+    assert dict(rows) == {kind: "yes" if kind in BACKGROUND else "" for kind in get_args(Purpose)}

@@ -1,0 +1,234 @@
+"""The home itself fails under an assistant that runs: taken away, replaced by another one, read-only, its log full.
+
+What was accepted is answered, once; the trouble is told while it lasts; what can come back by itself does."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import structlog
+
+from assistant import settings as settings_module
+from assistant.cli.logs import log_to_stderr
+from assistant.daemon import home_lock, is_served, running
+from assistant.errors import HomeError, HomeReplaced, StoreError
+from assistant.requests import Request
+from assistant.settings import Home
+from assistant.store.backup_folder import BackupFolder
+from assistant.store.ground import Ground
+from assistant.store.text_file import TextFile
+from assistant.wire.house import House, build
+from tests.crash.comparison import is_clear
+from tests.scenario.faulty_disk import limited_files, may_mount, small_disk
+from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
+from tests.store_home import NOW, StoreHome
+
+needs_mounts = pytest.mark.skipif(not may_mount(), reason="only who may mount file systems can try this")
+
+
+@pytest.fixture(autouse=True)
+def log() -> Iterator[None]:
+    """The daemon's own log, which may be on the full disk as well."""
+    log_to_stderr("error")
+    yield
+    structlog.reset_defaults()
+
+
+@dataclass
+class Lived:
+    home: Path
+    house: House
+    model: ScriptedModel
+    bridge: KeptBridge
+    clock: SteppingClock
+
+    @property
+    def away(self) -> Path:
+        return self.home.with_name("unplugged")
+
+    def take_away(self) -> None:
+        self.home.rename(self.away)
+
+    def bring_back(self) -> None:
+        self.away.rename(self.home)
+
+    async def pass_by(self, minutes: int = 1) -> None:
+        """So many minutes go by, with a wake-up each."""
+        for _ in range(minutes):
+            self.clock.now += timedelta(minutes=1)
+            self.house.look()
+            for _ in range(50):
+                await asyncio.sleep(0)
+
+    async def settled(self) -> None:
+        await self.pass_by()
+        await self.house.runtime.idle()
+        await self.house.delivery.flush()
+
+
+@asynccontextmanager
+async def lived(home: Path, *script: Step) -> AsyncIterator[Lived]:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
+    bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
+    house = build(settings, clock, bridges={"kept": bridge}, model=model)
+    await house.runtime.start()
+    passing = asyncio.create_task(house.runtime.run())
+    try:
+        yield Lived(home, house, model, bridge, clock)
+        assert house.stores.verifier.verify().ok
+    finally:
+        await house.runtime.stop(0)
+        await passing
+        house.close()
+
+
+async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_accepted_is_answered_once_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+
+    def unplug(_: Request) -> Step:
+        it.take_away()
+        return "an answer worth keeping"
+
+    async with lived(home, unplug) as it:
+        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.pass_by(5)
+        assert any("not there any more" in one for one in it.house.vitals.unready())
+        assert it.house.vitals.gauges().problems > 0
+        with pytest.raises(StoreError) as refused:
+            await it.house.runtime.accept(said("are you there?", external_id="m2"))
+        assert is_clear(str(refused.value))
+        assert not home.exists(), "no other home is made in its place"
+        assert it.bridge.bodies == []
+
+        it.bring_back()
+        await it.settled()
+        assert it.house.vitals.unready() == [] and it.house.status()["ok"]
+        assert it.bridge.bodies == ["an answer worth keeping"]
+        assert len(it.model.requests) == 1, "it is not paid for twice"
+        await it.house.runtime.accept(said("are you there?", external_id="m2"))
+
+
+def test_no_store_makes_a_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:
+    stores = StoreHome(tmp_path / "home").open()
+    item = stores.item("the first words of a conversation")
+    stores.path.rename(tmp_path / "unplugged")
+    with pytest.raises(StoreError) as refused:
+        stores.conversation.begin_turn(item, "", NOW)
+    assert is_clear(str(refused.value))
+    with pytest.raises(StoreError):
+        TextFile(stores.path, "memory/2026-11-20.md").write("a note")
+    with pytest.raises(StoreError):
+        BackupFolder(stores.path, "").ready()
+    assert not stores.path.exists()
+    (tmp_path / "unplugged").rename(stores.path)
+    stores.conversation.begin_turn(item, "", NOW)
+    stores.close()
+
+
+async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) -> None:
+    async with lived(tmp_path / "home", "hello") as it:
+        await it.settled()
+        it.take_away()
+        for second in range(0, 600, 30):
+            await it.pass_by()
+            assert it.house.progress.beat(it.house.runtime.lanes(), float(second), late=0, every=30) == ""
+        it.bring_back()
+
+
+async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
+    with pytest.raises(HomeReplaced) as ended:
+        async with running(settings) as daemon:
+            home.rename(tmp_path / "unplugged")
+            shutil.copytree(tmp_path / "unplugged", home, ignore=shutil.ignore_patterns("*.sock"))
+            before = _contents(home)
+            daemon.house.look()
+            await daemon.until(asyncio.Event())
+    assert is_clear(str(ended.value)) and "start the assistant again" in str(ended.value)
+    assert _contents(home) == before
+
+
+def _contents(home: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+@needs_mounts
+async def test_a_full_disk_under_the_log_alone_keeps_what_was_accepted_until_there_is_room(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with small_disk(home / "log") as disk:
+        async with lived(home, "an answer") as it:
+            disk.fill()
+            accepted = await it.house.runtime.accept(said("hello", external_id="m1"))
+            await it.pass_by(5)
+            (problem,) = [one for one in it.house.status()["problems"] if "waits for the disk" in one]
+            assert "No space left" in problem
+            assert it.bridge.bodies == [] and len(it.model.requests) == 0, "what is not in the log no model sees"
+            disk.free()
+            await it.settled()
+            assert it.bridge.bodies == ["an answer"]
+            assert (await it.house.runtime.accept(said("hello", external_id="m1"))).inbox_id == accepted.inbox_id
+            assert it.house.status()["ok"]
+
+
+async def test_a_disk_that_refused_a_message_is_told_of_until_it_takes_one_again(tmp_path: Path) -> None:
+    with limited_files(tmp_path) as disk:
+        async with lived(tmp_path / "home", "an answer") as it:
+            await it.settled()
+            disk.fill()
+            with pytest.raises(StoreError):
+                await it.house.runtime.accept(said("hello " * 100_000, external_id="m1"))
+            await it.pass_by(3)
+            told = it.house.status()
+            disk.free()
+            assert not told["ok"] and told["daemon"]["trouble"]
+            await it.pass_by(1)
+            assert it.house.status()["ok"]
+
+
+def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_back(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with limited_files(tmp_path) as disk:
+        disk.fill()
+        with pytest.raises(HomeError) as refused, home_lock(home):
+            pytest.fail("it cannot be held")
+        disk.free()
+        assert "Nothing was started" in str(refused.value) and is_clear(str(refused.value))
+        assert not is_served(home)
+        with home_lock(home):
+            assert is_served(home)
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
+
+
+@needs_mounts
+def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it_can_be_written(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home")})
+        build(settings, SteppingClock()).close()
+        with read_only(disk.place):
+            with pytest.raises(HomeError) as refused, home_lock(settings.home):
+                pytest.fail("it cannot be held")
+            assert "Read-only file system" in str(refused.value) and is_clear(str(refused.value))
+            with pytest.raises(StoreError) as found:
+                Ground(settings.home.path, []).must_be_writable()
+            assert is_clear(str(found.value))
+        with home_lock(settings.home):
+            build(settings, SteppingClock()).close()

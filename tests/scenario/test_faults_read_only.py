@@ -1,0 +1,50 @@
+"""A home whose file system becomes read-only under a running daemon, as after an error of the disk: the kernel refuses
+every write with EROFS (strace stands in for it), and takes them again later."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.crash.available import needs_strace
+from tests.scenario.command_line import Running, daemon, look
+
+_WRITES = "pwrite64,write,ftruncate,fsync,fdatasync"
+
+
+@contextmanager
+def read_only(running: Running) -> Iterator[None]:
+    """The daemon's own writes to files fail; what it says over sockets does not."""
+    words = ["strace", "-f", "-p", str(running.process.pid), "-e", f"trace={_WRITES}", "-o", "/dev/null"]
+    with subprocess.Popen([*words, "-e", f"inject={_WRITES}:error=EROFS"], stderr=subprocess.PIPE) as tracer:
+        assert tracer.stderr is not None
+        while b"attached" not in tracer.stderr.readline():
+            assert tracer.poll() is None
+        yield
+        tracer.terminate()
+        tracer.communicate()
+
+
+@needs_strace
+def test_a_home_that_becomes_read_only_refuses_what_it_cannot_keep_says_so_and_goes_on_when_it_is_well(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with daemon(home, ASSISTANT_DAEMON__WATCH_SECONDS="1") as running:
+        assert look(home, "chat", "-m", "remember that the lamp is green").returncode == 0
+        with read_only(running):
+            refused = look(home, "chat", "-m", "remember that the chair is blue")
+            assert refused.returncode == 1 and "kept" in refused.err, (refused.out, refused.err)
+            report = json.loads(look(home, "status", "--json").out)
+            assert not report["ok"]
+            assert running.process.poll() is None
+        said = look(home, "chat", "-m", "remember that the door is red")
+        assert said.returncode == 0, said.err
+        assert json.loads(look(home, "status", "--json").out)["ok"]
+    lines = [json.loads(line) for line in look(home, "log", "--json").out.splitlines()]
+    assert [one["role"] for one in lines] == ["user", "assistant", "user", "assistant"]
+    assert [one["content"][-5:] for one in lines if one["role"] == "user"] == ["green", "s red"]
+    assert look(home, "verify").returncode == 0

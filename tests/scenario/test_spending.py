@@ -1,0 +1,342 @@
+"""F43, I9: every call of every kind is counted, and what becomes of a conversation when the budget is used up: through
+the whole house, with the real SDK against a strict server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant.messages import Message, ToolCall
+from assistant.models.chain import build_chain
+from assistant.models.offline.model import OfflineModel
+from assistant.requests import BACKGROUND, Purpose
+from assistant.wire.house import House, build
+from assistant.wire.settings import first_answer
+from tests.scenario.test_runtime import lived
+from tests.scripted import KeptBridge, SteppingClock, said
+from tests.semantic_memory import provider
+from tests.strict.asking import ask, asked
+from tests.strict.behaviour import Answer, Behaviour, Status, ToolUse
+from tests.strict.server import StrictServer
+
+SUMMARY = (
+    "<summary>\nThe two of them talked about walks along the shore and over the hill, day after day.\n</summary>\n"
+    "<memories>\n</memories>\n<facts>\n</facts>"
+)
+WALK = "I went along the shore and back over the hill today. " * 80
+Say = Callable[[dict[str, Any]], Behaviour]
+
+
+class Minded(StrictServer):
+    """A provider that reads what it is asked."""
+
+    says: Say | None = None
+
+    def behaviour_for(self, body: dict[str, Any]) -> Behaviour:
+        return self.says(body) if self.says is not None else super().behaviour_for(body)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Minded]:
+    with Minded() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Minded) -> Minded:
+    shared.says = None
+    shared.play()
+    return shared
+
+
+@dataclass
+class Kept:
+    house: House
+    bridge: KeptBridge
+    clock: SteppingClock
+    server: Minded
+    home: Path
+
+    async def say(self, text: str, session: str = "main", scope: str = "owner") -> str:
+        """What was said, and the answer."""
+        before = len(self.bridge.bodies)
+        number = f"{session} {self.clock()}"
+        await self.house.runtime.accept(said(text, external_id=number, session=session, scope=scope))
+        await self.answered()
+        return "\n".join(self.bridge.bodies[before:])
+
+    async def answered(self) -> None:
+        await self.house.runtime.idle()
+        await self.house.delivery.flush()
+
+    def kinds(self) -> dict[str, int]:
+        """Calls by kind, as the ledger has them."""
+        return {kind: spent.calls for kind, spent in self.house.stores.ledger.by("kind", self.clock.now - _LONG)}
+
+    def notices(self) -> list[str]:
+        """What went out to the owner beside answers."""
+        items = self.house.stores.outbox.recent("main", limit=200)
+        return [item.outgoing.body for item in items if item.outgoing.key.startswith("budget:")]
+
+
+_LONG = timedelta(days=60)
+
+
+@asynccontextmanager
+async def housed(home: Path, server: Minded, **environ: str) -> AsyncIterator[Kept]:
+    settings = {
+        "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": "anthropic", "ASSISTANT_MODEL__RETRIES": "0",
+        "ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url, "ASSISTANT_MODEL__THINKING": "off",
+        **environ,
+    }  # fmt: skip
+    bridge, clock = KeptBridge(), SteppingClock()
+    read = settings_module.load(None, settings)
+    built = build(
+        read, clock, bridges={"kept": bridge}, reread=lambda: settings_module.load(read.home, settings, ring=None)
+    )
+    try:
+        await built.runtime.start()
+        yield Kept(built, bridge, clock, server, home)
+        assert built.stores.verifier.verify().ok
+    finally:
+        await built.runtime.stop(5)
+        await built.close_model()
+        await built.stores.memories.aclose()
+        built.close()
+
+
+def text_of(body: dict[str, Any]) -> str:
+    return json.dumps(body)
+
+
+# ---------------------------------------------------------------------------------------------------- every call counts
+
+
+def _as_it_is_asked(body: dict[str, Any]) -> Behaviour:
+    asking = text_of(body)
+    if "</decisions>" in asking:
+        return Answer('<decisions>\n{"entry": "E1", "decision": "new", "of": []}\n</decisions>')
+    if "</scores>" in asking:
+        return Answer('<scores>\n{"entry": "E1", "importance": 0.5}\n</scores>')
+    if "</summary>" in asking:
+        return Answer(SUMMARY)
+    return Answer("I leave that to the rules.") if "</memories>" in asking else Answer("A fine walk.")
+
+
+async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_the_ledger(
+    tmp_path: Path, server: Minded
+) -> None:
+    server.says = _as_it_is_asked
+    with provider() as embedder:
+        memory = {"EMBEDDER": "openai", "EMBEDDER_URL": embedder.url, "EMBEDDER_KEY": "k", "EMBEDDER_MODEL": "letters"}
+        environ = {f"ASSISTANT_MEMORY__{name}": value for name, value in memory.items()}
+        environ["ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS"] = "15000"
+        async with housed(tmp_path, server, **environ) as it:
+            await asyncio.to_thread(first_answer, it.house.settings, it.clock, served=True)
+            await it.say("I live in Oslo. I like long walks by the sea, and I work as a carpenter.")
+            await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+            it.clock.now += timedelta(hours=1, minutes=5)
+            await it.house.reminding.alarm.fire()
+            await it.answered()
+            for number in range(5):
+                await it.say(f"walk {number}: {WALK}")
+            await it.say("I moved from Oslo to Bergen. I like long walks in the hills now.")
+            await it.house.commands.run("/compact", "main")
+            for number in range(5, 8):
+                await it.say(f"walk {number}: {WALK}")
+            await it.house.sleep("sleep")
+            kinds = it.kinds()
+            assert set(kinds) == set(get_args(Purpose)), kinds
+            # No request left that the ledger does not have, and none is there that was not sent.
+            assert not server.complaints
+            assert sum(kinds.values()) - kinds["embedding"] == len(server.requests)
+            assert kinds["embedding"] == len(embedder.asked) > 0
+            standing = it.house.stores.ledger.standing(it.clock.now)
+            # Who embeds reads the clock by itself.
+            assert standing.day.calls == sum(kinds.values()) - kinds["embedding"]
+            quiet = [spent.usd for kind, spent in it.house.stores.ledger.by("kind", it.clock.now - _LONG)
+                     if kind in BACKGROUND]  # fmt: skip
+            assert [cap.used for cap in standing.background] == pytest.approx([sum(quiet)] * 2)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
+    tmp_path: Path, server: Minded, name: str
+) -> None:
+    """Statuses and headers on which the SDKs would try again."""
+    headers = {"retry-after": "0", "x-should-retry": "true"}
+    server.play(
+        Status(500, "api_error", "oops", headers), Status(529, "overloaded_error", "busy", headers),
+        Status(429, "rate_limit_error", "slow", headers), Answer("here I am"),
+    )  # fmt: skip
+    key = name.upper()
+    address = server.url if name == "anthropic" else f"{server.url}/v1"
+    environ = {
+        "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": name, "ASSISTANT_MODEL__RETRIES": "3",
+        f"{key}_API_KEY": server.key, f"{key}_BASE_URL": address, "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
+    }  # fmt: skip
+    house = build(settings_module.load(None, environ), SteppingClock())
+
+    async def at_once(seconds: float) -> None:
+        """Nobody waits."""
+
+    ledger = house.stores.ledger
+    chain = build_chain(
+        house.settings, ledger=ledger, facts=house.stores.facts, tokens_of=lambda request, model: 100,
+        clock=SteppingClock(), offline=OfflineModel, sleep=at_once,
+    )  # fmt: skip
+    try:
+        heard = await ask(chain, asked("hi"))
+        assert heard.reply.message.content == "here I am"
+        ((kind, spent),) = ledger.by("kind", SteppingClock().now - _LONG)
+        assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
+    finally:
+        await chain.aclose()
+        await house.close_model()
+        house.close()
+
+
+# --------------------------------------------------------------------------------------------------- the cap is reached
+
+
+def _looks_and_looks(body: dict[str, Any]) -> Behaviour:
+    """Looks something up in every round, as a model that never has enough."""
+    rounds = sum(message["role"] == "assistant" for message in body["messages"])
+    return Answer(
+        f"Let me see {rounds}.", calls=[ToolUse("search_history", {"query": f"ferry {rounds}"}, f"c{rounds}")]
+    )
+
+
+async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_nothing(
+    tmp_path: Path, server: Minded
+) -> None:
+    async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.10") as it:
+        await it.say("the ferry leaves at nine from the north quay")
+        server.says = _looks_and_looks
+        reply = await it.say("when does the ferry leave?")
+        # The chosen model was asked some rounds, then the built-in one finished with what was found.
+        made = it.kinds()["chat"]
+        assert 2 < made < 20
+        assert "What was found before I took over:" in reply and "`search_history`:" in reply and "north quay" in reply
+        assert "The daily budget is used up: $" in reply and "in the middle of this answer" in reply
+        assert "`go on`" in reply and "`/usage`" in reply
+        messages = it.house.stores.conversation.view("main").messages
+        calls = [call.id for message in messages for call in message.tool_calls]
+        results = [message.tool_call_id for message in messages if message.role == "tool"]
+        assert sorted(calls) == sorted(results) and len(calls) >= 2
+        assert messages[-1].role == "assistant" and not messages[-1].tool_calls
+        assert len(it.notices()) == 1 and it.notices()[0].startswith("The daily budget is used up")
+        assert any("daily budget is used up" in problem for problem in it.house.status()["problems"])
+        # Nobody is asked beyond the cap, however often somebody tries.
+        await it.say("and now?")
+        assert it.kinds()["chat"] == made and it.house.stores.ledger.standing(it.clock.now).day.usd <= 0.10
+        # A raised cap takes effect at once: no look of the daemon between.
+        (tmp_path / "config.toml").write_text("[budget]\nmonthly_usd = 90.0\n")
+        server.says = lambda body: Answer("At nine.")
+        it.house.stores.ledger.budget = it.house.stores.ledger.budget.model_copy(update={"daily_usd": 5.0})
+        assert await it.say("go on") == "At nine."
+
+
+async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(tmp_path: Path, server: Minded) -> None:
+    (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 0.0001\n")
+    async with housed(tmp_path, server) as it:
+        assert "built-in model answered" in await it.say("are you there?")
+        (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 5.0\n")
+        server.play(Answer("Here again."))
+        assert await it.say("and now?") == "Here again."
+
+
+async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_guests_without_sums(
+    tmp_path: Path, server: Minded
+) -> None:
+    async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
+        first = await it.say("hello")
+        assert "(The daily budget is used up: $0.00 of $0.00" in first and "said once a day" in first
+        assert "budget" not in await it.say("hello again")
+        guest = await it.say("hello", session="peer:kept:7", scope="peer:kept:7")
+        assert "used up" in guest and "A simpler model answered" in guest
+        assert not any(letter in guest.partition("(The")[2] for letter in "$0123456789`/")
+        it.clock.now += timedelta(days=1)
+        assert "said once a day" in await it.say("good morning")
+        assert server.requests == []
+        # In live view it is told with each.
+        shown = [event for event in it.bridge.events if event.kind == "notice" and event.session == "main"]
+        assert sum("budget is used up" in event.data["text"] for event in shown) == 3
+
+
+# ----------------------------------------------------------------------------------------------------------- background
+
+
+async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refusal(
+    tmp_path: Path, server: Minded
+) -> None:
+    server.says = _as_it_is_asked
+    environ = {"ASSISTANT_BUDGET__BACKGROUND_SHARE": "0.0001", "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
+    async with housed(tmp_path, server, **environ) as it:
+        await it.say("I live in Oslo. I work as a carpenter.")
+        for number in range(7):
+            await it.say(f"walk {number}: {WALK}")
+        asked_before = len(server.requests)
+        refused: list[str] = []
+        it.house.stores.ledger.look_again = lambda: refused.append("asked again")
+        report = await it.house.sleep("nap")
+        assert report is not None and report.state == "done"
+        assert len(server.requests) == asked_before and refused == ["asked again"]
+        assert {"extract", "compact"} <= set(report.phases)
+        assert "work in the background" in report.phases["extract"]["budget"]
+        assert report.phases["extract"]["written"] >= 1
+        status = it.house.status()
+        assert not any("budget" in problem for problem in status["problems"])
+        assert [note for note in status["spent"]["notes"] if "sleep goes on without a model" in note]
+        (notice,) = it.notices()
+        assert "work in the background" in notice and "you are answered as before" in notice
+        await it.house.sleep("nap")
+        assert it.notices() == [notice]
+        # Answers are none of it.
+        assert "A fine walk." in await it.say("how was it?")
+
+
+async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_built_in_model(
+    tmp_path: Path, server: Minded
+) -> None:
+    async with housed(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
+        await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+        it.clock.now += timedelta(hours=1, minutes=5)
+        await it.house.reminding.alarm.fire()
+        await it.answered()
+        assert server.requests == [] and "work in the background may use is used up" in it.bridge.bodies[-1]
+        await it.house.commands.run("/schedule run news", "main", bridge="kept")
+        await it.answered()
+        # Somebody waits for that one.
+        assert it.kinds() == {"chat": 1} and len(server.requests) == 1
+
+
+# -------------------------------------------------------------------------------------------------------------- runaway
+
+
+async def test_f43_a_turn_that_goes_round_in_circles_ends_with_what_it_repeated(tmp_path: Path) -> None:
+    def again(request: Any) -> ToolCall:
+        return ToolCall(f"c{len(request.messages)}", "search_history", {"query": "the lost key"})
+
+    async with lived(tmp_path, again, ASSISTANT_BUDGET__RUNAWAY_CALLS="4") as it:
+        await it.say("find the lost key")
+        await it.answered()
+        assert len(it.model.requests) == 4
+        (body,) = it.bridge.bodies
+        assert body.startswith("I went round in circles, so I stopped: I called `search_history` with {")
+        assert "the lost key" in body and "4 times" in body
+        messages: tuple[Message, ...] = it.house.stores.conversation.view("main").messages
+        assert sum(message.role == "tool" for message in messages) == 4
+        it.model.script = ["It is under the blue pot."]
+        await it.say("try something else")
+        await it.answered()
+        assert it.bridge.bodies[-1] == "It is under the blue pot."

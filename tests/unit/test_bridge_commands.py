@@ -1,0 +1,266 @@
+"""/bridge and /deliveries: over the real stores and the real delivery, with bridges whose network is a list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.bridge_ports import Capabilities
+from assistant.bridging.commands import TEST_MESSAGE, BridgeCommands
+from assistant.bridging.deliveries import DeliveryCommands
+from assistant.bridging.report import NO_BRIDGE, NOTHING_STUCK
+from assistant.delivery import Delivery
+from assistant.errors import AssistantError, BridgeError, UsageError
+from assistant.persons import Identity
+from assistant.records import Outgoing
+from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.store.bridge_states import BridgeStates
+from assistant.store.database import Database
+from assistant.store.deliveries import Deliveries
+from assistant.store.outbox import Outbox
+from assistant.store.people import People, Places
+from assistant.store.script_schema import script
+from assistant.typed import Typed
+from tests.scripted import KeptBridge, SteppingClock
+
+FORGETFUL = Capabilities(dedupe_seconds=0)
+UNCERTAIN = BridgeError("the connection broke off", ambiguous=True)
+
+
+class NobodyComes:
+    """A door for bridges that bring nothing."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+
+    def connected(self, bridge: str) -> None:
+        self._delivery.connected(bridge)
+
+
+class Desk:
+    """The commands, and everything under them."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = SteppingClock()
+        self.db = Database.open(path / "script.db", script, self.clock())
+        self.outbox, self.states, self.people = Outbox(self.db), BridgeStates(self.db), People(self.db)
+        self.places, self.stuck = Places(self.db), Deliveries(self.db)
+        self.bridge, self.home = KeptBridge("telegram", FORGETFUL), KeptBridge("terminal")
+        self.reloaded: list[str] = []
+        there = {"terminal": self.home, "telegram": self.bridge}
+        self.delivery = Delivery(self.outbox, there, self.clock, None, self.states)
+        zone = ZoneInfo("UTC")
+        bridges = BridgeCommands(
+            self.delivery, self.reload, self.outbox, self.stuck, self.states, self.places, zone, "terminal"
+        )
+        deliveries = DeliveryCommands(self.stuck, self.delivery.hurry, zone)
+        self.table = {**bridges.entries(), **deliveries.entries()}
+
+    async def reload(self, name: str) -> None:
+        self.reloaded.append(name)
+
+    async def start(self) -> None:
+        door: Any = NobodyComes(self.delivery)
+        await self.delivery.start(door)
+
+    async def type(self, text: str) -> str:
+        name, _, rest = text.removeprefix("/").partition(" ")
+        return await self.table[name].run(Typed(rest, MAIN, "terminal", self.clock()))
+
+    def owner_writes(self) -> None:
+        self.people.link_owner(Identity("telegram", "42"), self.clock())
+        self.places.written_from("telegram", "chat-42", "42")
+
+    def push(self, key: str, scope: str = OWNER_SCOPE, body: str = "words") -> int:
+        session = MAIN if scope == OWNER_SCOPE else scope
+        outgoing = Outgoing(key, session, scope, "telegram", "chat-42", body)
+        return self.outbox.push(outgoing, self.clock()).id
+
+    async def uncertain(self, key: str = "a", body: str = "words") -> int:
+        """Something that may have arrived."""
+        self.bridge.fail.append(UNCERTAIN)
+        number = self.push(key, body=body)
+        await self.delivery.flush("telegram")
+        return number
+
+    def state(self, key: str) -> str:
+        fate = self.stuck.fate(key)
+        assert fate is not None
+        return fate.state
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    await made.delivery.stop()
+    made.db.close()
+
+
+# --- looking
+
+
+async def test_a_bridge_is_listed_with_who_we_are_there_and_what_waits(desk: Desk) -> None:
+    await desk.start()
+    (one,) = json.loads(await desk.type("/bridge list --json"))
+    assert (one["name"], one["state"], one["account"], one["waiting"], one["todo"]) == (
+        "telegram", "connected", "telegram", 0, "",
+    )  # fmt: skip
+    assert (await desk.type("/bridge")).startswith("- telegram as telegram: connected since 2026-03-01 09:00")
+
+
+async def test_the_terminal_is_no_bridge_to_be_listed(desk: Desk) -> None:
+    await desk.start()
+    await desk.delivery.drop("telegram")
+    assert await desk.type("/bridge list") == NO_BRIDGE
+    with pytest.raises(UsageError, match="telegram is not set up"):
+        await desk.type("/bridge test telegram")
+    with pytest.raises(UsageError, match="no bridge 'terminal'"):
+        await desk.type("/bridge pause terminal")
+
+
+# --- test
+
+
+async def test_a_test_goes_through_the_outbox_to_the_place_where_the_owner_writes(desk: Desk) -> None:
+    await desk.start()
+    desk.owner_writes()
+    assert await desk.type("/bridge test telegram") == "telegram answers, as telegram, and took the test message."
+    (item,) = desk.bridge.sent
+    assert (item.outgoing.body, item.outgoing.target, item.outgoing.scope) == (TEST_MESSAGE, "chat-42", OWNER_SCOPE)
+
+
+async def test_a_test_works_before_anything_was_started(desk: Desk) -> None:
+    desk.owner_writes()
+    await desk.type("/bridge test telegram")
+    assert desk.bridge.bodies == [TEST_MESSAGE]
+
+
+async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: Desk) -> None:
+    desk.people.let_in(Identity("telegram", "7"), "Ann", "allowed", desk.clock())
+    desk.places.written_from("telegram", "chat-7", "7")
+    with pytest.raises(AssistantError, match="you have not written from there yet"):
+        await desk.type("/bridge test telegram")
+    assert desk.bridge.sent == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "state"),
+    [
+        (BridgeError("the network is away."), "still waits: the network is away.", "pending"),
+        (UNCERTAIN, "whether the test message arrived is not known", "ambiguous"),
+    ],
+)
+async def test_a_test_that_was_not_sent_fails_with_what_became_of_it(
+    desk: Desk, error: BridgeError, told: str, state: str
+) -> None:
+    desk.owner_writes()
+    desk.bridge.fail.append(error)
+    with pytest.raises(AssistantError, match=told):
+        await desk.type("/bridge test telegram")
+    assert desk.outbox.counts() == {state: 1}
+
+
+# --- pause and resume
+
+
+async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_not(desk: Desk) -> None:
+    await desk.start()
+    desk.owner_writes()
+    await desk.type("/bridge pause telegram")
+    desk.push("a")
+    desk.delivery.wake()
+    (one,) = json.loads(await desk.type("/bridge list --json"))
+    assert (one["state"], one["waiting"]) == ("paused", 1)
+    assert one["todo"] == "`assistant bridge resume telegram` goes on."
+    with pytest.raises(UsageError, match="paused, and nothing was sent"):
+        await desk.type("/bridge test telegram")
+    assert desk.bridge.sent == []
+    assert desk.states.paused("telegram")
+    await desk.type("/bridge resume telegram")
+    await desk.bridge.delivered.wait()
+    assert not desk.states.paused("telegram")
+
+
+# --- remove
+
+
+async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="telegram is set up"):
+        await desk.type("/bridge remove telegram")
+    await desk.delivery.drop("telegram")
+    desk.push("mine")
+    desk.push("hers", scope="peer:telegram:7")
+    cut = desk.push("cut")
+    desk.outbox.mark(cut, "sending", desk.clock())
+    desk.states.advance("telegram", "17")
+    desk.states.pause("telegram", True)
+    told = await desk.type("/bridge remove telegram")
+    assert told == (
+        "To the terminal instead: 1 delivery to you. Kept, should telegram be added again: 1 delivery to others."
+    )
+    assert desk.reloaded == ["telegram", "telegram"]
+    assert (desk.states.position("telegram"), desk.states.paused("telegram")) == ("", False)
+    assert desk.state("cut") == "ambiguous"
+    await desk.delivery.flush("terminal")
+    assert [item.outgoing.key for item in desk.home.sent] == ["mine"]
+    assert await desk.type("/bridge remove telegram") == ("Kept, should telegram be added again: 1 delivery to others.")
+
+
+# --- deliveries
+
+
+async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(desk: Desk) -> None:
+    await desk.start()
+    assert await desk.type("/deliveries") == NOTHING_STUCK
+    number = await desk.uncertain(body="the `boat` leaves at nine\nbring soup")
+    listed = await desk.type("/deliveries")
+    assert f"- #{number} to telegram" in listed
+    assert "may or may not have arrived (the connection broke off). `the 'boat' leaves at nine bring soup`" in listed
+    desk.delivery.wake()
+    await desk.delivery.flush()
+    assert desk.bridge.sent == []
+
+
+async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: Desk) -> None:
+    number = await desk.uncertain()
+    assert "Sent once more: #1" in await desk.type(f"/deliveries again #{number}")
+    await desk.delivery.flush("telegram")
+    assert [(item.outgoing.key, item.outgoing.body) for item in desk.bridge.sent] == [("a", "words")]
+    with pytest.raises(UsageError, match="Delivery 1 is not stuck"):
+        await desk.type(f"/deliveries again {number}")
+
+
+async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Desk) -> None:
+    number = await desk.uncertain()
+    await desk.type(f"/deliveries drop {number}")
+    await desk.delivery.flush()
+    assert (desk.state("a"), desk.bridge.sent) == ("dropped", [])
+    assert await desk.type("/deliveries") == NOTHING_STUCK
+
+
+async def test_of_several_one_that_is_not_stuck_changes_none(desk: Desk) -> None:
+    number = await desk.uncertain()
+    for wrong in ("99", "x", "9" * 30, "-1"):
+        with pytest.raises(UsageError, match="is not stuck"):
+            await desk.type(f"/deliveries drop {number} {wrong}")
+    assert desk.state("a") == "ambiguous"
+
+
+async def test_the_words_to_a_guest_are_not_shown(desk: Desk) -> None:
+    number = desk.push("hers", scope="peer:telegram:7", body="her secret")
+    desk.outbox.mark(number, "withheld", desk.clock(), error="denied")
+    listed = await desk.type("/deliveries")
+    assert "(for peer:telegram:7)" in listed
+    assert "her secret" not in listed
+
+
+@pytest.mark.parametrize("text", ["/bridge", "/deliveries"])
+async def test_what_is_not_understood_is_told_how_to_say(desk: Desk, text: str) -> None:
+    with pytest.raises(UsageError, match=f"Use {text} "):
+        await desk.type(f"{text} sideways")

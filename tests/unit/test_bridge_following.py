@@ -1,0 +1,100 @@
+"""What `assistant bridge add` says while a bridge connects and waits for its owner; the daemon's end is scripted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant.cli.bridge_following import connected, until_known
+from assistant.cli.link import Event
+from assistant.daemon import utc_now
+from assistant.errors import AssistantError
+from assistant.persons import Identity
+from assistant.records import Accepted
+from assistant.settings import Settings
+from assistant.wire.people import pairing_desk
+from assistant.wire.stores import Stores, open_stores
+
+REFUSED = "Telegram does not accept the bot's token."
+
+
+class ScriptedLink:
+    """Tells these states of the bridge, one after the other, the last again and again; keeps what it was told."""
+
+    def __init__(self, *states: tuple[str, str]) -> None:
+        self._states = list(states)
+        self.commands: list[str] = []
+
+    async def status(self) -> Mapping[str, Any]:
+        state, error = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        return {"bridges": {"telegram": {"state": state, "error": error}} if state else {}}
+
+    async def command(self, text: str, session: str) -> str:
+        self.commands.append(text)
+        return "telegram goes on."
+
+    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+        return Accepted(1, 1)
+
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+        yield "hello", {}
+
+    async def shown(self, key: str) -> None:
+        """Nothing is delivered here."""
+
+    async def stop(self, session: str) -> bool:
+        return False
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        return {}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+
+
+@pytest.fixture
+def stores(settings: Settings) -> Iterator[Stores]:
+    made = open_stores(settings, utc_now())
+    yield made
+    made.close()
+
+
+async def test_what_hinders_it_is_told_once_until_the_network_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    link = ScriptedLink(("", ""), ("connecting", ""), ("failing", REFUSED), ("failing", REFUSED), ("connected", ""))
+    await connected(link, "telegram")
+    assert capsys.readouterr().out == f"{REFUSED}\n"
+
+
+async def test_one_that_is_paused_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    link = ScriptedLink(("paused", ""), ("connected", ""))
+    await connected(link, "telegram")
+    assert link.commands == ["/bridge resume telegram"]
+
+
+async def test_one_that_does_not_connect_in_time_is_set_up_all_the_same() -> None:
+    with pytest.raises(AssistantError, match=r"telegram is set up, but not connected yet.*goes on from here"):
+        await connected(ScriptedLink(("failing", REFUSED)), "telegram", within=0)
+
+
+async def test_a_code_that_others_locked_is_waited_for_no_longer(settings: Settings, stores: Stores) -> None:
+    pairing_desk(settings, stores).offer_link("telegram", utc_now())
+    stores.pairings.wrong(stores.pairings.pending(utc_now()), most=1)
+    with pytest.raises(AssistantError, match="wrong codes, so that yours is locked"):
+        await until_known(ScriptedLink(("connected", "")), stores, "telegram", None)
+
+
+async def test_it_ends_once_the_owner_has_written(stores: Stores) -> None:
+    stores.people.link_owner(Identity("telegram", "42"), utc_now())
+    stores.places.written_from("telegram", "chat-42", "42")
+    await until_known(ScriptedLink(("connected", "")), stores, "telegram", None)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await until_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-42")
+    await until_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-41")

@@ -1,0 +1,252 @@
+"""What the doctor finds, thing by thing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant import settings as settings_module
+from assistant.cli.doctor import compared, drawn
+from assistant.doctor import home as at_home
+from assistant.doctor import process, surroundings
+from assistant.doctor.home import Files
+from assistant.doctor.process import Serving
+from assistant.doctor.surroundings import Programs
+from assistant.doctor.values import Finding, problem
+from assistant.errors import BridgeError, StoreError
+from assistant.records import Problem
+from assistant.service.files import Service, systemd_unit
+from assistant.settings import Settings
+from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
+from assistant.tokens import best_tier
+
+NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
+WELL = Programs("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
+
+
+def files(home: Path, **changed: object) -> Files:
+    well = Files(
+        path=str(home), exists=True, opened=lambda: open_to_others(home), close=lambda one: close_to_others(home, one),
+        databases={}, sync_seconds=lambda: 0.001, free=10**10,
+    )  # fmt: skip
+    return replace(well, **changed)  # type: ignore[arg-type]
+
+
+def settings(home: Path, **environ: str) -> Settings:
+    return settings_module.load(None, {"ASSISTANT_HOME": str(home), **environ})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Closed, with what homes have in them."""
+    home = tmp_path / "home"
+    for folder in (home, home / "log", home / "workspace"):
+        folder.mkdir(mode=0o700)
+    for name in ("config.toml", "log/conversation.jsonl", "workspace/run.sh"):
+        (home / name).touch(mode=0o600)
+    (home / "workspace" / "run.sh").chmod(0o755)
+    return home
+
+
+def test_a_closed_home_is_ok_and_what_a_workspace_shares_is_nobodys_business(home: Path) -> None:
+    assert at_home.permissions(files(home), fix=False).verdict == "ok"
+
+
+def test_what_others_can_read_is_named_and_closed_by_fix_alone(home: Path) -> None:
+    (home / "config.toml").chmod(0o644)
+    (home / "log").chmod(0o755)
+    found = at_home.permissions(files(home), fix=False)
+    assert found.verdict == "problem" and "config.toml (644)" in found.text and "--fix" in found.to_do
+    assert (home / "config.toml").stat().st_mode & 0o777 == 0o644
+    mended = at_home.permissions(files(home), fix=True)
+    assert mended.verdict == "ok" and "2 files" in mended.mended
+    assert (home / "config.toml").stat().st_mode & 0o777 == 0o600
+    assert (home / "log").stat().st_mode & 0o777 == 0o700
+    assert (home / "workspace" / "run.sh").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Path) -> None:
+    (home / "script.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
+    (home / "memory.db").write_text("no database at all, and long enough to be read as if it were one" * 20)
+    looked = files(
+        home, databases={name: lambda name=name: flaws_of(home / name) for name in ("script.db", "memory.db")}
+    )
+    found = list(at_home.databases(looked))
+    assert [one.verdict for one in found] == ["problem", "problem"]
+    assert all("backup restore" in one.to_do for one in found)
+
+
+def test_a_log_that_does_not_prove_right_names_the_place() -> None:
+    def recent(last: int) -> Sequence[Problem]:
+        return [Problem("chain", "log/main/conversation.jsonl", f"record {last} does not continue the one before")]
+
+    found = at_home.log_chain(recent, 1000)
+    assert found.verdict == "problem" and "log/main" in found.text and "assistant verify" in found.to_do
+    assert at_home.log_chain(lambda last: [], 1000).verdict == "ok"
+
+
+def test_a_disk_that_is_full_slow_or_refuses_is_told(home: Path) -> None:
+    assert [one.verdict for one in at_home.disk(files(home))] == ["ok", "ok"]
+    assert [one.verdict for one in at_home.disk(files(home, free=10**6))] == ["problem", "ok"]
+    assert [one.verdict for one in at_home.disk(files(home, sync_seconds=lambda: 2.0))] == ["ok", "note"]
+
+    def refuses() -> float:
+        raise StoreError("It cannot be written.")
+
+    found = list(at_home.looked("disk", lambda: at_home.disk(files(home, sync_seconds=refuses)), "Make room."))
+    assert [one.verdict for one in found] == ["ok", "problem"] and found[1].to_do == "Make room."
+
+
+def test_the_disk_is_really_tried_and_nothing_is_left_behind(home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    assert sync_seconds(home) > 0
+    assert sorted(home.rglob("*")) == before
+    with pytest.raises(StoreError):
+        sync_seconds(home / "missing")
+
+
+@pytest.mark.parametrize(("ahead", "verdict"), [(timedelta(0), "ok"), (timedelta(hours=2), "problem")])
+def test_a_clock_before_the_newest_message_is_wrong(ahead: timedelta, verdict: str) -> None:
+    zone, clock = at_home.clock(NOW + ahead, "Europe/Oslo", True, NOW)
+    assert (zone.verdict, clock.verdict) == ("ok", verdict)
+
+
+def test_a_time_zone_that_nobody_knows_is_told() -> None:
+    zone, _ = at_home.clock(None, "UTC", False, NOW)
+    assert zone.verdict == "problem" and "home.timezone" in zone.to_do
+
+
+@dataclass
+class Door:
+    removed: list[str] = field(default_factory=list)
+
+    def serving(self, *, served: bool, answers: bool, has_socket: bool) -> Serving:
+        return Serving(served, 42 if served else None, answers, has_socket, lambda: self.removed.append("socket"))
+
+
+def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_that_is_served() -> None:
+    door = Door()
+    left = door.serving(served=False, answers=False, has_socket=True)
+    found = process.stale_socket(left, fix=False)
+    assert found is not None and found.verdict == "note" and not door.removed
+    mended = process.stale_socket(left, fix=True)
+    assert mended is not None and mended.mended and door.removed == ["socket"]
+    for served, answers, has_socket in (
+        (True, False, True),
+        (True, True, True),
+        (False, True, True),
+        (False, False, False),
+    ):
+        one = door.serving(served=served, answers=answers, has_socket=has_socket)
+        assert process.stale_socket(one, fix=True) is None
+    assert door.removed == ["socket"]
+
+
+def test_whoever_serves_and_does_not_listen_is_a_problem() -> None:
+    door = Door()
+    assert process.daemon(door.serving(served=True, answers=True, has_socket=True)).verdict == "ok"
+    assert process.daemon(door.serving(served=False, answers=False, has_socket=False)).verdict == "note"
+    assert process.daemon(door.serving(served=True, answers=False, has_socket=True)).verdict == "problem"
+
+
+def test_settings_that_are_not_understood_are_problems_one_by_one(home: Path) -> None:
+    found = list(surroundings.settings(("context.target: 5 is too much.", "no.such: is no key."), None))
+    assert [one.verdict for one in found] == ["problem", "problem"]
+    (fine,) = surroundings.settings((), settings(home))
+    assert fine.verdict == "ok"
+
+
+def test_a_secret_that_others_can_read_is_told_of(home: Path) -> None:
+    (home / "secrets.toml").write_text('[file]\nOPENAI_API_KEY = "sk-123456789"\n')
+    (home / "secrets.toml").chmod(0o644)
+    (found,) = surroundings.settings((), settings(home))
+    assert found.verdict == "problem" and "can be read by others" in found.text and "sk-" not in found.text
+
+
+def test_a_provider_without_a_key_is_a_problem_and_the_built_in_model_is_none(home: Path) -> None:
+    assert surroundings.provider(settings(home)).verdict == "note"
+    assert surroundings.provider(settings(home, ANTHROPIC_API_KEY="sk-1")).verdict == "ok"
+    bare = surroundings.provider(settings(home, ASSISTANT_MODEL__PROVIDER="anthropic"))
+    assert bare.verdict == "problem" and "ANTHROPIC_API_KEY" in bare.to_do
+
+
+def test_a_model_that_says_nothing_is_a_problem() -> None:
+    assert surroundings.called(lambda: "Hello!").verdict == "ok"
+    assert surroundings.called(lambda: " ").verdict == "problem"
+
+
+def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> None:
+    found = surroundings.tokenizer(best_tier("claude-sonnet", None), "characters / 4 x 1.2")
+    assert found.verdict == "note" and "`tokens` extra" in found.to_do
+    assert surroundings.tokenizer(best_tier("claude-sonnet", None, toksum=True), "toksum").verdict == "ok"
+
+
+@dataclass
+class Tried:
+    said: str = ""
+    error: str = ""
+    hangs: bool = False
+    closed: bool = False
+
+    async def check(self) -> str:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.error:
+            raise BridgeError(self.error)
+        return self.said
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_f39_each_bridge_is_asked_by_itself_and_one_that_hangs_keeps_no_other() -> None:
+    tried = {
+        "telegram": Tried("@nocturne_bot"),
+        "matrix": Tried(error="The token is wrong."),
+        "slow": Tried(hangs=True),
+    }
+    found = await surroundings.bridges(tried, 0.01)
+    assert [one.verdict for one in found] == ["ok", "problem", "problem"]
+    assert "@nocturne_bot" in found[0].text and "The token is wrong." in found[1].text
+    assert "did not answer" in found[2].text and all(one.closed for one in tried.values())
+
+
+@pytest.mark.parametrize(
+    ("programs", "subjects"),
+    [
+        (WELL, {"versions": "ok"}),
+        (replace(WELL, python=(3, 9, 2)), {"python": "problem", "versions": "ok"}),
+        (replace(WELL, sqlite="3.30.1"), {"sqlite": "problem", "versions": "ok"}),
+        (replace(WELL, full_text=False), {"sqlite": "problem", "versions": "ok"}),
+    ],
+)
+def test_programs_that_are_too_old_are_told(programs: Programs, subjects: dict[str, str]) -> None:
+    assert {one.subject: one.verdict for one in surroundings.versions(programs)} == subjects
+
+
+def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
+    template = "ExecStart=$program\nTimeoutStopSec=$stop_seconds\n"
+
+    def unit(seconds: int) -> str:
+        return systemd_unit(template, Service(Path("/bin/assistant"), Path("/srv/ada"), "n", seconds, 60))
+
+    file = Path("n.service")
+    assert compared(file, unit(30), unit(30)).verdict == "ok"
+    older = compared(file, unit(20), unit(30))
+    assert older.verdict == "problem" and "service install" in older.to_do
+    assert compared(file, unit(20).replace("20", "25", 1), unit(30)).verdict == "note"
+
+
+def test_a_finding_fits_a_terminal_and_ends_with_what_to_do() -> None:
+    found = problem(
+        "permissions", "Others may get at 3 files: " + "config.toml (644), " * 3, "`assistant doctor --fix`."
+    )
+    lines = list(drawn(found, 80))
+    assert max(map(len, lines)) <= 80 and lines[0].startswith("problem  permissions    Others")
+    assert lines[-1].strip().endswith("--fix`.")
+    assert list(drawn(Finding("disk", "ok", "62.3 GB free"), 80)) == ["ok       disk           62.3 GB free"]

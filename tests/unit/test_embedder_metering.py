@@ -1,0 +1,115 @@
+"""F43: what an embedder's provider is asked is counted like any call: reserved before, settled by what was billed, and
+not asked at all over the budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.errors import MemoryUnavailable
+from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedders import open_embedder
+from assistant.recall.metering import LedgerMeter
+from assistant.settings_sections import BudgetSettings
+from assistant.store.database import Database
+from assistant.store.ledger import Ledger
+from assistant.store.script_schema import script
+from tests.semantic_memory import Provider, letters, provider
+
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+USD_A_TOKEN = 0.001
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    database = Database.open(tmp_path / "script.db", script, NOW)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def there() -> Iterator[Provider]:
+    with provider() as one:
+        yield one
+
+
+def ledger_of(db: Database, **changed: float) -> Ledger:
+    wanted = {"daily_usd": 10.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, "background_share": 0.5}
+    return Ledger(db, BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"))
+
+
+def embed(there: Provider, ledger: Ledger, *texts: str, kind: str = "openai", usd: float | None = USD_A_TOKEN) -> None:
+    def meter(settings: EmbedderSettings) -> LedgerMeter:
+        return LedgerMeter(ledger, settings.kind, lambda model: usd, lambda: NOW)
+
+    open_embedder(there.settings(kind), Path(), meters=meter).embed(texts)
+
+
+def rows(db: Database) -> list[tuple[str, str, str, str, int, int, float | None]]:
+    found = db.rows("SELECT * FROM usage ORDER BY id")
+    return [
+        (row["purpose"], row["provider"], row["model"], row["state"], row["reserved_tokens"], row["input"], row["usd"])
+        for row in found
+    ]
+
+
+def billed(text: str, **usage: int) -> bytes:
+    return json.dumps({"data": [{"index": 0, "embedding": letters(text)}], "usage": usage}).encode()
+
+
+@pytest.mark.parametrize("kind", ["openai", "ollama"])
+def test_f43_each_request_is_a_row_the_probe_for_dimensions_too(db: Database, there: Provider, kind: str) -> None:
+    embed(there, ledger_of(db), *[f"text {number}" for number in range(100)], kind=kind)
+    assert len(rows(db)) == len(there.asked) == 3
+    assert {row[:4] for row in rows(db)} == {("embedding", kind, "letters", "settled")}
+
+
+def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Database, there: Provider) -> None:
+    there.answers = [billed("dimensions", prompt_tokens=2), billed("call mum", prompt_tokens=7)]
+    embed(there, ledger_of(db), "call mum")
+    assert [row[4:] for row in rows(db)] == [(10, 2, 0.002), (8, 7, 0.007)]
+    embed(there, ledger_of(db), "feed the cat")
+    assert [row[4:] for row in rows(db)][2:] == [(10, 3, 0.003), (12, 3, 0.003)]
+
+
+def test_without_a_price_tokens_are_counted(db: Database, there: Provider) -> None:
+    embed(there, ledger_of(db), "call mum", usd=None)
+    assert ledger_of(db).standing(NOW).day.unpriced_tokens == 3 + 2
+
+
+def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters(db: Database, there: Provider) -> None:
+    for answer, cost in ((500, 0), (b"{no json", 3)):
+        there.answers = [answer]
+        with pytest.raises(MemoryUnavailable):
+            embed(there, ledger_of(db), "call mum")
+        assert rows(db)[-1][3:6] == ("settled", 10, cost)
+
+
+def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database, there: Provider) -> None:
+    ledger = ledger_of(db, daily_usd=0.03, background_share=1.0)
+    embed(there, ledger, "call mum")
+    asked = len(there.asked)
+    with pytest.raises(MemoryUnavailable, match=r"daily budget is used up.*The journal keeps everything"):
+        embed(there, ledger, "x" * 100)
+    # The probe of the new process still fitted.
+    assert len(there.asked) == asked + 1 and [row[3] for row in rows(db)] == ["settled"] * 3
+
+
+def test_the_part_of_the_background_holds_for_embeddings(db: Database, there: Provider) -> None:
+    with pytest.raises(MemoryUnavailable, match="work in the background"):
+        embed(there, ledger_of(db, background_share=0.0), "call mum")
+    assert there.asked == []
+
+
+def test_the_same_texts_again_and_again_are_stopped_and_the_probe_never_is(db: Database, there: Provider) -> None:
+    for _ in range(3):
+        embed(there, ledger_of(db), "call mum")
+    with pytest.raises(MemoryUnavailable):
+        embed(there, ledger_of(db), "call mum")
+    embed(there, ledger_of(db), "another")
+    assert ledger_of(db).standing(NOW + timedelta(minutes=1)).stopped[0].purpose == "embedding"

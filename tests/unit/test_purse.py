@@ -1,0 +1,72 @@
+"""What a sleep may spend, and what a refusal of the house's budget means for the rest of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from assistant.errors import BudgetExceeded, ModelError, RequestRepeated
+from assistant.requests import Request
+from sleep.asking import Attempts, Unusable, ask
+from sleep.purse import Purse, Thrifty
+from tests.scripted import ScriptedModel
+
+NOW = datetime(2026, 11, 20, 3, 30, tzinfo=UTC)
+ASKED = Request((), ())
+SPENT = BudgetExceeded("The daily budget is used up: $5.00 of $5.00. Your message is kept; raise it.")
+
+
+def purse(most: float = 0.0) -> Purse:
+    return Purse(most, lambda since: 0.0, lambda model, request: 1.0)
+
+
+async def stream(model: Thrifty) -> None:
+    async for _ in model.stream(ASKED, "scoring"):
+        pass
+
+
+async def test_f43_after_one_refusal_nobody_is_asked_in_the_rest_of_that_sleep() -> None:
+    of_house, model = purse(), ScriptedModel(SPENT, "here")
+    thrifty = Thrifty(model, of_house)
+    of_house.open(NOW)
+    for _ in range(3):
+        with pytest.raises(BudgetExceeded):
+            await stream(thrifty)
+    assert len(model.requests) == 1 and thrifty.provider == "offline"
+    assert of_house.told == "The daily budget is used up: $5.00 of $5.00. The rules did the rest"
+    of_house.close()
+    of_house.open(NOW)
+    await stream(thrifty)
+    assert len(model.requests) == 2 and thrifty.provider == "scripted"
+
+
+async def test_a_summary_that_is_refused_ends_the_asking_too() -> None:
+    of_house = purse()
+    of_house.open(NOW)
+    with pytest.raises(Unusable):
+        await ask(ScriptedModel(SPENT), ASKED, "main", lambda *about: None, Attempts(), of_house)
+    assert of_house.is_empty
+
+
+@pytest.mark.parametrize("error", [RequestRepeated(), ModelError("down", kind="network")])
+async def test_what_says_nothing_of_other_requests_leaves_the_model_to_them(error: ModelError) -> None:
+    of_house = purse()
+    of_house.open(NOW)
+    with pytest.raises(ModelError):
+        await stream(Thrifty(ScriptedModel(error), of_house))
+    assert not of_house.is_empty
+
+
+async def test_between_sleeps_a_refusal_is_no_more_than_that() -> None:
+    of_house = purse()
+    with pytest.raises(BudgetExceeded):
+        await stream(Thrifty(ScriptedModel(SPENT), of_house))
+    assert not of_house.is_empty
+
+
+async def test_its_own_limit_is_told_as_its_own() -> None:
+    of_house = purse(0.5)
+    of_house.open(NOW)
+    with pytest.raises(BudgetExceeded, match=r"^\$0\.50 a sleep"):
+        await stream(Thrifty(ScriptedModel("here"), of_house))

@@ -1,0 +1,58 @@
+"""A file of the workspace, sent to the person along with the answer.
+
+What is sent is a copy, kept in the workspace as it was then: whatever becomes of the file, a resend has the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import os
+from pathlib import Path
+from typing import Protocol
+
+from assistant.errors import ToolError
+from assistant.messages import Media
+from assistant.ports import Tool, ToolContext, TurnFiles
+from assistant.quotes import quoted
+from assistant.received import LARGEST_SENT, SENT, safe_name
+from tools.declaration import OWNER, tool
+from tools.workspace import inside, opened_file
+
+_MOST_A_TURN = 10
+
+
+class Keeping(Protocol):
+    """Where copies are kept (`assistant.received.Files`)."""
+
+    def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str: ...
+
+
+def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFiles) -> Tool:
+    @tool(effects="keyed", roles=OWNER, timeout_seconds=30.0)
+    async def send_file(context: ToolContext, path: str) -> str:
+        """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
+        the answer what it is."""
+        path = inside(path)
+        if len(leaving.of_turn(context.turn)) >= _MOST_A_TURN:
+            raise ToolError(f"{_MOST_A_TURN} files go out with this answer already; send more with another.")
+        data = await asyncio.to_thread(_bytes, workspace, path)
+        mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        name = path.rsplit("/", 1)[-1]
+        medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
+        kept = await asyncio.to_thread(files.keep, SENT, (safe_name(medium),), data)
+        leaving.add(Media(medium.kind, mime, name, len(data), path=kept), context)
+        return f"{quoted(path)} ({mime}, {len(data)} bytes) goes out with your answer."
+
+    return send_file
+
+
+def _bytes(workspace: Path, path: str) -> bytes:
+    with opened_file(workspace, path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if size > LARGEST_SENT:
+            raise ToolError(f"{quoted(path)} has {size} bytes; {LARGEST_SENT} at most can be sent.")
+        if not size:
+            raise ToolError(f"{quoted(path)} is empty, so there is nothing to send.")
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(LARGEST_SENT + 1)
