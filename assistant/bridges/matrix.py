@@ -104,7 +104,7 @@ class MatrixBridge:
         target = part.item.outgoing.target
         draft = ""
         if part.number == 1:
-            draft = await self._drafts.take(target, answer=part.item.outgoing.kind == "reply")
+            draft = await self._drafts.take(target, part.key, answer=part.item.outgoing.kind == "reply")
         content = form.edit(draft, part.text) if draft else form.message(part.text, form.place_of(target)[1])
         try:
             await self.write(target, content, transaction)

@@ -44,6 +44,11 @@ class Refused(BridgeError):
         super().__init__(text, retry_after=retry_after, ambiguous=ambiguous)
         self.code = code
 
+    @property
+    def final(self) -> bool:
+        """Whether asking again later would be refused as well."""
+        return self.retry_after is None and not self.ambiguous
+
 
 class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
     """One account's device on its server."""
@@ -235,7 +240,7 @@ def _refusal(response: ErrorResponse) -> Refused:
         return Refused(f"The Matrix server asks to wait {wait:g} s.", code, retry_after=wait)
     if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"):
         return Refused(_ADD_AGAIN, code)
-    if not code or status >= 500:
+    if status >= 500 or not (code or status >= 400):
         return Refused(f"The Matrix server is in trouble: {text or status}.", code, ambiguous=True)
     return Refused(f"The Matrix server refused: {text} ({code}).", code)
 

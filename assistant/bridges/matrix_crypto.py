@@ -82,7 +82,7 @@ async def _hand_in(client: Client, keys: SigningKeys) -> bool:
         await client.ask("POST", "/_matrix/client/v3/keys/device_signing/upload", body)
     except Refused as refusal:
         # Servers may ask for the password even the first time.
-        if refusal.retry_after is not None or refusal.ambiguous:
+        if not refusal.final:
             raise
         log.warning("the account could not be given keys to sign its device with", error=str(refusal))
         return False

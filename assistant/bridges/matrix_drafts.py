@@ -83,13 +83,13 @@ class Drafts:
             draft.text = ""
             draft.changed.set()
 
-    async def take(self, target: str, *, answer: bool) -> str:
-        """The event that what is sent now replaces, "" for none. A draft whose turn still runs makes way for an answer
-        only."""
+    async def take(self, target: str, key: str, *, answer: bool) -> str:
+        """The event that what is sent now under `key` replaces, "" for none. A draft whose turn still runs makes way
+        for an answer, or for what its turn says, only."""
         draft = self._drafts.get(target)
         if draft is None:
             return self._remember(self._left.pop(target, ""))
-        if not (answer or draft.ended.is_set()):
+        if not (answer or draft.ended.is_set() or draft.turn in key):
             return ""
         del self._drafts[target]
         await self._settled(draft)

@@ -150,7 +150,8 @@ class Attached:
 
 
 def text_of(event: Json) -> str:
-    """The words of a message; of a file its caption. "" where it has none."""
+    """The words of a message; of a file its caption. "" where it has none, and for what bots call notices: those are
+    never answered, or two bots would go on for ever."""
     content = _part(event, "content")
     body = _text(content, "body")
     match content.get("msgtype"):
@@ -183,11 +184,7 @@ def attached(event: Json) -> Attached | None:
 
 
 def is_message(event: Json) -> bool:
-    """Whether a person said it: what bots call notices is never answered, or two bots would go on for ever."""
-    content = _part(event, "content")
-    return event.get("type") == "m.sticker" or (
-        event.get("type") == "m.room.message" and content.get("msgtype") != "m.notice" and not replaced(event)
-    )
+    return event.get("type") == "m.sticker" or (event.get("type") == "m.room.message" and not replaced(event))
 
 
 def replaced(event: Json) -> str:

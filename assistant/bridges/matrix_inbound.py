@@ -99,6 +99,7 @@ class Inbound:
     async def _pass(self, synced: SyncResponse, *, nothing_said: bool = False) -> None:
         since, told = self._position.since, bool(synced.to_device_events or synced.rooms.invite)
         for room_id, info in synced.rooms.join.items():
+            self._note_services(room_id, [*info.state, *info.timeline.events])
             if not nothing_said:
                 told = await self._take_room(self._client.rooms[room_id], info, since) or told
         for room_id in synced.rooms.leave:
@@ -122,7 +123,6 @@ class Inbound:
     async def _take_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
         """Hand in what was said in a room; whether anything there was not the assistant's own."""
         events = list(info.timeline.events)
-        self._note_services(room.room_id, [*info.state, *events])
         if info.timeline.limited and not self._joins(events):
             events = [*await self._gap(room.room_id, info.timeline.prev_batch or "", since), *events]
         told = False
@@ -237,7 +237,9 @@ class Inbound:
             return True
         try:
             found = await self._client.ask("GET", form.path("rooms", room_id, "event", event))
-        except Refused:
+        except Refused as refusal:
+            if not refusal.final:
+                raise
             return False
         if not form.is_by(found, self._client.user_id):
             return False
@@ -265,7 +267,9 @@ class Inbound:
             room = self._client.rooms.get(unread.room)
             try:
                 event = None if room is None else await self._client.read_again(unread)
-            except Refused:
+            except Refused as refusal:
+                if not refusal.final:
+                    raise
                 event, room = None, None
             if room is None:
                 self._position = self._position.having_read(unread)
@@ -316,9 +320,10 @@ class Inbound:
     async def _accept(self, room_id: str, inviter: str) -> None:
         try:
             await self._client.join(room_id)
-        except Refused as refusal:
-            log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(refusal))
-            if refusal.retry_after is not None or refusal.ambiguous:
+        except BridgeError as error:
+            # A join may take minutes where many servers are in a room: that is tried again beside what else there is.
+            log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(error))
+            if not (isinstance(error, Refused) and error.final):
                 return
         self._client.invited_rooms.pop(room_id, None)
 

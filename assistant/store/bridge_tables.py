@@ -12,6 +12,8 @@ TABLES: tuple[str, ...] = (
     "ALTER TABLE outbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE outbox ADD COLUMN buttons TEXT NOT NULL DEFAULT '[]'",
     "ALTER TABLE outbox ADD COLUMN media TEXT NOT NULL DEFAULT '[]'",
+    # What a terminal that comes again has missed.
+    "CREATE INDEX outbox_shown ON outbox (session, bridge, id)",
     # What was edited or deleted on its network after it had arrived; record_id is its own in the log, given when it was
     # accepted. content: the words that it brought, or that it replaced, until the log has them.
     """CREATE TABLE changes (

@@ -273,21 +273,25 @@ class Database:
         with _translated(self.path):
             applied = {migration.name for migration in migrations.applied(self.utils)}
             pending = [migration.name for migration in migrations.pending(self.utils)]
-        unknown = sorted(applied - set(_names(migrations)))
-        if unknown:
-            raise NewerSchema(
-                f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
-                f"install that version, or restore a backup from {self.path.parent / 'backups'}."
-            )
+        self._must_not_be_newer(applied, migrations)
         if applied and pending:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():
                 migrations.apply(self.utils)
 
+    def _must_not_be_newer(self, applied: set[str], migrations: Migrations) -> None:
+        unknown = sorted(applied - set(_names(migrations)))
+        if unknown:
+            raise NewerSchema(
+                f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
+                f"install that version, or restore a backup from {self.path.parent / 'backups'}."
+            )
+
     def must_have(self, migrations: Migrations) -> None:
-        """Raises `StoreError` where whoever opens it for writing would migrate it first."""
+        """Raises `NewerSchema`, and `StoreError` where whoever opens it for writing would migrate it first."""
         applied = set(self.schema())
+        self._must_not_be_newer(applied, migrations)
         missing = [name for name in _names(migrations) if name not in applied]
         if missing:
             raise StoreError(
@@ -374,12 +378,15 @@ _FAMILIES = {
     sqlite3.SQLITE_LOCKED: f"Another process has locked it. {_KEPT}; stop that process, or try again.",
     sqlite3.SQLITE_TOOBIG: f"A text is too long for it. {_KEPT}; send it in parts.",
 }
-_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
+_UNREADABLE = "stop the assistant, then `assistant backup restore NAME --force` (`assistant backup list` names them)."
 
 
 def _explained(path: Path, error: sqlite3.Error) -> StoreError:
     family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if family in _CORRUPT:
-        return CorruptStore(f"{path}: {error}. Nothing was changed; run `assistant verify`.")
+        to_do = _UNREADABLE if family in _DAMAGED else "run `assistant verify`."
+        return CorruptStore(f"{path}: {error}. Nothing was changed; {to_do}")
     text = _FAMILIES.get(family, f"{error}. {_KEPT}; run `assistant verify`.")
     return StoreError(f"{path} was not written. {text}" if family in _FAMILIES else f"{path}: {text}")

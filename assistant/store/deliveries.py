@@ -11,6 +11,7 @@ from sqlite3 import Row
 
 from assistant.bridging.values import Brought, Fate, Undelivered
 from assistant.sessions import OWNER_SCOPE
+from assistant.store import outbox
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 
@@ -62,12 +63,14 @@ class Deliveries:
                     " updated_at = ? WHERE bridge = ? AND state = 'sending'",
                     (at, bridge),
                 )
-            brought = db.execute(
-                "UPDATE outbox SET bridge = ?, target = session, parts_sent = 0, error = '', updated_at = ?"
-                " WHERE bridge = ? AND state = 'pending' AND parts_sent = 0 AND scope = ?",
-                (home, at, bridge, OWNER_SCOPE),
+            owners = db.rows(
+                "SELECT id, session FROM outbox WHERE bridge = ? AND state = 'pending' AND parts_sent = 0 AND scope = ?"
+                " ORDER BY id",
+                (bridge, OWNER_SCOPE),
             )
-        return Brought(brought, self.waiting().get(bridge, 0))
+            for row in owners:
+                outbox.send_on(db, row["id"], home, row["session"], now)
+        return Brought(len(owners), self.waiting().get(bridge, 0))
 
     def _settle(self, item_id: int, state: str, now: datetime) -> bool:
         with self._db.write() as db:

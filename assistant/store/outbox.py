@@ -60,12 +60,7 @@ class Outbox:
 
     def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
         with self._db.write() as db:
-            # Its place is at the end now: whoever counts deliveries there by their ids has not passed it.
-            db.execute(
-                "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
-                " parts_sent = 0, updated_at = ? WHERE id = ?",
-                (bridge, target, stamp(now), item_id),
-            )
+            send_on(db, item_id, bridge, target, now)
 
     def counts(self) -> dict[OutboxState, int]:
         """Items by state; states without items are left out."""
@@ -107,6 +102,16 @@ class Outbox:
 
     def _items(self, where: str, values: Sequence[str | int]) -> list[OutboxItem]:
         return [outbox_item(row) for row in self._db.rows(f"SELECT * FROM outbox WHERE {where}", values)]
+
+
+def send_on(db: Database, item_id: int, bridge: str, target: str, now: datetime) -> None:
+    """Inside a transaction: it goes there instead, as the newest: whoever counts deliveries there by their ids has not
+    passed it."""
+    db.execute(
+        "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
+        " parts_sent = 0, error = '', updated_at = ? WHERE id = ?",
+        (bridge, target, stamp(now), item_id),
+    )
 
 
 def insert(db: Database, outgoing: Sequence[Outgoing], generation: int, turn: str | None, now: datetime) -> None:

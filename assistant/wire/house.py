@@ -103,30 +103,14 @@ class House:
         self.terminal = TerminalBridge(stores.outbox)
         self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
-        self.forgetting = Forgetting(
-            stores.forgetting,
-            stores.memories,
-            lambda: self.sleeping.sleeper.asleep or self.backing_up.busy,
-            ForgettingBackups(settings),
-        )
-        self.memory = MemoryCommands(
-            memory_stores(stores),
-            partial(memory_place, settings),
-            asleep=lambda: self.sleeping.sleeper.asleep,
-            awake=lambda: self.sleeping.sleeper.awake(),
-            read_again=lambda now: self.sleeping.rereading.read_again(now),
-        )
+        self.forgetting = Forgetting(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
+        self.memory = self._memory_commands()
         self.reminding = reminding(
             settings, stores, lambda: self.runtime.wake(), lambda incoming: self.runtime.accept(incoming), clock
         )  # fmt: skip
         self.toolbox = self._toolbox()
         self.networks = Networks(settings, stores.people)
-        there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
-        allowed = destinations(stores, self.terminal.name)
-        self.delivery = Delivery(
-            stores.outbox, there, clock, allowed, stores.bridge_states, partial(loaded, stores.workspace),
-            self.listening.tracer,
-        )  # fmt: skip
+        self.delivery = self._delivery(bridges)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
         voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
         self.sleeping = sleeping(
@@ -153,6 +137,23 @@ class House:
         self.web = Web(settings, Behind(self.control, self.looking, self.terminal, self.vitals))
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    def _delivery(self, bridges: Mapping[str, Bridge]) -> Delivery:
+        there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
+        stores, allowed = self.stores, destinations(self.stores, self.terminal.name)
+        return Delivery(
+            stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(loaded, stores.workspace),
+            self.listening.tracer,
+        )  # fmt: skip
+
+    def _memory_commands(self) -> MemoryCommands:
+        return MemoryCommands(
+            memory_stores(self.stores),
+            partial(memory_place, self.settings),
+            asleep=lambda: self.sleeping.sleeper.asleep,
+            awake=lambda: self.sleeping.sleeper.awake(),
+            read_again=lambda now: self.sleeping.rereading.read_again(now),
+        )
 
     def _toolbox(self) -> Registry:
         return build_toolbox(
@@ -201,6 +202,10 @@ class House:
         self._odd_files = tuple(self.stores.files.reconcile())
         for told in self._odd_files:
             log.warning("a memory file needs a look", file=told)
+
+    def _is_busy(self) -> bool:
+        """Whether a sleep or a backup reads what a forgetting would change."""
+        return self.sleeping.sleeper.asleep or self.backing_up.busy
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)

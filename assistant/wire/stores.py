@@ -128,15 +128,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
     if not reading:
         _settle_restore(home)
     with ExitStack() as stack:
-        if reading:
-            db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
-        else:
-            db = Database.open(home / "script.db", script, now)
-            people = Database.open(home / "character.db", character, now)
-        stack.callback(people.close)
-        stack.callback(db.close)
-        for one, migrations in ((db, script), (people, character)) if reading else ():
-            one.must_have(migrations)
+        db, people = _databases(home, stack, now, reading=reading)
         log = MasterLog(home)
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)
@@ -187,6 +179,20 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             ground=Ground(home, (db, people)),
             closing=stack.pop_all(),
         )
+
+
+def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
+    """script.db and character.db, closed with the stack."""
+    if reading:
+        db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
+    else:
+        db = Database.open(home / "script.db", script, now)
+        people = Database.open(home / "character.db", character, now)
+    stack.callback(people.close)
+    stack.callback(db.close)
+    for one, migrations in ((db, script), (people, character)) if reading else ():
+        one.must_have(migrations)
+    return db, people
 
 
 def is_between_homes(home: Path) -> bool:

@@ -62,7 +62,7 @@ async def _changed(life: Life) -> None:
 
 def _look(home: Path) -> Picture:
     script = home / "script.db"
-    looked = look(home)
+    looked = dict(look(home))
     for row in looked["view"]:
         # Numbers that a full disk refused are not given again; which message is meant, "changes" tells.
         row[3].pop("refs", None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from assistant.bridges.telegram import TelegramBridge
 from assistant.parts import parts_of
+from assistant.reception import CUT_OFF
 from assistant.requests import Request
 from assistant.wire import stores as wire_stores
 from tests.crash import pictures
@@ -42,15 +43,18 @@ def _look(home: Path) -> Picture:
         stores.close()
     witness = Witness(home)
     shown = Counter(_squeezed(seen["text"]) for seen in witness.seen("shown"))
-    outbox = pictures.rows(home / "script.db", "SELECT key, body, state FROM outbox ORDER BY id")
+    outbox = pictures.rows(home / "script.db", "SELECT kind, body, state FROM outbox ORDER BY kind, body")
     said = pictures.rows(home / "script.db", "SELECT external_id, state FROM inbox ORDER BY id")
     return {
         "verify": verified,
         "position": position,
-        "todos": todos,
+        "command": {"todos": todos, "cut off": sum(body == CUT_OFF for _, body, _ in outbox)},
         "inbox": said,
         "log": [[row[2], row[3]] for rows in pictures.logged(home).values() for row in rows],
-        "deliveries": [[key, state, [shown[_squeezed(part)] for part in _parts(body)]] for key, body, state in outbox],
+        "deliveries": [
+            [kind, body[:40] * (kind == "reply"), state, [shown[_squeezed(part)] for part in _parts(body)]]
+            for kind, body, state in outbox
+        ],
         "model calls": len(witness.seen("asked")),
         "strangers": sorted(shown - Counter(_squeezed(part) for _, body, _ in outbox for part in _parts(body))),
     }
@@ -66,10 +70,15 @@ def _squeezed(text: str) -> str:
 
 def _once_or_uncertain(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """The same deliveries; each part was shown once, or it is told that this is not known, at most one a fault."""
-    uncertain = [row for row in after if row[1] == "ambiguous"]
-    same = [[row[0], len(row[2])] for row in before] == [[row[0], len(row[2])] for row in after]
-    whole = all(row[1] == "sent" and set(row[2]) == {1} for row in after if row not in uncertain)
-    return same and whole and len(uncertain) <= faults.all and all(max(row[2]) <= 1 for row in uncertain)
+    uncertain = [row for row in after if row[2] == "ambiguous"]
+    same = [[*row[:2], len(row[3])] for row in before] == [[*row[:2], len(row[3])] for row in after]
+    whole = all(row[2] == "sent" and set(row[3]) == {1} for row in after if row not in uncertain)
+    return same and whole and len(uncertain) <= faults.all and all(max(row[3]) <= 1 for row in uncertain)
+
+
+def _run_or_told(before: dict[str, Any], after: dict[str, Any], faults: Faults) -> bool:
+    """A command that was cut off is not run again, whether it took effect or not, and says so."""
+    return after["cut off"] == 1 and after["todos"] in ([], before["todos"])
 
 
 def _more_calls(before: int, after: int, faults: Faults) -> bool:
@@ -78,6 +87,7 @@ def _more_calls(before: int, after: int, faults: Faults) -> bool:
 
 _DIFFER = (
     Differ("deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain),
+    Differ("command", "a command may have an effect that cannot be recognised", _run_or_told),
     Differ("model calls", "an answer that was not logged when the fault came is asked for again", _more_calls),
 )
 

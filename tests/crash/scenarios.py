@@ -12,6 +12,7 @@ from tests.crash.config_scenarios import CONFIGURED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
 from tests.crash.scenario import Scenario
+from tests.crash.spending_scenarios import SPENDING
 from tests.crash.toy import TOYS
 from tests.crash.turn_scenarios import (
     FAILED_TURN,
@@ -46,6 +47,7 @@ _ALL = (
     CONFIGURED,
     ARRIVALS,
     TELEGRAM,
+    SPENDING,
 )
 
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

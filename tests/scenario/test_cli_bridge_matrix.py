@@ -59,7 +59,6 @@ def test_a_password_becomes_a_device_of_its_own_and_is_kept_nowhere(home: Home, 
         assert (done.returncode, done.err) == (0, "")
         assert TEST_MESSAGE in meeting.result(SECONDS)
     assert f"{owner} on matrix is you from now on." in done.out
-    assert f"Invite {bot} to a chat for two" in done.out
     assert f"matrix answers, as {bot}, and took the test message." in done.out
     matrix = load(home, {}).values.matrix
     assert (matrix.enabled, matrix.homeserver, matrix.user) == (True, homeserver.url, bot)

@@ -1,4 +1,4 @@
-"""`assistant doctor` and the addresses of health, on homes that are well, broken, served and not."""
+"""`assistant doctor` on homes that are well, broken, or never were."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx
-from prometheus_client.parser import text_string_to_metric_families
-
 from assistant.cli.main import assistant as assistant_command
-from assistant.settings import Home
-from tests.scenario.command_line import daemon, look
+from tests.scenario.command_line import look
 
 
 def found(home: Path, *options: str, **settings: str) -> dict[str, list[dict[str, Any]]]:
@@ -96,27 +92,3 @@ def test_a_bridge_that_cannot_be_reached_is_told_with_its_name(tmp_path: Path) -
     assert verdicts(home, **told)["bridge telegram"] == ["problem"]
     (finding,) = found(home, **told, ASSISTANT_TELEGRAM__TOKEN="123:abc")["bridge telegram"]
     assert finding["verdict"] == "problem" and "123:abc" not in finding["text"]
-
-
-def test_a_home_that_is_served_is_looked_at_beside_the_daemon_which_tells_its_health_to_machines(
-    tmp_path: Path,
-) -> None:
-    home = tmp_path / "home"
-    with daemon(home) as running:
-        spoken_in(home)
-        (served,) = found(home)["daemon"]
-        assert served["verdict"] == "ok" and str(running.process.pid) in served["text"]
-        report = json.loads(look(home, "status", "--json").out)
-        assert report["ok"] and report["daemon"]["uptime_seconds"] >= 0
-        assert report["sessions"][0]["pressure"] > 0
-        with httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(Home(home).socket)), base_url="http://localhost"
-        ) as ask:
-            assert ask.get("/healthz").json() == {"alive": True, "problems": []}
-            assert ask.get("/readyz").json() == {"ready": True, "problems": []}
-            metrics = ask.get("/metrics")
-        assert metrics.status_code == 200
-        values = {
-            one.name: one.value for family in text_string_to_metric_families(metrics.text) for one in family.samples
-        }
-        assert values["nocturne_turns_total"] == 1 and values["nocturne_open_descriptors"] > 3

@@ -10,11 +10,8 @@ from assistant.store.character_schema import character
 from assistant.store.database import Database
 from tests.archive_home import archive_of
 from tests.kept_keyring import in_use
-from tests.scenario.command_line import ROOT
-from tests.scenario.test_docs_setup import BLOCK, run
+from tests.scenario.docs_pages import page, run, shell_lines
 from tests.store_home import NOW, StoreHome
-
-PAGE = ROOT / "docs" / "archive.md"
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
@@ -23,7 +20,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     archive_of(home).store("main", 1, NOW, handover="", summary="", reason="manual")
     home.close()
     Database.open(home.path / "character.db", character, NOW).close()
-    lines = [line for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")) for line in block.splitlines()]
+    lines = shell_lines(page("archive.md"))
     assert len(lines) >= 7
     with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
         printed = {line: run(line, home.path) for line in lines}

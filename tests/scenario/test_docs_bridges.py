@@ -66,4 +66,5 @@ def test_every_command_of_the_page_works(tmp_path: Path, desk: TelegramDesk, hom
         words, said = typed(line, home, desk, homeserver)
         done = run(home, *words, said=said)
         assert done.returncode == 0, f"{line}: {done.out}{done.err}"
+        assert ("Invite @bot" in done.out) is ("matrix" in words)
     assert "telegram" not in home.config.read_text().replace("[telegram]", "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from assistant.condition.problems import LITTLE_DISK
 from assistant.tallies import Tallies
@@ -31,13 +34,19 @@ def run(line: str, home: Path) -> str:
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home):
+    with daemon(home) as running:
         assert look(home, "chat", "-m", "hello").returncode == 0
         printed = {line: run(line, home) for line in shown()}
     assert len(printed) == 10
     (alive,) = (out for line, out in printed.items() if line.endswith("/healthz"))
     assert alive == '{"alive":true,"problems":[]}'
     assert "Green" in printed["assistant status"] and "All is well." in printed["assistant doctor"]
+    assert f"process {running.process.pid} serves the home" in printed["assistant doctor"]
+    report = json.loads(printed["assistant status --json"])
+    assert report["daemon"]["uptime_seconds"] >= 0 and report["sessions"][0]["pressure"] > 0
+    (metrics,) = (out for line, out in printed.items() if line.endswith("/metrics"))
+    values = {one.name: one.value for family in text_string_to_metric_families(metrics) for one in family.samples}
+    assert values["nocturne_turns_total"] == 1 and values["nocturne_open_descriptors"] > 3
 
 
 def test_every_metric_that_the_page_names_is_exposed() -> None:

@@ -13,18 +13,17 @@ from assistant.requests import BACKGROUND, Purpose
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from tests.kept_keyring import in_use
-from tests.scenario.command_line import ROOT
-from tests.scenario.test_docs_setup import BLOCK, run
+from tests.scenario.docs_pages import page, run, shell_lines
 from tests.store_home import NOW, StoreHome
 
-PAGE = (ROOT / "docs" / "spending.md").read_text(encoding="utf-8")
+PAGE = page("spending.md")
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
     StoreHome(home).open().close()
     Database.open(home / "character.db", character, NOW).close()
-    lines = [line for block in BLOCK.findall(PAGE) for line in block.splitlines()]
+    lines = shell_lines(PAGE)
     assert len(lines) >= 8
     with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
         printed = {line: run(line, home) for line in lines}

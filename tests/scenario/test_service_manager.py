@@ -61,4 +61,8 @@ def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_los
     assert asked.returncode == 0
     assert "green" in asked.out
     assert next(line["role"] for line in said(home, "lamp is green")) == "user"
+    # Neither lost nor taken up twice: what was accepted before the end has one place in the log.
+    everything = [json.loads(line) for line in look(home, "log", "--json").out.splitlines()]
+    asked_for = [line["content"] for line in everything if line["role"] == "user"]
+    assert asked_for == ["remember that the lamp is green", "what colour is the lamp?"]
     assert json.loads(look(home, "status", "--json").out)["waiting"] == 0

@@ -7,7 +7,7 @@ import sys
 
 HEAVY = {
     "anthropic", "boto3", "cronsim", "cryptography", "dateparser", "dateutil.rrule", "fsspec", "keyring", "mem0",
-    "openai", "pyrage", "tiktoken", "tomlkit", "wordllama",
+    "openai", "opentelemetry", "prometheus_client", "pyrage", "tiktoken", "tomlkit", "wordllama",
 }  # fmt: skip
 
 

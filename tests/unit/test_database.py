@@ -125,7 +125,7 @@ def test_a_database_locked_by_another_process_is_told(db: Database) -> None:
 
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_bytes(b"hello " * 1000)
-    with pytest.raises(CorruptStore, match="assistant verify"):
+    with pytest.raises(CorruptStore, match="assistant backup restore"):
         Database.open(tmp_path / "notes.db", first, NOW)
 
 
@@ -299,5 +299,15 @@ def test_one_of_an_earlier_version_is_told_to_whoever_reads(db: Database) -> Non
             reader.must_have(second)
         Database.open(db.path, second, NOW).close()
         reader.must_have(second)
+    finally:
+        reader.close()
+
+
+def test_one_of_a_newer_version_is_told_to_whoever_reads(db: Database) -> None:
+    Database.open(db.path, second, NOW).close()
+    reader = Database.reader(db.path)
+    try:
+        with pytest.raises(NewerSchema, match=r"newer version \(it has 0002_tags\)\. Nothing was changed; install"):
+            reader.must_have(first)
     finally:
         reader.close()

@@ -23,7 +23,9 @@ from assistant.records import Problem
 from assistant.service.files import Service, systemd_unit
 from assistant.settings import Settings
 from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
+from assistant.store.verify import Verifier
 from assistant.tokens import best_tier
+from tests.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WELL = Programs("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
@@ -88,6 +90,20 @@ def test_a_log_that_does_not_prove_right_names_the_place() -> None:
     found = at_home.log_chain(recent, 1000)
     assert found.verdict == "problem" and "log/main" in found.text and "assistant verify" in found.to_do
     assert at_home.log_chain(lambda last: [], 1000).verdict == "ok"
+
+
+def test_the_end_of_a_log_is_proved_by_itself_and_what_stands_before_is_not_read(tmp_path: Path) -> None:
+    stores = StoreHome(tmp_path).open()
+    stores.chat(10)
+    stores.say("short", "short too", "thread:other")
+    verifier = Verifier(stores.path, stores.db, stores.log, stores.conversation)
+    assert verifier.recent(3) == ()
+    log = stores.log.path("main")
+    log.write_bytes(log.read_bytes().replace(b"question 0", b"question X"))
+    assert verifier.recent(3) == () and not verifier.verify().ok
+    log.write_bytes(log.read_bytes().replace(b"answer 9", b"answer X"))
+    assert [one.kind for one in verifier.recent(3)] == ["commitment"]
+    stores.close()
 
 
 def test_a_disk_that_is_full_slow_or_refuses_is_told(home: Path) -> None:

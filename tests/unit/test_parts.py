@@ -181,6 +181,12 @@ def test_a_cut_makes_no_block_of_what_was_none(risky: str) -> None:
     assert all(kinds(part) <= words for most in range(30, 45) for part in parts(body, most))
 
 
+def test_a_cut_between_characters_makes_no_bold_of_what_was_none() -> None:
+    body = "x" * 20 + "_bbb_ and more words"
+    found = parts(body, 20)
+    assert "".join(map(said, found)) == said(body) and found[0] == "x" * 19
+
+
 def test_a_heading_goes_with_what_it_heads() -> None:
     found = parts("words " * 10 + "\n\n## Next\n\n" + "more " * 12, 75)
     assert [part.startswith("## Next") for part in found] == [False, True]

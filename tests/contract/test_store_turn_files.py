@@ -1,0 +1,45 @@
+"""Files that go out with the answer of a turn: once each, with the answer alone, and kept no longer than the turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.messages import Media, Message
+from assistant.ports import ToolContext
+from assistant.records import Turn, TurnState
+from assistant.store.turn_files import TurnFiles
+from tests.store_home import NOW, StoreHome, reply_to
+
+PLAN, BOAT = Media("file", "text/plain", "plan.txt", 3, path="sent/plan.txt"), Media("image", "image/png", "boat.png")
+
+
+def of(turn: Turn, key: str) -> ToolContext:
+    return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{key}", NOW)
+
+
+def test_a_file_of_a_tool_that_runs_again_goes_out_once_as_it_was_first(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path).open()
+    turn = home.begin("send it")
+    files = TurnFiles(home.db)
+    for media, key in ((PLAN, "a"), (BOAT, "a"), (BOAT, "b")):
+        files.add(media, of(turn, key))
+    home.restart().conversation.reconcile(NOW)
+    files = TurnFiles(home.db)
+    assert files.of_turn(turn.id) == (PLAN, BOAT)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "here"), [reply_to(turn, "here")], NOW)
+    assert [item.outgoing.media for item in home.outbox.recent("main")] == [(PLAN, BOAT)]
+    assert files.of_turn(turn.id) == () and home.verify().ok
+
+
+@pytest.mark.parametrize("state", ["failed", "aborted"])
+def test_a_turn_that_fails_sends_none(tmp_path: Path, state: TurnState) -> None:
+    home = StoreHome(tmp_path).open()
+    turn = home.begin("send it")
+    TurnFiles(home.db).add(PLAN, of(turn, "a"))
+    notice = replace(reply_to(turn, "it failed"), kind="notice")
+    home.conversation.finish_turn(turn, state, None, [notice], NOW)
+    assert [item.outgoing.media for item in home.outbox.recent("main")] == [()]
+    assert TurnFiles(home.db).of_turn(turn.id) == ()

@@ -1,0 +1,133 @@
+"""The assistant's account on a Matrix server in tests: bridges that are made from it, and the door of their house."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from assistant.bridge_ports import Arrival, Change, Part, TurnEvent
+from assistant.bridges.matrix import MatrixBridge
+from assistant.errors import StoreError
+from assistant.messages import Media
+from assistant.records import Accepted, OutboxItem, Outgoing
+from tests.matrix_person import Person
+from tests.synapse import Synapse
+
+NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
+
+
+@dataclass
+class KeptDoor:
+    """A door whose house keeps everything, but for what `full` says."""
+
+    kept: list[Arrival | Change] = field(default_factory=list)
+    at: str = ""
+    full: bool = False
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def receive(self, arrival: Arrival) -> Accepted | None:
+        self._keep(arrival)
+        return Accepted(len(self.kept), len(self.kept))
+
+    async def change(self, change: Change) -> None:
+        self._keep(change)
+
+    def _keep(self, one: Arrival | Change) -> None:
+        if self.full:
+            self.news.set()
+            raise StoreError()
+        if one not in self.kept:
+            self.kept.append(one)
+        self.news.set()
+
+    def position(self, bridge: str) -> str:
+        return self.at
+
+    def advance(self, bridge: str, position: str) -> None:
+        self.at = position
+        self.news.set()
+
+    def connected(self, bridge: str) -> None:
+        self.ready.set()
+
+    async def until(self, true: Callable[[], Any]) -> None:
+        async with asyncio.timeout(40):
+            while not true():
+                self.news.clear()
+                await self.news.wait()
+
+    async def has(self, *texts: str) -> list[Arrival]:
+        """Wait until just these words have come, in this order."""
+        await self.until(lambda: len(self.kept) >= len(texts))
+        assert [one.content for one in self.kept] == list(texts)
+        return [one for one in self.kept if isinstance(one, Arrival)]
+
+
+@dataclass
+class Bot:
+    """The assistant's account, from which bridges are made."""
+
+    server: Synapse
+    user: str
+    device: str
+    token: str
+    store: Path
+    invites: tuple[str, ...] = ()
+    encryption: bool = False
+
+    def bridge(self, url: str = "") -> MatrixBridge:
+        return MatrixBridge(
+            url or self.server.url, self.user, self.device, self.token, store=self.store,
+            encryption=self.encryption, invites=self.invites, is_owners=lambda account: "erik" in account,
+            edit_seconds=0.0,
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def running(self, door: KeptDoor, bridge: MatrixBridge | None = None) -> AsyncIterator[MatrixBridge]:
+        bridge = bridge or self.bridge()
+        door.ready.clear()
+        task = asyncio.create_task(bridge.run(door))
+        ready = asyncio.create_task(door.ready.wait())
+        try:
+            async with asyncio.timeout(40):
+                await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+            yield bridge
+        finally:
+            ready.cancel()
+            task.cancel()
+            ended = (await asyncio.gather(task, return_exceptions=True))[0]
+            await bridge.aclose()
+            assert isinstance(ended, asyncio.CancelledError), ended
+
+
+def part(target: str, text: str, key: str = "reply:1", *, number: int = 1, media: Media | None = None,
+         kind: Literal["reply", "notice"] = "reply") -> Part:  # fmt: skip
+    outgoing = Outgoing(key, "main", "owner", "matrix", target, text, kind)
+    return Part(OutboxItem(1, outgoing, "sending", 1, NOW), number, text, media=media)
+
+
+def turn(kind: Any, name: str = "t1", **data: Any) -> TurnEvent:
+    return TurnEvent(kind, "main", name, data)
+
+
+async def met(bot: Bot, person: Person, door: KeptDoor) -> str:
+    """A room between the two, into which the bridge came."""
+    room = await person.room(bot.user, is_direct=True)
+    async with bot.running(door):
+        await person.until(lambda: joined(person, room, bot.user))
+    return room
+
+
+def joined(person: Person, room: str, user: str) -> bool:
+    return any(
+        one["type"] == "m.room.member" and one["state_key"] == user and one["content"]["membership"] == "join"
+        for one in person.events.get(room, [])
+    )
