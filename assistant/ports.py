@@ -266,6 +266,10 @@ class Outbox(Protocol):
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
 
+    def doubt(self, item_id: int, error: str, notice: Outgoing | None, now: datetime) -> None:
+        """It may have arrived: `ambiguous`, with the notice that tells of it."""
+        ...
+
     def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts."""
         ...

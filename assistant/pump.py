@@ -23,7 +23,8 @@ from assistant.errors import BridgeError, NobodyThere, StoreError
 from assistant.messages import Media
 from assistant.parts import parts_of
 from assistant.ports import Outbox
-from assistant.records import OutboxItem, OutboxState, Outgoing
+from assistant.records import Button, OutboxItem, Outgoing
+from assistant.sessions import MAIN, OWNER_SCOPE, role_of
 from assistant.telemetry import SILENT, Tracer
 
 log = structlog.get_logger()
@@ -33,6 +34,9 @@ Destination = Callable[[Outgoing], tuple[str, str] | None]
 # A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
 Loaded = Callable[[Media], Media]
 
+TERMINAL = "terminal"
+
+_DOUBT = "uncertain:"
 _FIRST_RETRY = timedelta(seconds=1)
 _LONGEST_RETRY = timedelta(minutes=5)
 _RETRY_DISK = timedelta(seconds=5)
@@ -163,8 +167,7 @@ class Pump:
                 if not self._may_go(item, now):
                     continue
                 if item.state == "sending" and not self._may_repeat(item, now):
-                    self._outbox.mark(item.id, "ambiguous", now, error="interrupted while it was being sent")
-                    log.warning("delivery is uncertain; not repeated", bridge=self.bridge.name, key=item.outgoing.key)
+                    self._doubt(item, now, "interrupted while it was being sent")
                     continue
                 await self._send(item)
 
@@ -202,13 +205,22 @@ class Pump:
         """What once was uncertain stays so, however the next try fails: it is `sending`, and has its window."""
         now = self._clock()
         self.error = "" if isinstance(error, NobodyThere) else str(error)
-        state: OutboxState = "sending" if self.bridge.capabilities.dedupe_seconds else "ambiguous"
-        self._outbox.mark(item.id, state if uncertain else "pending", now, error=str(error))
+        if uncertain and not self.bridge.capabilities.dedupe_seconds:
+            self._doubt(item, now, str(error))
+            return
+        self._outbox.mark(item.id, "sending" if uncertain else "pending", now, error=str(error))
         if error.retry_after:
             self._held[item.outgoing.target] = now + timedelta(seconds=error.retry_after)
         # Somebody may have attached while the last one was leaving: that is not to be slept through.
         elif not tried_before:
             self._retry_at[item.id] = now + _pause(item, error)
+
+    def _doubt(self, item: OutboxItem, now: datetime, error: str) -> None:
+        """It may have arrived: it is not sent again, and the owner is told."""
+        self._outbox.doubt(item.id, error, doubt(item), now)
+        log.warning("delivery is uncertain; not repeated", bridge=self.bridge.name, key=item.outgoing.key)
+        self._elsewhere(TERMINAL)
+        self.wake()
 
     def _may_repeat(self, item: OutboxItem, now: datetime) -> bool:
         return now - item.created_at < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
@@ -250,6 +262,23 @@ def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
         *(Part(item, number, text, number == last) for number, text in enumerate(texts, 1)),
         *(Part(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
     ]
+
+
+def doubt(item: OutboxItem) -> Outgoing | None:
+    """What the owner is told of a message that may have arrived: where it was for them, there; else at the terminals,
+    without its words. Of such a notice nothing is told."""
+    about = item.outgoing
+    if about.key.startswith(_DOUBT):
+        return None
+    again, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
+    owners = role_of(about.session) == "owner"
+    what = "The message before this one" if owners else f"A message to {about.session}"
+    text = (
+        f"{what} may or may not have arrived; it was not sent twice. `{again}` sends it once more, `{drop}` lets it be."
+    )
+    buttons = (Button("Send it again", again), Button("Let it be", drop))
+    place = (about.bridge, about.target) if owners else (TERMINAL, MAIN)
+    return Outgoing(f"{_DOUBT}{item.id}", MAIN, OWNER_SCOPE, *place, text, "notice", buttons=buttons)
 
 
 async def _sent(bridge: Bridge, part: Part) -> None:

@@ -25,8 +25,8 @@ _SECONDS_TO_END = 5.0
 
 
 class ChildProcess:
-    """`command` is run with `first` as its first line, and in it what `now_also` says at each start. `seconds` bounds each
-    step, the first one its start too. `said` are the last lines that the child wrote beside its answers."""
+    """`command` is run with `first` as its first line, and in it what `now_also` says at each start. `seconds` bounds
+    each step, the first one its start too. `said` are the last lines that the child wrote beside its answers."""
 
     def __init__(
         self, command: Sequence[str], first: Mapping[str, Any], *, seconds: float,

@@ -50,6 +50,16 @@ class Outbox:
                 (state, int(state == "sending" and not error), clean(error), stamp(now), item_id),
             )
 
+    def doubt(self, item_id: int, error: str, notice: Outgoing | None, now: datetime) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET state = 'ambiguous', error = ?, updated_at = ? WHERE id = ?",
+                (clean(error), stamp(now), item_id),
+            )
+            if notice is not None:
+                session = session_rows.current(db, notice.session)
+                insert(db, [notice], 1 if session is None else session.generation, None, now)
+
     def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts, for certain; the next one was not sent yet."""
         with self._db.write() as db:

@@ -59,6 +59,18 @@ async def test_what_was_said_while_it_was_away_arrives_once(bot: Bot, erik: Pers
         await door.has(*said, "and more")
 
 
+async def test_what_was_said_meanwhile_is_there_once_it_is_connected(bot: Bot, erik: Person) -> None:
+    """A question that Synapse was asked minutes ago it answers as it did then."""
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    for _ in range(2):
+        async with bot.running(door):
+            pass
+    await erik.say(room, "are you there?")
+    async with bot.running(door):
+        assert [one.content for one in door.kept] == ["are you there?"]
+
+
 async def test_what_was_said_before_it_came_is_none_of_its_business(bot: Bot, erik: Person) -> None:
     door = KeptDoor()
     room = await erik.room()

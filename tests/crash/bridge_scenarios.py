@@ -43,7 +43,9 @@ def _look(home: Path) -> Picture:
         stores.close()
     witness = Witness(home)
     shown = Counter(_squeezed(seen["text"]) for seen in witness.seen("shown"))
-    outbox = pictures.rows(home / "script.db", "SELECT kind, body, state FROM outbox ORDER BY kind, body")
+    kept = pictures.rows(home / "script.db", "SELECT kind, body, state, key FROM outbox ORDER BY kind, body")
+    told = [body for _, body, _, key in kept if key.startswith(pictures.DOUBT)]
+    outbox = [row[:3] for row in kept if not row[3].startswith(pictures.DOUBT)]
     said = pictures.rows(home / "script.db", "SELECT external_id, state FROM inbox ORDER BY id")
     return {
         "verify": verified,
@@ -56,7 +58,8 @@ def _look(home: Path) -> Picture:
             for kind, body, state in outbox
         ],
         "model calls": len(witness.seen("asked")),
-        "strangers": sorted(shown - Counter(_squeezed(part) for _, body, _ in outbox for part in _parts(body))),
+        "uncertain and not told of": sum(state == "ambiguous" for *_, state in outbox) - len(told),
+        "strangers": sorted(shown - Counter(_squeezed(part) for _, body, *_ in kept for part in _parts(body))),
     }
 
 

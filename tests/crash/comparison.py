@@ -31,7 +31,10 @@ def look(home: Path) -> Picture:
         _as_rung(row, 2)
         row[4:6] = [] if row[2] == RANG else row[4:6]
     bodies = [[row[0], row[5]] for row in stored["outbox"]]
-    deliveries = [[*row, sent[row[0]]] for row in stored.pop("outbox")]
+    outbox = [[*row, sent[row[0]]] for row in stored.pop("outbox")]
+    told = [row for row in outbox if row[0].startswith(pictures.DOUBT)]
+    deliveries = [row for row in outbox if row not in told]
+    doubtful = [row for row in deliveries if row[-2] == "ambiguous"]
     picture: dict[str, Any] = {
         **stored,
         **pictures.remembered(home),
@@ -42,6 +45,7 @@ def look(home: Path) -> Picture:
         "model calls": len(witness.seen("asked")),
         "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
         "deliveries": deliveries,
+        "uncertain and not told of": len(doubtful) - len(told),
         "other bodies": [seen["key"] for seen in witness.seen("sent") if [seen["key"], seen["body"]] not in bodies],
         "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
         # That a thread grows long is advice: a crash may swallow it, and the next compaction gives it again.

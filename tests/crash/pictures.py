@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 _SQLITE_SIDE_FILES = ("-wal", "-shm", "-journal")
+# Keys of what the owner is told of a delivery that may have arrived.
+DOUBT = "uncertain:"
 
 
 @contextmanager

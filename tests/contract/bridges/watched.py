@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from assistant.bridge_ports import Arrival, Bridge, Change, Door, Part, TurnEvent
-from assistant.errors import StoreError
+from assistant.errors import BridgeError, StoreError
 from assistant.records import Accepted
 
 When = Literal["before", "after"]
@@ -33,7 +33,8 @@ class Moves:
 @dataclass
 class Watch:
     """What a bridge handed in; and the trouble it will have: `dies_at` is the call of the door, counted from now, that
-    is its last, before or after it took effect; with `refuses` the disk refuses that call instead."""
+    is its last, before or after it took effect; with `refuses` the disk refuses that call instead. `send_fails_at` is
+    the message, counted from now, that does not go out."""
 
     moves: Moves = field(default_factory=Moves)
     handed_in: list[Arrival | Change] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Watch:
     when: When = "before"
     refuses: bool = False
     died: bool = False
+    send_fails_at: int = 0
 
     def changes(self) -> list[Change]:
         return [one for one in self.handed_in if isinstance(one, Change)]
@@ -115,6 +117,9 @@ class Watched:
             self._watch.moves.move()
 
     async def send(self, part: Part) -> None:
+        self._watch.send_fails_at -= 1
+        if self._watch.send_fails_at == 0:
+            raise BridgeError("It does not go out now.")
         try:
             await self._bridge.send(part)
         finally:

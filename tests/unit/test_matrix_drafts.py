@@ -1,0 +1,35 @@
+"""Which message an answer takes the place of, where an earlier process left one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assistant.bridges.matrix_drafts import Drafts
+
+
+class Rooms:
+    async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
+        return "$new"
+
+    async def erase(self, target: str, event: str) -> None:
+        return None
+
+    async def typing(self, target: str, seconds: float) -> None:
+        return None
+
+
+async def test_what_was_left_is_replaced_once() -> None:
+    drafts = Drafts(Rooms(), 0)
+    drafts.found({"!a": "$1"})
+    assert await drafts.take("!a", "notice:1", answer=False) == "$1"
+    # The server has not told of the answer yet when other news come.
+    drafts.found({"!a": "$1"})
+    assert await drafts.take("!a", "reply:2", answer=True) == ""
+
+
+async def test_what_could_not_be_replaced_is_replaced_by_the_next_try() -> None:
+    drafts = Drafts(Rooms(), 0)
+    drafts.found({"!a": "$1"})
+    drafts.give_back("!a", await drafts.take("!a", "reply:1", answer=True))
+    assert await drafts.take("!b", "reply:1", answer=True) == ""
+    assert await drafts.take("!a", "reply:1", answer=True) == "$1"
