@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,9 +153,9 @@ async def test_f39_a_token_that_is_gone_says_what_to_do(bot: Bot, homeserver: Sy
 
 async def test_the_account_tells_who_it_is(bot: Bot) -> None:
     assert await bot.bridge().check() == bot.user
-    bot.device = "OTHER"
-    with pytest.raises(BridgeError, match="belongs to"):
-        await bot.bridge().check()
+    for other in (replace(bot, device="OTHER"), replace(bot, user="@other:test.example")):
+        with pytest.raises(BridgeError, match="belongs to"):
+            await other.bridge().check()
 
 
 async def test_a_log_in_makes_a_device_or_says_that_the_password_is_wrong(homeserver: Synapse, bot: Bot) -> None:

@@ -1,13 +1,17 @@
-"""Homes of earlier versions: what stood in a view stands there still, in its order, and the conversation goes on."""
+"""Homes of earlier versions: what stood in a view stands there still, in its order, and the conversation goes on; of
+each database that changes a copy is kept as it was."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 import sqlite_utils
+from sqlite_utils import Migrations
 
 from assistant.messages import Message
+from assistant.store.character_schema import character
 from assistant.store.database import Database, prepare_home
 from assistant.store.script_schema import script
 from assistant.store.session_rows import Session
@@ -50,3 +54,43 @@ def test_rows_of_the_first_version_keep_their_order(tmp_path: Path) -> None:
     positions = [row[0] for row in db.rows("SELECT position FROM conversation_history ORDER BY position")]
     assert min(later - earlier for earlier, later in pairwise(positions)) == STRIDE
     db.close()
+
+
+def versions(migrations: Migrations) -> list[str]:
+    """The names of its migrations but the first: what a database of each earlier version would be given next."""
+    return [one.name for one in migrations.pending(sqlite_utils.Database(memory=True))][1:]
+
+
+@pytest.mark.parametrize("next_one", versions(script))
+def test_conversations_of_every_earlier_version_go_on_and_a_copy_of_what_was_stays(
+    tmp_path: Path, next_one: str
+) -> None:
+    path = tmp_path / "home" / "script.db"
+    before_compactions(path, range(4))
+    with sqlite_utils.Database(path) as old:
+        script.apply(old, stop_before=next_one)
+    db = Database.open(path, script, NOW)
+    assert [row.content for row in Views(db).read("main").messages] == [f"row {position}" for position in range(4)]
+    db.close()
+    with sqlite_utils.Database(next(path.parent.glob(f"backups/script-*-before-{next_one}.db"))) as copy:
+        assert next(one.name for one in script.pending(copy)) == next_one
+        assert copy["conversation_history"].count == 4
+    assert len(list((path.parent / "backups").iterdir())) == 1
+
+
+@pytest.mark.parametrize("next_one", versions(character))
+def test_lists_of_every_earlier_version_stay_and_a_copy_of_what_was_too(tmp_path: Path, next_one: str) -> None:
+    path = tmp_path / "home" / "character.db"
+    prepare_home(path.parent)
+    with sqlite_utils.Database(path) as old:
+        character.apply(old, stop_before=next_one)
+        old.execute(
+            "INSERT INTO todos (scope, text, state, created_at) VALUES ('owner', 'lamp oil', 'open', ?)", (STAMP,)
+        )
+        old.conn.commit()
+    db = Database.open(path, character, NOW)
+    assert [row["text"] for row in db.rows("SELECT text FROM todos")] == ["lamp oil"]
+    db.close()
+    with sqlite_utils.Database(next(path.parent.glob(f"backups/character-*-before-{next_one}.db"))) as copy:
+        assert next(one.name for one in character.pending(copy)) == next_one
+        assert copy["todos"].count == 1

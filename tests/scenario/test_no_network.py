@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.crash.available import needs_strace
-from tests.scenario.command_line import daemon, look
+from tests.scenario.command_line import ASSISTANT, environment, look
 from tests.strict.behaviour import Answer
 from tests.strict.server import StrictServer
 
@@ -29,27 +29,31 @@ _DAY = (
     ("status",),
     ("stop",),
 )
+_SHORT_DAY = (_DAY[0], ("sleep",), ("stop",))
 
 
 @contextmanager
-def traced(process: int, trace: Path) -> Iterator[None]:
-    """Follows a process, and all that it starts from now on."""
-    words = ["strace", "-f", "-p", str(process), "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(trace)]
-    with subprocess.Popen(words, stderr=subprocess.PIPE) as tracer:
-        assert tracer.stderr is not None
-        while b"attached" not in tracer.stderr.readline():
-            assert tracer.poll() is None
-        yield
-        tracer.communicate(timeout=60)
+def traced(home: Path, trace: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A daemon, ready, that is followed with all that it starts; killed at the end if it still runs."""
+    words = ["strace", "-f", "--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(trace)]
+    env = environment(home, ASSISTANT_LOG__LEVEL="error", **settings)
+    with subprocess.Popen([*words, *ASSISTANT, "run"], stderr=subprocess.PIPE, env=env) as process:
+        try:
+            assert process.stderr is not None and b"assistant chat" in process.stderr.readline()
+            yield process
+        finally:
+            # A tracer that is ended lets go of what it traces.
+            if process.poll() is None:
+                look(home, "stop")
 
 
-def ports_of_a_day(home: Path, trace: Path, **settings: str) -> set[tuple[str, str]]:
+def ports_of(day: Iterable[tuple[str, ...]], home: Path, trace: Path, **settings: str) -> set[tuple[str, str]]:
     """Where a daemon went: (kind of address, port), but for sockets of files, which end on this machine."""
-    with daemon(home, **settings) as running, traced(running.process.pid, trace):
-        for words in _DAY:
+    with traced(home, trace, **settings) as process:
+        for words in day:
             done = look(home, *words)
             assert done.returncode == 0, (words, done.out, done.err)
-        assert running.process.wait(60) == 0
+        assert process.wait(60) == 0
     calls = trace.read_text(encoding="utf-8", errors="replace")
     # It was really watched to its end, and its children with it.
     assert "+++ exited with 0 +++" in calls and "HTTP/1.1 202 Accepted" in calls
@@ -59,12 +63,12 @@ def ports_of_a_day(home: Path, trace: Path, **settings: str) -> set[tuple[str, s
 
 @needs_strace
 def test_with_the_built_in_model_nothing_leaves_the_machine(tmp_path: Path) -> None:
-    assert ports_of_a_day(tmp_path / "home", tmp_path / "trace") == set()
+    assert ports_of(_DAY, tmp_path / "home", tmp_path / "trace") == set()
 
 
 @needs_strace
 def test_with_a_provider_nothing_goes_anywhere_else(tmp_path: Path) -> None:
     with StrictServer(*[Answer("Noted.")] * 40) as server:
         port = server.url.rpartition(":")[2]
-        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ASSISTANT_MODEL__NAME": "local-model"}
-        assert ports_of_a_day(tmp_path / "home", tmp_path / "trace", **settings) == {("AF_INET", port)}
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "ASSISTANT_MODEL__NAME": "any"}
+        assert ports_of(_SHORT_DAY, tmp_path / "home", tmp_path / "trace", **settings) == {("AF_INET", port)}

@@ -1,0 +1,70 @@
+"""Every command of docs/security.md does what the page says, and every test that it names as a proof is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from keyring.backends.fail import Keyring as NoKeyring
+
+from assistant.settings import Home, problems_of
+from tests.kept_keyring import in_use
+from tests.scenario.command_line import ROOT
+from tests.scenario.docs_pages import DOCS, page, run, shell_lines
+from tests.store_home import StoreHome
+
+PAGE = page("security.md")
+PROOFS = re.findall(r"\btest_\w+\b", PAGE.replace("begin with `test_`", ""))
+
+
+@cache
+def tests_there_are() -> frozenset[str]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py"))
+    return frozenset(
+        node.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(PROOFS)))
+def test_a_proof_that_the_page_names_is_there(name: str) -> None:
+    assert name in tests_there_are()
+
+
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path / "home").open()
+    home.say("the booking number is QX-7781", "noted")
+    home.close()
+    lines = shell_lines(PAGE)
+    assert len(lines) >= 11
+    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+        run('assistant chat -m "hello"', home.path)
+        printed = {line: run(line, home.path) for line in lines}
+    assert "All is well." in printed["assistant doctor"]
+    assert printed["assistant verify"].endswith("All is well.\n")
+    assert problems_of(Home(home.path), (home.path / "config.toml").read_text(encoding="utf-8")) == ()
+
+
+def test_every_row_of_what_leaves_names_a_setting() -> None:
+    table = PAGE.partition("| What | Where to |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(table) >= 9
+    for row in table:
+        assert re.search(r"`[a-z]+\.[a-z_]+`", row.rsplit("|", 2)[1]), row
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for path in DOCS.glob("*.md"):
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text(encoding="utf-8")):
+            there = (path.parent / target).resolve() if target else path
+            assert there.exists(), (path.name, target)
+            assert not anchor or anchor in anchors(there), (path.name, target, anchor)
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
