@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.bridge_ports import Arrival, Change, Part, TurnEvent
-from assistant.bridges.matrix import MatrixBridge
+from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.errors import StoreError
 from assistant.messages import Media
 from assistant.records import Accepted, OutboxItem, Outgoing

@@ -126,7 +126,8 @@ class Places:
     def owners_at(self, bridge: str) -> str | None:
         row = self._db.row(
             "SELECT a.target FROM accounts_at a JOIN identities i ON i.bridge = a.bridge AND i.sender = a.account"
-            " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner' ORDER BY a.rowid DESC LIMIT 1",
+            " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner'"
+            " ORDER BY a.rowid DESC LIMIT 1",
             (clean(bridge),),
         )
         return None if row is None else str(row["target"])

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 
-from assistant.bridges.terminal import Terminal, TerminalBridge
+from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
 from assistant.errors import UsageError
 from assistant.ports import Control
 from assistant.sessions import MAIN

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import AwareDatetime
 from starlette.exceptions import HTTPException
 
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.errors import UsageError
 from assistant.looking_ports import Looking, Period, UsageKey
 from assistant.ports import Control

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.looking_ports import Looking
 from assistant.ports import Control
 from assistant.vital_ports import Vitals

@@ -47,7 +47,7 @@ async def account_of(settings: Settings, name: str) -> str:
 async def matrix_login(homeserver: str, user: str, password: str) -> Login:
     """A device of its own for the assistant, and the token for it. Raises `BridgeError`."""
     try:
-        made = importlib.import_module("assistant.bridges.matrix")
+        made = importlib.import_module("assistant.bridges.matrix.bridge")
     except ImportError as error:
         raise BridgeError(why_unmade("matrix", error)) from None
     return Login(*await made.login(homeserver, user, password))

@@ -85,13 +85,13 @@ class Networks:
 
     def _telegram(self) -> Bridge:
         wanted = self._settings.values.telegram
-        made = importlib.import_module("assistant.bridges.telegram")
+        made = importlib.import_module("assistant.bridges.telegram.bridge")
         bridge: Bridge = made.TelegramBridge(self._token("telegram", wanted.token), wanted.base_url)
         return bridge
 
     def _matrix(self) -> Bridge:
         wanted = self._settings.values.matrix
-        made = importlib.import_module("assistant.bridges.matrix")
+        made = importlib.import_module("assistant.bridges.matrix.bridge")
         bridge: Bridge = made.MatrixBridge(
             wanted.homeserver,
             wanted.user,

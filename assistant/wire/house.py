@@ -20,7 +20,7 @@ import structlog
 from assistant import commands
 from assistant.archives.commands import ArchiveCommands
 from assistant.bridge_ports import Bridge, TurnEvent
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands import Commands
 from assistant.compaction_commands import CompactionCommands
 from assistant.control import DaemonControl

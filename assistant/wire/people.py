@@ -7,7 +7,7 @@ from datetime import datetime
 
 from assistant.addressees import Addressees, Destination
 from assistant.authority import misnamed
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.errors import SettingsError
 from assistant.people.commands import PeopleCommands
 from assistant.people.pairing import PairingDesk, PairingRules

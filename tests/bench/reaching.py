@@ -203,11 +203,11 @@ def _bridge(name: str) -> None:
     """A house's memory before and after the bridge's library and the bridge itself are there."""
     before = resident_mb()
     if name == "telegram":
-        from assistant.bridges.telegram import TelegramBridge
+        from assistant.bridges.telegram.bridge import TelegramBridge
 
         TelegramBridge("1:token", "http://127.0.0.1:9")
     else:
-        from assistant.bridges.matrix import MatrixBridge
+        from assistant.bridges.matrix.bridge import MatrixBridge
 
         with TemporaryDirectory() as folder:
             MatrixBridge(

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import SocketLink, socket_link
 from assistant.compactions import Checkpoint
 from assistant.errors import UsageError

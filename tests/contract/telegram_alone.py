@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from assistant.bridge_ports import Arrival, Change, Part
-from assistant.bridges.telegram import TelegramBridge
+from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.errors import StoreError
 from assistant.messages import Media
 from assistant.records import Accepted, OutboxItem, Outgoing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nio.crypto.attachments import decrypt_attachment
 
-from assistant.bridges.matrix import login
+from assistant.bridges.matrix.bridge import login
 from assistant.errors import BridgeError
 from assistant.messages import Media
 from tests.encrypted_person import EncryptedPerson

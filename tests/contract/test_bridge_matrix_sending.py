@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.matrix import login
+from assistant.bridges.matrix.bridge import login
 from assistant.errors import BridgeError
 from assistant.messages import Media
 from tests.matrix_bot import Bot, KeptDoor, met, part, turn

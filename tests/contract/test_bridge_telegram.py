@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assistant.bridge_ports import Arrival, Change
-from assistant.bridges.telegram import TelegramBridge
+from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.errors import BridgeError, StoreError
 from assistant.messages import Media
 from assistant.records import Button

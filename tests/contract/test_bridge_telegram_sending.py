@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from assistant.bridge_ports import TurnEvent
-from assistant.bridges.telegram import TelegramBridge
+from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.errors import BridgeError
 from assistant.messages import Media
 from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.bridge_ports import Part, TurnEvent
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
 from assistant.errors import BridgeError, NobodyThere, StoreError, UsageError

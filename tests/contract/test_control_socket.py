@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
 from assistant.errors import HomeError, HomeLocked

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from assistant.bridge_ports import Part
-from assistant.bridges.terminal import TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.errors import NobodyThere
 from assistant.records import Outgoing
 from tests.contract.web import Caller, Event, Reached, reached

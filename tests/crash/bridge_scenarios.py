@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from assistant.bridges.telegram import TelegramBridge
+from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.parts import parts_of
 from assistant.reception import CUT_OFF
 from assistant.requests import Request

@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from assistant.bridges.telegram import TelegramBridge
+from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.persons import Identity
 from assistant.requests import Request
 from assistant.wire.house import build

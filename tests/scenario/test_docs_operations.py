@@ -4,7 +4,6 @@ line that its table of trouble quotes is one that the program says."""
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from keyring.backends.fail import Keyring as NoKeyring

@@ -59,7 +59,9 @@ def test_every_row_of_what_leaves_names_a_setting() -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     for path in DOCS.glob("*.md"):
-        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text(encoding="utf-8")):
+        for target, anchor in re.findall(
+            r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text(encoding="utf-8")
+        ):
             there = (path.parent / target).resolve() if target else path
             assert there.exists(), (path.name, target)
             assert not anchor or anchor in anchors(there), (path.name, target, anchor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assistant.bridges.matrix_drafts import Drafts
+from assistant.bridges.matrix.drafts import Drafts
 
 
 class Rooms:

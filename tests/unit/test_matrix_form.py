@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assistant.bridges import matrix_form as form
-from assistant.bridges.matrix_form import Position, Unread
+from assistant.bridges.matrix import form
+from assistant.bridges.matrix.form import Position, Unread
 
 ME = "@nocturne:example.org"
 

@@ -210,7 +210,7 @@ def test_deep_quotations_and_unmatched_marks_end() -> None:
         assert all(len(part) <= 50 for part in parts(body, 50))
 
 
-# ------------------------------------------------------------------------------------------------------------ properties
+# ----------------------------------------------------------------------------------------------------------- properties
 
 _WORDS = st.sampled_from(
     ["word", "Sentence.", "naïve", "日本語。", _FAMILY, "3", "e.g.", "(so)", "a_b", "2 * 3", "< &", "-"]

@@ -71,7 +71,11 @@ def test_the_shipped_table_is_dated_and_plausible() -> None:
     for prices in tables.values():
         for name, entry in prices.models.items():
             if "embedding" in name:
-                assert (entry.output, entry.cache_read, entry.cache_write) == (0, entry.input, entry.input) and entry.input
+                assert (entry.output, entry.cache_read, entry.cache_write) == (
+                    0,
+                    entry.input,
+                    entry.input,
+                ) and entry.input
                 continue
             assert entry.cache_read < entry.input <= entry.cache_write < entry.output, name
             if entry.long:

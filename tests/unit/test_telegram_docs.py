@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.telegram_read import MOST_BYTES
+from assistant.bridges.telegram.read import MOST_BYTES
 from tests.unit.test_service_docs import ours, parsed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "telegram.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.bridges.telegram_text import rendered, tail, units
+from assistant.bridges.telegram.text import rendered, tail, units
 from tests.strict.telegram_rules import entities_complaint
 
 MARKS = ["*", "**", "_", "~~", "`", "```\n", "> ", "- ", "1. ", "  ", "\n", "\n\n", "# ", "|", "|-|\n", "[", "](", ")"]

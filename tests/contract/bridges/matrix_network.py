@@ -19,7 +19,7 @@ from typing import Any, Literal
 import httpx2
 
 from assistant.bridge_ports import Bridge
-from assistant.bridges.matrix import MatrixBridge
+from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who

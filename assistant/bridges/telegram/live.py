@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from assistant.bridge_ports import TurnEvent
-from assistant.bridges.telegram_text import tail
+from assistant.bridges.telegram.text import tail
 from assistant.errors import BridgeError
 
 _MOST_PLACES = 64

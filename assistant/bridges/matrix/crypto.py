@@ -18,7 +18,7 @@ import structlog
 from nio import Api
 from vodozemac import Account
 
-from assistant.bridges.matrix_client import Client, Refused
+from assistant.bridges.matrix.client import Client, Refused
 
 log = structlog.get_logger()
 

@@ -25,7 +25,7 @@ from nio.responses import ErrorResponse, ShareGroupSessionResponse
 from nio.store import SqliteStore
 from peewee import PeeweeException
 
-from assistant.bridges.matrix_form import Attached, Json, Unread
+from assistant.bridges.matrix.form import Attached, Json, Unread
 from assistant.errors import BridgeError
 
 _REQUEST_SECONDS = 30.0

@@ -20,7 +20,7 @@ from typing import Any
 
 from assistant import __version__
 from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.bridges.terminal_feed import Deliveries, Feed, NoDeliveries
+from assistant.bridges.terminal.feed import Deliveries, Feed, NoDeliveries
 from assistant.errors import BridgeError, NobodyThere
 from assistant.pump import parts
 from assistant.records import OutboxItem, Outgoing

@@ -17,7 +17,7 @@ from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPrevie
 from telegram.constants import InlineKeyboardButtonLimit, MessageLimit
 from telegram.error import BadRequest, ChatMigrated
 
-from assistant.bridges.telegram_text import rendered, units, whole
+from assistant.bridges.telegram.text import rendered, units, whole
 from assistant.errors import BridgeError
 from assistant.messages import Media
 from assistant.records import Button

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from assistant.bridge_ports import TurnEvent
-from assistant.bridges import matrix_form as form
+from assistant.bridges.matrix import form
 from assistant.errors import BridgeError
 
 log = structlog.get_logger()

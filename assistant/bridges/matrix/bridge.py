@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.bridges import matrix_form as form
-from assistant.bridges.matrix_client import Client
-from assistant.bridges.matrix_crypto import sign_device
-from assistant.bridges.matrix_drafts import Drafts
-from assistant.bridges.matrix_inbound import Inbound
+from assistant.bridges.matrix import form
+from assistant.bridges.matrix.client import Client
+from assistant.bridges.matrix.crypto import sign_device
+from assistant.bridges.matrix.drafts import Drafts
+from assistant.bridges.matrix.inbound import Inbound
 from assistant.errors import BridgeError
 
 _EDIT_SECONDS = 2.0

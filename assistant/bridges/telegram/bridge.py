@@ -22,9 +22,9 @@ from telegram.constants import ChatAction, ChatType
 from telegram.error import BadRequest, Forbidden, InvalidToken
 
 from assistant.bridge_ports import Arrival, Capabilities, Change, Door, Part, TurnEvent
-from assistant.bridges.telegram_calls import Calls
-from assistant.bridges.telegram_live import Live
-from assistant.bridges.telegram_read import (
+from assistant.bridges.telegram.calls import Calls
+from assistant.bridges.telegram.live import Live
+from assistant.bridges.telegram.read import (
     MOST_BYTES,
     File,
     file_of,
@@ -34,8 +34,8 @@ from assistant.bridges.telegram_read import (
     thread_of,
     words_of,
 )
-from assistant.bridges.telegram_send import LONGEST, keyboard, place_of, send_media, send_text
-from assistant.bridges.telegram_text import whole
+from assistant.bridges.telegram.send import LONGEST, keyboard, place_of, send_media, send_text
+from assistant.bridges.telegram.text import whole
 from assistant.errors import BridgeError
 from assistant.messages import Media
 

@@ -22,9 +22,9 @@ from nio.events import ForwardedRoomKeyEvent, RoomKeyEvent
 from nio.responses import RoomInfo, SyncResponse
 
 from assistant.bridge_ports import Arrival, Change, Door
-from assistant.bridges import matrix_form as form
-from assistant.bridges.matrix_client import Client, Refused
-from assistant.bridges.matrix_form import Attached, Json, Unread
+from assistant.bridges.matrix import form
+from assistant.bridges.matrix.client import Client, Refused
+from assistant.bridges.matrix.form import Attached, Json, Unread
 from assistant.errors import BridgeError
 from assistant.messages import Media
 
