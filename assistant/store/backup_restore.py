@@ -23,7 +23,7 @@ from assistant.store.files import sync_directory, sync_file
 ASIDE = "before-restore-"
 _NEW = ".restoring"
 _MARKER = ".restoring.json"
-_STAYING = frozenset(("run", "backups", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
+_STAYING = frozenset(("run", "backups", "bridges", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
 _MADE_AGAIN = ("run", "backups")
 _SETTINGS = "config.toml"
 

@@ -72,7 +72,7 @@ def test_a_home_that_is_not_empty_is_kept_aside_whole_and_only_with_force(home: 
     restored = restore(home, path, force=True)
     home.open()
     assert restored.aside == home.path / "before-restore-20261120T130000Z"
-    stayed = ("secrets.toml", "models/big.bin")
+    stayed = ("secrets.toml", "models/big.bin", "bridges/matrix/keys")
     aside = {name: data for name, data in contents(restored.aside).items() if not name.endswith(("-shm", "-wal"))}
     assert aside == {name: data for name, data in before.items() if name not in stayed}
     assert all((home.path / name).exists() for name in (*stayed, f"backups/{path.name}", "backups/script-before.db"))

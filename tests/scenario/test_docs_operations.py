@@ -9,7 +9,7 @@ from pathlib import Path
 from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.kept_keyring import in_use
-from tests.scenario.command_line import daemon, look
+from tests.scenario.command_line import ROOT, daemon, look
 from tests.scenario.docs_pages import page, run, shell_lines
 from tests.unit.test_service_docs import LINES as OF_THE_SERVICE
 
@@ -57,3 +57,71 @@ def test_a_process_that_serves_is_stopped_and_holds_the_home_until_then(tmp_path
         assert refused.returncode == 1 and f"Process {running.process.pid} serves the home" in refused.err
         assert look(tmp_path / "home", "stop").returncode == 0
         assert running.process.wait(60) == 0
+
+
+def said_by_the_program() -> str:
+    """Every text that stands in the program, with `...` where something is put in."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "assistant").rglob("*.py")]
+    texts: list[str] = []
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.JoinedStr):
+            texts.append("".join(str(one.value) if isinstance(one, ast.Constant) else "..." for one in node.values))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.append(node.value)
+    return "\n".join(texts)
+
+
+def test_every_line_that_the_table_of_trouble_quotes_is_one_that_the_program_says() -> None:
+    rows = [line.split("|")[1] for line in PAGE.partition("| What you see |")[2].splitlines() if line.startswith("|")]
+    quoted = [words for row in rows for words in re.findall(r"\*([^*]+)\*", row)]
+    assert len(quoted) >= 18
+    program = said_by_the_program()
+    # SQLite says that one.
+    assert [words for words in quoted if words not in program] == ["file is not a database"]
+
+
+def torn(home: Path) -> None:
+    with (home / "log" / "main" / "conversation.jsonl").open("ab") as log:
+        log.write(b'{"id": 9, "torn')
+
+
+def other_words(home: Path) -> None:
+    log = home / "log" / "main" / "conversation.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"spare key", b"spare bed"))
+
+
+def no_database(home: Path) -> None:
+    (home / "script.db").write_bytes(b"hello " * 1000)
+    for beside in home.glob("script.db-*"):
+        beside.unlink()
+
+
+def newer(home: Path) -> None:
+    db = sqlite3.connect(home / "script.db")
+    db.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('script', '0999_later', '')")
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words", "command", "mended_by"),
+    [
+        (torn, "a torn last record", "verify", ["chat", "-m", "hello"]),
+        (other_words, "the words of record", "verify", ["backup", "restore", "NAME", "--force"]),
+        (no_database, "file is not a database", "verify", ["backup", "restore", "NAME", "--force"]),
+        (newer, "was written by a newer version", "status", ["backup", "restore", "NAME", "--force"]),
+    ],
+)
+def test_what_the_table_says_to_do_mends_it(
+    tmp_path: Path, trouble: Callable[[Path], None], words: str, command: str, mended_by: list[str]
+) -> None:
+    home = tmp_path / "home"
+    assert look(home, "chat", "-m", SAID).returncode == 0 and look(home, "backup", "create").returncode == 0
+    (backup,) = json.loads(look(home, "backup", "list", "--json").out)
+    trouble(home)
+    told = look(home, command)
+    assert told.returncode == 1 and words in told.out + told.err, told
+    assert words in PAGE
+    assert look(home, *[backup["name"] if word == "NAME" else word for word in mended_by]).returncode == 0
+    assert look(home, "verify").out.endswith("All is well.\n")
+    assert SAID in look(home, "log").out

@@ -21,7 +21,7 @@ PROOFS = re.findall(r"\btest_\w+\b", PAGE.replace("begin with `test_`", ""))
 
 
 @cache
-def tests_there_are() -> frozenset[str]:
+def all_tests() -> frozenset[str]:
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py"))
     return frozenset(
         node.name
@@ -33,7 +33,7 @@ def tests_there_are() -> frozenset[str]:
 
 @pytest.mark.parametrize("name", sorted(set(PROOFS)))
 def test_a_proof_that_the_page_names_is_there(name: str) -> None:
-    assert name in tests_there_are()
+    assert name in all_tests()
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
