@@ -25,7 +25,15 @@ FILES = {
     "archive/main/1.jsonl.gz": "archived", "workspace/plans/gate.txt": "Paint it.\n", "workspace/empty/.keep": "",
     "log/main/conversation.jsonl.torn-1": "torn",
 }  # fmt: skip
-ELSEWHERE = ("secrets.toml", "run/lock", "backups/script-before.db", "models/big.bin", "search.db", "odd.txt")
+ELSEWHERE = (
+    "secrets.toml",
+    "run/lock",
+    "backups/script-before.db",
+    "models/big.bin",
+    "bridges/matrix/keys",
+    "search.db",
+    "odd.txt",
+)
 
 
 @dataclass
