@@ -3,9 +3,14 @@ line that its table of trouble quotes is one that the program says."""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.kept_keyring import in_use

@@ -57,7 +57,7 @@ class SoakModel:
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
-        text = self._answer(str(body["messages"][0].get("content", "")), str(body["messages"][-1].get("content", "")))
+        text = self._answer(_words(body["messages"][0]), _words(body["messages"][-1]))
         return StreamingResponse(_chunks(body["model"], text), media_type="text/event-stream")
 
     def _answer(self, system: str, asked: str) -> str:
@@ -74,6 +74,11 @@ class SoakModel:
         return f"Noted, and watered: {asked[-60:]}"
 
 
+def _words(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
 def _remembered(asked: str) -> str:
     """Some of the names and numbers of what was said, as a summary has to keep them."""
     return "Done: watering was noted. " + " ".join(dict.fromkeys(re.findall(r"Note \d+", asked)[-40:]))
@@ -81,7 +86,10 @@ def _remembered(asked: str) -> str:
 
 def _learned(asked: str) -> str:
     """An entry of the journal, from the last message that was shown."""
-    number = int(re.findall(r"^#(\d+) .* user$", asked, re.MULTILINE)[-1])
+    shown = re.findall(r"^#(\d+) .*\buser\b", asked, re.MULTILINE)
+    if not shown:
+        return ""
+    number = int(shown[-1])
     content = f"In row {number % 97} of the garden somebody waters {number % 13} litres a day."
     return json.dumps({"kind": "fact", "content": content, "importance": 0.5, "sources": [number]})
 
