@@ -62,6 +62,10 @@ class Door(Protocol):
         bridge and external_id is kept once."""
         ...
 
+    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        """Whether what they say there is kept: asked before a file is fetched, which strangers could send for ever."""
+        ...
+
     async def change(self, change: Change) -> None:
         """Of a message that never was kept nothing is."""
         ...

@@ -58,13 +58,20 @@ class Connection:
         self._again.set()
 
     async def end(self) -> None:
-        """Stop receiving and give back what was opened. Raises `BridgeError`."""
+        """Stop receiving and give back what was opened. Raises `BridgeError`, whatever went wrong with that."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
         self._is("paused")
-        await self.bridge.aclose()
+        self.retry_at = None
+        try:
+            await self.bridge.aclose()
+        except BridgeError:
+            raise
+        except Exception as error:
+            log.exception("bridge fault", bridge=self.bridge.name)
+            raise BridgeError(f"It could not be closed ({type(error).__name__}); the log has the details.") from None
 
     # ----------------------------------------------------------------------------------------------------------- within
 

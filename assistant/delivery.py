@@ -62,6 +62,8 @@ class Delivery:
         self._clock = clock
         self._tracer = tracer
         self._door: Door | None = None
+        # Two who change one bridge at once would leave two of it running, or none.
+        self._changing = asyncio.Lock()
         self._lines = {name: self._line(bridge) for name, bridge in bridges.items()}
         self._followed: dict[str, list[Outgoing]] = {}
 
@@ -77,39 +79,51 @@ class Delivery:
 
     async def stop(self, patience: Patience = PATIENCE) -> None:
         """Flush what can be sent at once, then stop pumps and bridges, side by side; none waits for another's end."""
+        # Who is just having another bridge begins none any more.
+        self._door = None
         await asyncio.gather(*(self._end(name, patience) for name in list(self._lines)))
 
     async def put(self, name: str, bridge: Bridge) -> None:
         """Have a bridge from now on, instead of another of its name where there is one."""
-        await self.drop(name)
-        self._lines[name] = self._line(bridge)
-        if self._door is not None:
-            self._begin(name, self._door)
+        async with self._changing:
+            await self._dropped(name)
+            self._lines[name] = self._line(bridge)
+            if self._door is not None:
+                self._begin(name, self._door)
 
     async def drop(self, name: str) -> None:
         """Have it no longer; what waits for it goes on waiting."""
+        async with self._changing:
+            await self._dropped(name)
+
+    async def _dropped(self, name: str) -> None:
         if name in self._lines:
             await self._end(name, PATIENCE)
             del self._lines[name]
 
     async def pause(self, name: str) -> None:
         """Neither receive nor send there, across restarts too, until `resume`; what waits for it is kept."""
-        if self._states is not None:
-            self._states.pause(name, True)
-        self._lines[name].paused = True
-        await self._end(name, PATIENCE)
+        async with self._changing:
+            if self._states is not None:
+                self._states.pause(name, True)
+            if name in self._lines:
+                self._lines[name].paused = True
+                await self._end(name, PATIENCE)
 
-    def resume(self, name: str) -> None:
-        if self._states is not None:
-            self._states.pause(name, False)
-        self._lines[name].paused = False
-        if self._door is not None:
-            self._begin(name, self._door)
+    async def resume(self, name: str) -> None:
+        async with self._changing:
+            if self._states is not None:
+                self._states.pause(name, False)
+            if name in self._lines:
+                self._lines[name].paused = False
+                if self._door is not None:
+                    self._begin(name, self._door)
 
     def hurry(self, name: str) -> None:
         """Try now what waits for another try."""
-        self._lines[name].connection.hurry()
-        self._lines[name].pump.attached()
+        if name in self._lines:
+            self._lines[name].connection.hurry()
+            self._lines[name].pump.attached()
 
     @property
     def bridges(self) -> Mapping[str, Bridge]:

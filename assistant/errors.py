@@ -93,12 +93,13 @@ class ToolError(AssistantError):
 class BridgeError(AssistantError):
     """A message could not be delivered. It is kept in the outbox and sent again.
 
-    `retry_after` is in seconds. `ambiguous` is True where the message may have arrived.
+    `retry_after` is in seconds, a day at most, whatever the network says. `ambiguous` is True where the message may
+    have arrived.
     """
 
     def __init__(self, text: str = "", *, retry_after: float | None = None, ambiguous: bool = False) -> None:
         super().__init__(text)
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(max(0.0, retry_after), _LONGEST_WAIT)
         self.ambiguous = ambiguous
 
 

@@ -278,7 +278,8 @@ def doubt(item: OutboxItem) -> Outgoing | None:
     )
     buttons = (Button("Send it again", again), Button("Let it be", drop))
     place = (about.bridge, about.target) if owners else (TERMINAL, MAIN)
-    return Outgoing(f"{_DOUBT}{item.id}", MAIN, OWNER_SCOPE, *place, text, "notice", buttons=buttons)
+    # One that was sent again may be in doubt again: its attempts tell the two apart.
+    return Outgoing(f"{_DOUBT}{item.id}:{item.attempts}", MAIN, OWNER_SCOPE, *place, text, "notice", buttons=buttons)
 
 
 async def _sent(bridge: Bridge, part: Part) -> None:

@@ -121,9 +121,9 @@ class Reception:
         self._ways.connected(bridge)
 
     async def change(self, change: Change) -> None:
-        """See `bridge_ports.Door`. What somebody who was denied changes is left as it was."""
+        """See `bridge_ports.Door`. What somebody changes who is not let in, or not any more, is left as it was."""
         person = self._people.by(Identity(change.bridge, change.sender))
-        if not change.sender or (person is not None and person.state == "denied"):
+        if not self.expects(change.bridge, change.sender, change.room, addressed=True):
             self._states.advance(change.bridge, change.position)
         else:
             owners = person is not None and person.role == "owner"
@@ -141,6 +141,18 @@ class Reception:
             self._take(incoming, text, self._clock())
             return None
         return await self._accept(incoming)
+
+    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        """See `bridge_ports.Door`."""
+        person = self._people.by(Identity(bridge, sender))
+        if not sender or (person is not None and person.state == "denied"):
+            return False
+        return person is not None if room is None else self._listens(bridge, room, addressed=addressed)
+
+    def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
+        """Whether what is said in a room, to the assistant or not, is to be answered."""
+        known = self._people.room(bridge, room)
+        return known is not None and known.state == "allowed" and (addressed or self._everything())
 
     def _let_in(self, arrival: Arrival) -> Incoming | None:
         """What is to be answered, as the message it is; None where nothing of it is kept."""
@@ -168,10 +180,8 @@ class Reception:
     def _session(self, arrival: Arrival, person: Person | None) -> str | None:
         """Where this belongs; None where it is not to be answered."""
         if arrival.room is not None:
-            room = self._people.room(arrival.bridge, arrival.room)
-            meant = arrival.addressed or self._everything()
-            allowed = room is not None and room.state == "allowed" and meant
-            return room_key(arrival.bridge, arrival.room) if allowed else None
+            listens = self._listens(arrival.bridge, arrival.room, addressed=arrival.addressed)
+            return room_key(arrival.bridge, arrival.room) if listens else None
         if person is None:
             return None
         self._places.written_from(arrival.bridge, arrival.target, arrival.sender)

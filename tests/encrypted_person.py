@@ -56,6 +56,14 @@ class EncryptedPerson:
         sent = await self.client.room_send(room, "m.room.message", content, ignore_unverified_devices=True)
         return str(sent.event_id)
 
+    async def encrypt(self, room: str, payload: dict[str, Any]) -> None:
+        """Send what no app would, encrypted, once something was said there."""
+        assert self.client.olm is not None
+        content = self.client.olm.group_encrypt(room, payload)
+        method, path, data = Api.room_send(self.client.access_token, room, "m.room.encrypted", content, str(payload))
+        answer = await self.client.send(method, path, data)
+        assert answer.status == 200, await answer.text()
+
     async def say_and_keep_the_key(self, room: str, text: str) -> Callable[[], Any]:
         """Say something in a new session whose key nobody gets; what sends it to everybody after all."""
         olm, people = self.client.olm, list(self.client.rooms[room].users)

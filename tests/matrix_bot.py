@@ -27,6 +27,7 @@ class KeptDoor:
 
     kept: list[Arrival | Change] = field(default_factory=list)
     at: str = ""
+    strangers: tuple[str, ...] = ()
     full: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -45,6 +46,9 @@ class KeptDoor:
         if one not in self.kept:
             self.kept.append(one)
         self.news.set()
+
+    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        return sender not in self.strangers
 
     def position(self, bridge: str) -> str:
         return self.at

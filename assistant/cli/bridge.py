@@ -17,7 +17,7 @@ from assistant.cli.commanding import command
 from assistant.cli.lazy import INTERRUPTED, load
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.options import Function, given, shared
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json, say, tell
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.errors import UsageError
@@ -154,10 +154,18 @@ def remove(name: str, yes: bool) -> None:
     """
     settings = settings_module.load()
     if not yes:
-        asked = f"Take {name} away, with its token? What was said there stays."
-        click.confirm(asked, abort=True, err=True)
+        _sure(f"Take {name} away, with its token? What was said there stays.")
     log_to_stderr("error")
     bridge_keeping.remove(settings, name)
+
+
+def _sure(question: str) -> None:
+    """Raises `click.Abort` unless the answer is yes."""
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort:
+        tell("\nNothing was changed.")
+        raise
 
 
 def _asked(what: str, name: str) -> None:

@@ -34,6 +34,11 @@ def require_home(settings: Settings) -> None:
             f"A restore of {settings.home.path} was cut off. Nothing is lost; starting the assistant finishes it, and "
             "so does `assistant backup restore` without a name."
         )
+    if not (settings.home.path / "script.db").exists() and any(settings.home.path.glob("log/*/*.jsonl")):
+        raise HomeError(
+            f"{settings.home.path / 'script.db'} is gone, and the log is there: nothing that was said is lost. "
+            "`assistant run` makes it again from the log."
+        )
     if not (settings.home.path / "script.db").exists():
         raise HomeError(
             f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`; if there was something, "

@@ -90,13 +90,13 @@ class Pairings:
         with self._db.write() as db:
             if self._use(pairing):
                 people.link_owner(db, identity, now)
+                # Who mistyped their code before it fitted was met as a stranger.
+                _drop(db, identity.bridge, identity.sender, None)
                 outbox.insert(db, [outgoing], 1, None, now)
 
     def drop(self, bridge: str, sender: str, room: str | None) -> None:
         with self._db.write() as db:
-            for row in db.rows("SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND kind = 'knock'"):
-                if _is_of(row, clean(bridge), clean(sender), room and clean(room)):
-                    db.execute("DELETE FROM pairings WHERE id = ?", (row["id"],))
+            _drop(db, bridge, sender, room)
 
     def _use(self, pairing: Pairing) -> bool:
         """Whether nobody has used it before."""
@@ -114,6 +114,12 @@ class Pairings:
                 stamp(until),
             ),
         )  # fmt: skip
+
+
+def _drop(db: Database, bridge: str, sender: str, room: str | None) -> None:
+    for row in db.rows("SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND kind = 'knock'"):
+        if _is_of(row, clean(bridge), clean(sender), room and clean(room)):
+            db.execute("DELETE FROM pairings WHERE id = ?", (row["id"],))
 
 
 def _is_of(row: Row, bridge: str, sender: str, room: str | None) -> bool:

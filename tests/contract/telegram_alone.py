@@ -29,6 +29,7 @@ class KeptDoor:
 
     kept: list[Arrival | Change] = field(default_factory=list)
     at: str = ""
+    strangers: tuple[str, ...] = ()
     connections: int = 0
     refuse: bool = False
     moved: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -48,6 +49,9 @@ class KeptDoor:
         async with self.moved:
             self.kept.append(what)
             self.moved.notify_all()
+
+    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        return sender not in self.strangers
 
     def position(self, bridge: str) -> str:
         return self.at

@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nio.crypto.attachments import decrypt_attachment
@@ -166,3 +167,48 @@ async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse
     assert again == master and signing in signatures
     await person.aclose()
     assert {one.stat().st_mode & 0o777 for one in (bot.store, bot.store / "signing-keys.json")} == {0o700, 0o600}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "m.room.message", "content": {"msgtype": "m.text", "body": "x"}, "unsigned": 7},
+        {"type": 7, "content": {}},
+        {"type": "m.room.message", "content": {"msgtype": "m.text", "body": "", "m.relates_to": 7}},
+    ],
+)
+async def test_what_is_encrypted_and_malformed_holds_up_nothing(
+    bot: Bot, erik: EncryptedPerson, payload: dict[str, Any]
+) -> None:
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    async with bot.running(door):
+        await erik.say(room, {"msgtype": "m.text", "body": "before"})
+        await erik.encrypt(room, payload)
+        await erik.say(room, {"msgtype": "m.text", "body": "after"})
+        await door.until(lambda: [one.content for one in door.kept][-1:] == ["after"])
+
+
+async def test_i10_who_is_in_a_room_is_not_what_somebody_encrypts(
+    bot: Bot, erik: EncryptedPerson, homeserver: Synapse, tmp_path: Path
+) -> None:
+    """A room is taken for a talk between two once the others left: a guest may not say so of themselves."""
+    guest = await EncryptedPerson(homeserver, "gast", tmp_path / "gast").log_in()
+    door = KeptDoor()
+    room = await met(bot, erik, door)
+    await erik.client.room_invite(room, guest.user)
+    await guest.client.join(room)
+    await erik.until(lambda: erik.joined(room, guest.user))
+    await guest.until(lambda: guest.joined(room, bot.user))
+    async with bot.running(door):
+        await guest.say(room, {"msgtype": "m.text", "body": "hello"})
+        gone = {"type": "m.room.member", "state_key": guest.user, "content": {"membership": "leave"}}
+        await guest.encrypt(room, gone)
+        await guest.encrypt(room, {**gone, "state_key": bot.user})
+        await guest.say(room, {"msgtype": "m.text", "body": "I am away"})
+        await door.has("hello", "I am away")
+        await erik.look()
+        await erik.say(room, {"msgtype": "m.text", "body": "my secret"})
+        *_, last = await door.has("hello", "I am away", "my secret")
+    await guest.aclose()
+    assert last.room == room

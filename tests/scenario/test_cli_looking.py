@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -177,3 +178,10 @@ def test_following_prints_what_is_said_meanwhile(tmp_path: Path) -> None:
         assert b"the second thing" in following.stdout.readline()
         following.send_signal(signal.SIGINT)
         assert following.wait(SECONDS) == 130
+
+
+def test_a_database_that_is_gone_beside_its_log_is_told_with_what_brings_it_back(home: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "home"
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns("script.db*", "run"))
+    assert "nothing that was said is lost" in one_line_error(look(copy, "status"))
+    assert "drawer" in assistant(copy, "chat", "-m", "where is the passport?").out

@@ -227,10 +227,11 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
         "breakers", "usage", "usage_totals", "model_facts", "slots", "effects", "readings", "sleep_cycles",
         "_sqlite_migrations", "consolidated_entry_ids", "plan_subjects", "replacements",
         "people", "identities", "rooms", "pairings", "places", "accounts_at", "told", "usage_by_role",
-        "spending_marks", "repeated_requests",
+        "spending_marks", "repeated_requests", "bridge_states",
     }  # fmt: skip
-    # What is known of somebody outlives the conversations in which it was told; a command ends with its answer.
-    lasting = {"typed_commands", "change_plans", "entity_profiles", "edits"}
+    # What is known of somebody outlives the conversations in which it was told; a command ends with its answer, a file
+    # with its turn, a change in the log.
+    lasting = {"typed_commands", "change_plans", "entity_profiles", "edits", "changes", "turn_files"}
     for name, migrations in (("script", script), ("character", character)):
         db = Database.open(tmp_path / f"{name}.db", migrations, NOW)
         for table in db.rows(

@@ -17,22 +17,31 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import structlog
 from aiohttp import ClientConnectorError, ClientError
-from nio import AsyncClient, AsyncClientConfig, Event, MatrixRoom, MegolmEvent
+from nio import AsyncClient, AsyncClientConfig, Event, MatrixRoom, MegolmEvent, UnknownEvent
 from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
+from nio.events import ToDeviceEvent
 from nio.exceptions import EncryptionError, GroupEncryptionError, OlmTrustError, ProtocolError
-from nio.responses import ErrorResponse, ShareGroupSessionResponse
+from nio.responses import ErrorResponse, RoomMessagesResponse, ShareGroupSessionResponse
 from nio.store import SqliteStore
 from peewee import PeeweeException
 
 from assistant.bridges.matrix.form import Attached, Json, Unread
 from assistant.errors import BridgeError
 
+log = structlog.get_logger()
+
 _REQUEST_SECONDS = 30.0
 _FILE_SECONDS = 120.0
 _RETRY_SECONDS = 5.0
 # So often a file is asked for that the server does not hand out.
 _TRIES = 3
+
+# What is sent encrypted. Who is in a room and what holds there is never: the server says so, nobody else.
+_SAID = ("m.room.message", "m.sticker")
+# What nio comes to grief over: the server can check nothing of what is encrypted.
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 _ADD_AGAIN = "The Matrix server does not know this device any more. Log in again with `assistant bridge add matrix`."
 
@@ -168,7 +177,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     async def _download(self, url: str, most: int) -> bytes | None:
         server, _, media = url.removeprefix("mxc://").partition("/")
-        path = "/".join(urllib.parse.quote(one, safe="") for one in ("download", server, media))
+        path = "/".join(urllib.parse.quote(one, safe="", errors="replace") for one in ("download", server, media))
         headers = {"Authorization": f"Bearer {self.access_token}"}
         with plainly():
             async with asyncio.timeout(_FILE_SECONDS):
@@ -206,13 +215,56 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
     async def read_again(self, unread: Unread) -> Event | None:
         """An event that could not be decrypted when it came; None where it still cannot. Raises `BridgeError`."""
         event = (await self.room_get_event(unread.room, unread.event)).event
-        if not isinstance(event, MegolmEvent) or self.olm is None:
-            return None if isinstance(event, MegolmEvent) else event
         with plainly():
-            try:
-                return self.olm.decrypt_megolm_event(event, unread.room)
-            except EncryptionError:
-                return None
+            return self._decrypted(event, unread.room) if isinstance(event, MegolmEvent) else event
+
+    # ------------------------------------------------------------------------------------------------ what is decrypted
+
+    def _decrypted(self, event: MegolmEvent, room_id: str) -> Event | None:
+        """What was said there; None while its key is missing. Whatever else somebody encrypted is an event that says
+        nothing: it makes nobody come, go or speak, and holds up nothing that comes after it."""
+        if self.olm is None:
+            return None
+        try:
+            found = self.olm.decrypt_megolm_event(event, room_id)
+            said = found.source
+            if said["type"] in _SAID and "state_key" not in said and said["sender"] == event.sender:
+                return found
+        except EncryptionError:
+            return None
+        except _MALFORMED as error:
+            log.warning("what was encrypted cannot be read", message=event.event_id, error=type(error).__name__)
+        return UnknownEvent(event.source, "m.room.encrypted")
+
+    def decrypt_event(self, event: MegolmEvent) -> Event:
+        """For nio, where one event was asked for."""
+        return self._decrypted(event, event.room_id) or event
+
+    def _handle_timeline_event(
+        self, event: Event, room_id: str, room: MatrixRoom, encrypted_rooms: set[str]
+    ) -> Event | None:
+        """For nio, which would take an encrypted coming or going for a true one."""
+        if isinstance(event, MegolmEvent) and self.olm is not None:
+            event.room_id = room_id
+            return self._decrypted(event, room_id)
+        # Anybody may send what looks like a rule of the room; only with a state key is it one.
+        if "state_key" not in event.source:
+            return None
+        return super()._handle_timeline_event(event, room_id, room, encrypted_rooms)
+
+    def _handle_messages_response(self, response: RoomMessagesResponse) -> None:
+        """For nio, where a gap is read."""
+        for number, event in enumerate(response.chunk):
+            if isinstance(event, MegolmEvent):
+                response.chunk[number] = self._decrypted(event, event.room_id) or event
+
+    def _handle_decrypt_to_device(self, to_device_event: ToDeviceEvent) -> ToDeviceEvent | None:
+        """For nio: anybody may send a device anything."""
+        try:
+            return super()._handle_decrypt_to_device(to_device_event)
+        except _MALFORMED as error:
+            log.warning("what came to this device cannot be read", error=type(error).__name__)
+            return None
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def _digest(*of: str) -> str:
 
 def path(*parts: str) -> str:
     """Of the client API."""
-    return "/_matrix/client/v3/" + "/".join(quote(part, safe="") for part in parts)
+    return "/_matrix/client/v3/" + "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
 def target_of(room: str, thread: str = "") -> str:

@@ -196,14 +196,16 @@ class Inbound:
         if not text.strip() and file is None:
             return
         private, sender = self._is_private(room), said["sender"]
+        addressed = private or await self._is_addressed(room, said)
+        expected = self._door.expects(_BRIDGE, sender, None if private else room.room_id, addressed=addressed)
         arrival = Arrival(
             _BRIDGE, said["event_id"], sender, text,
             sender_name=room.user_name(sender) or "",
-            media=() if file is None else (await self._media(file),),
+            media=() if file is None else (await self._media(file, wanted=expected),),
             target=self._target(room, said),
             room=None if private else room.room_id,
             room_name="" if private else room.display_name,
-            addressed=private or await self._is_addressed(room, said),
+            addressed=addressed,
         )  # fmt: skip
         await self._door.receive(arrival)
 
@@ -213,10 +215,10 @@ class Inbound:
         place = None if self._is_private(room) else room.room_id
         return Change(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
 
-    async def _media(self, file: Attached) -> Media:
+    async def _media(self, file: Attached, *, wanted: bool) -> Media:
         """Pictures and files come along; of voices and films it is said that they came."""
         data = None
-        if file.kind in ("m.image", "m.file") and file.size <= _MOST_FILE_BYTES:
+        if wanted and file.kind in ("m.image", "m.file") and file.size <= _MOST_FILE_BYTES:
             data = await self._client.fetch(file, _MOST_FILE_BYTES)
         kind: Literal["image", "file"] = "image" if file.kind == "m.image" else "file"
         size = file.size if data is None else len(data)

@@ -131,7 +131,7 @@ class TelegramBridge:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             log.error("telegram update cannot be read", update=raw["update_id"], error=type(error).__name__)
             update = Update(raw["update_id"])
-        read = await self._read(update, me, position)
+        read = await self._read(door, update, me, position)
         if isinstance(read, Arrival):
             await door.receive(read)
         elif isinstance(read, Change):
@@ -141,31 +141,33 @@ class TelegramBridge:
         if update.callback_query is not None:
             await self._let_go(update.callback_query)
 
-    async def _read(self, update: Update, me: User, position: str) -> Arrival | Change | None:
+    async def _read(self, door: Door, update: Update, me: User, position: str) -> Arrival | Change | None:
         """What is to be kept of it."""
         if update.message is not None:
-            return await self._message(update.message, me, position)
+            return await self._message(door, update.message, me, position)
         if update.edited_message is not None:
             return self._edit(update.edited_message, update.update_id, me, position)
         if update.callback_query is not None:
             return self._press(update.callback_query, position)
         return None
 
-    async def _message(self, message: Message, me: User, position: str) -> Arrival | None:
+    async def _message(self, door: Door, message: Message, me: User, position: str) -> Arrival | None:
         chat, sender = message.chat, sender_of(message)
         if sender is None or chat.type == ChatType.CHANNEL or is_for_another_bot(message, me):
             return None
         words = words_of(message, me)
+        room, room_name = _room(chat)
+        addressed = room is None or is_for(message, me)
         media: tuple[Media, ...] = ()
         if (file := file_of(message)) is not None:
-            media, missing = await self._fetched(file)
+            expected = door.expects(self.name, sender[0], room, addressed=addressed)
+            media, missing = await self._fetched(file) if expected else ((), file.missing("nobody expects it"))
             words = "\n".join(part for part in (words, missing) if part)
         if not words and not media:
             return None
-        room, room_name = _room(chat)
         return Arrival(
-            self.name, f"{chat.id}:{message.message_id}", sender[0], words, sender[1], media, _target(message), room,
-            room_name, room is None or is_for(message, me), position,
+            self.name, _number(message, me), sender[0], words, sender[1], media, _target(message), room,
+            room_name, addressed, position,
         )  # fmt: skip
 
     def _edit(self, message: Message, update: int, me: User, position: str) -> Change | None:
@@ -176,13 +178,13 @@ class TelegramBridge:
         words = words_of(message, me)
         room, _ = _room(chat)
         return Change(
-            self.name, f"{chat.id}:{message.message_id}", str(update), "edit", sender[0], words, room, position
+            self.name, _number(message, me), str(update), "edit", sender[0], words, room, position
         )  # fmt: skip
 
     def _press(self, query: CallbackQuery, position: str) -> Arrival | None:
         """A button's command, as if it had been typed."""
         message, sender = query.message, query.from_user
-        if message is None or not query.data:
+        if message is None or message.chat.type == ChatType.CHANNEL or not query.data:
             return None
         room, room_name = _room(message.chat)
         return Arrival(
@@ -256,6 +258,12 @@ class TelegramBridge:
 
 def _room(chat: Chat) -> tuple[str | None, str]:
     return (str(chat.id), chat.title or "") if chat.type in _ROOMS else (None, "")
+
+
+def _number(message: Message, me: User) -> str:
+    """Each bot counts the messages of a talk between two from 1: one that takes the place of another would seem to
+    bring what came long ago."""
+    return f"{me.id}:{message.chat.id}:{message.message_id}"
 
 
 def _target(message: MaybeInaccessibleMessage) -> str:

@@ -106,7 +106,7 @@ def _text(message: Message, me: User) -> str:
         if entity.type == MessageEntity.TEXT_LINK and entity.url:
             edits += [(start, start, "["), (end, end, f"]({_as_units(entity.url)})")]
         elif entity.type in (MessageEntity.BLOCKQUOTE, MessageEntity.EXPANDABLE_BLOCKQUOTE):
-            begins = [start, *(at + 1 for at in range(start, end - 1) if text[at] == "\n")]
+            begins = [start, *(at + 1 for at in range(start, min(end, len(text)) - 1) if text[at] == "\n")]
             edits += [(at, at, "> ") for at in begins]
         elif _mentions(message, entity, me) and not (text[:start].strip() and text[end:].strip(" \n,.:;!?")):
             edits.append((start, end, ""))

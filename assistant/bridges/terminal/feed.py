@@ -65,8 +65,10 @@ class Feed:
         self._bridge = bridge
         self._session = session
         self._inbox_id = inbox_id
-        self._seen = after or 0
-        self._begun = self._given = deliveries.newest(bridge, session) if after is None else after
+        # Nobody has seen what is not there yet: an id from before a backup was restored may be larger than any.
+        newest = deliveries.newest(bridge, session)
+        self._seen = min(after or 0, newest)
+        self._begun = self._given = newest if after is None else self._seen
         # What waited when it came; the pump gives it item by item, as it is confirmed.
         self._waiting = self._open() if after is None else []
         # Of that, what it was given.

@@ -210,6 +210,6 @@ async def test_a_bridge_that_is_paused_neither_receives_nor_sends_until_it_goes_
         await it.settled()
         assert it.condition()["state"] == "paused"
         assert (it.item(key).state, it.said_to_model()) == ("pending", ["hello"])
-        it.house.delivery.resume(network.name)
+        await it.house.delivery.resume(network.name)
         await it.answered("marmalade")
         await it.answered("You said: apples")

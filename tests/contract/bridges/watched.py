@@ -65,6 +65,9 @@ class WatchedDoor:
         await self._call(lambda: self._door.change(change))
         self._note(change)
 
+    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        return self._door.expects(bridge, sender, room, addressed=addressed)
+
     def position(self, bridge: str) -> str:
         return self._door.position(bridge)
 
