@@ -81,7 +81,7 @@ class Delivery:
         """Flush what can be sent at once, then stop pumps and bridges, side by side; none waits for another's end."""
         # Who is just having another bridge begins none any more.
         self._door = None
-        await asyncio.gather(*(self._end(name, patience) for name in list(self._lines)))
+        await asyncio.gather(*(self._end(line, patience) for line in self._lines.values()))
 
     async def put(self, name: str, bridge: Bridge) -> None:
         """Have a bridge from now on, instead of another of its name where there is one."""
@@ -98,7 +98,7 @@ class Delivery:
 
     async def _dropped(self, name: str) -> None:
         if name in self._lines:
-            await self._end(name, PATIENCE)
+            await self._end(self._lines[name], PATIENCE)
             del self._lines[name]
 
     async def pause(self, name: str) -> None:
@@ -108,7 +108,7 @@ class Delivery:
                 self._states.pause(name, True)
             if name in self._lines:
                 self._lines[name].paused = True
-                await self._end(name, PATIENCE)
+                await self._end(self._lines[name], PATIENCE)
 
     async def resume(self, name: str) -> None:
         async with self._changing:
@@ -148,8 +148,8 @@ class Delivery:
             line.connection.begin(door)
             line.pump.begin()
 
-    async def _end(self, name: str, patience: Patience) -> None:
-        line = self._lines[name]
+    async def _end(self, line: _Line, patience: Patience) -> None:
+        name = line.bridge.name
         await line.pump.end(patience, flush=not line.paused)
         try:
             await within(patience.bridge, line.connection.end(), f"bridge {name}")

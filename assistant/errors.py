@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+_LONGEST_WAIT = 24 * 3600.0
+
 ModelErrorKind = Literal[
     "overflow", "rate_limit", "overload", "auth", "budget", "refusal", "bad_request", "network"
 ]  # fmt: skip

@@ -10,7 +10,7 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -260,8 +260,8 @@ class Outbox(Protocol):
         """Store a notice. A key that exists keeps its first body, and that item is returned."""
         ...
 
-    def pending(self, bridge: str, *, limit: int = 100) -> list[OutboxItem]:
-        """Items in state pending or sending, oldest first."""
+    def pending(self, bridge: str, *, limit: int = 100, beside: Collection[str] = ()) -> list[OutboxItem]:
+        """Items in state pending or sending, oldest first, but those to the targets `beside`."""
         ...
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...

@@ -42,7 +42,7 @@ _LONGEST_RETRY = timedelta(minutes=5)
 _RETRY_DISK = timedelta(seconds=5)
 # Nobody is there: `attached` ends the wait; the clock is only a second chance.
 _UNTIL_ATTACHED = timedelta(days=1)
-_LOOK_AHEAD = 1000
+_LOOK_AHEAD = 100
 _SHORTEST_WAIT = 0.05
 # A network that neither takes nor refuses a message within this is taken for one that is gone.
 _LONGEST_SEND = 120.0
@@ -144,14 +144,26 @@ class Pump:
 
     def _send_pending(self, now: datetime) -> None:
         """Begin to send at every place where something waits and nothing is being sent."""
-        waiting: dict[str, list[OutboxItem]] = {}
-        for item in self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD):
-            if self._retry_at.get(item.id, now) <= now and self._held.get(item.outgoing.target, now) <= now:
-                waiting.setdefault(item.outgoing.target, []).append(item)
-        for place in [place for place in waiting if place not in self._lanes][: _SIDE_BY_SIDE - len(self._lanes)]:
-            lane = asyncio.create_task(self._send_to(place, waiting[place]), name=f"to {self.bridge.name} {place}")
+        waiting = self._waiting(now, _SIDE_BY_SIDE - len(self._lanes))
+        for place, items in waiting.items():
+            lane = asyncio.create_task(self._send_to(place, items), name=f"to {self.bridge.name} {place}")
             self._lanes[place] = lane
             lane.add_done_callback(partial(self._left, place))
+
+    def _waiting(self, now: datetime, most: int) -> dict[str, list[OutboxItem]]:
+        """What may be sent now, by place, so many places at most. However much waits for one that is in trouble, the
+        others are looked at."""
+        found: dict[str, list[OutboxItem]] = {}
+        looked_at = {*self._lanes, *(place for place, until in self._held.items() if until > now)}
+        while len(found) < most:
+            items = self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD, beside=looked_at)
+            for item in items:
+                if self._retry_at.get(item.id, now) <= now:
+                    found.setdefault(item.outgoing.target, []).append(item)
+            looked_at |= {item.outgoing.target for item in items}
+            if len(items) < _LOOK_AHEAD:
+                break
+        return dict(list(found.items())[:most])
 
     def _left(self, place: str, _: asyncio.Task[None]) -> None:
         del self._lanes[place]
@@ -206,7 +218,7 @@ class Pump:
         now = self._clock()
         self.error = "" if isinstance(error, NobodyThere) else str(error)
         if uncertain and not self.bridge.capabilities.dedupe_seconds:
-            self._doubt(item, now, str(error))
+            self._doubt(replace(item, attempts=item.attempts + 1), now, str(error))
             return
         self._outbox.mark(item.id, "sending" if uncertain else "pending", now, error=str(error))
         if error.retry_after:

@@ -6,14 +6,15 @@ Enter takes the default, `-` leaves the whole step out. An answer that cannot be
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from assistant.cli.plain import say
+from assistant.cli.plain import say, tell
 from assistant.cli.text import is_text
-from assistant.errors import AssistantError
+from assistant.errors import AssistantError, UsageError
 
 LEAVE_OUT = "-"
 
@@ -51,6 +52,27 @@ def _answer(prompt: str, secret: bool) -> str:
     if not line:
         raise click.Abort
     return line
+
+
+def sure(question: str) -> bool:
+    """Whether the answer is yes. Of anything else it is told that nothing was changed; raises `click.Abort` for Ctrl-C
+    and the end of the input."""
+    try:
+        yes = click.confirm(question, err=True)
+    except click.Abort:
+        tell("\nNothing was changed.")
+        raise
+    if not yes:
+        tell("Nothing was changed.")
+    return yes
+
+
+def unusable(config: Path, keys: Iterable[str], problems: Sequence[str]) -> UsageError:
+    """What the settings refuse of the answers for `keys`, of `problems` as they are told of the file `config`: the
+    file is named only for what stands in it already."""
+    asked = tuple(f"{config}: `{key}` " for key in keys)
+    shown = [problem.removeprefix(f"{config}: ") if problem.startswith(asked) else problem for problem in problems]
+    return UsageError("\n".join(shown))
 
 
 def choose(question: str, choices: dict[str, str], default: str) -> str:

@@ -12,12 +12,13 @@ from assistant import settings as settings_module
 from assistant.bridging.report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
 from assistant.bridging.values import NETWORKS, Standing
 from assistant.cli import bridge_keeping, bridge_looking
+from assistant.cli.asking import sure
 from assistant.cli.bridge_answers import Given
 from assistant.cli.commanding import command
 from assistant.cli.lazy import INTERRUPTED, load
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.options import Function, given, shared
-from assistant.cli.plain import as_json, say, tell
+from assistant.cli.plain import as_json, say
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.errors import UsageError
@@ -153,19 +154,10 @@ def remove(name: str, yes: bool) -> None:
       assistant bridge remove telegram --yes
     """
     settings = settings_module.load()
-    if not yes:
-        _sure(f"Take {name} away, with its token? What was said there stays.")
+    if not yes and not sure(f"Take {name} away, with its token? What was said there stays."):
+        raise click.Abort
     log_to_stderr("error")
     bridge_keeping.remove(settings, name)
-
-
-def _sure(question: str) -> None:
-    """Raises `click.Abort` unless the answer is yes."""
-    try:
-        click.confirm(question, abort=True, err=True)
-    except click.Abort:
-        tell("\nNothing was changed.")
-        raise
 
 
 def _asked(what: str, name: str) -> None:

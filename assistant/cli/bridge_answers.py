@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from assistant.bridging.values import Login
-from assistant.cli.asking import ask, choose
+from assistant.cli.asking import ask, choose, unusable
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
@@ -202,5 +202,5 @@ def _needed(answer: str) -> str:
 def _valid(home: Home, key: str, answer: str) -> str:
     """`answer`, where the settings take it. Raises `UsageError`."""
     if problems := problems_of(home, with_value("", key, answer)):
-        raise UsageError("\n".join(problems))
+        raise unusable(home.config, [key], problems)
     return answer

@@ -7,6 +7,7 @@ import sys
 import click
 
 from assistant import settings as settings_module
+from assistant.cli.asking import sure
 from assistant.cli.commanding import command
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
@@ -38,8 +39,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
         if not sys.stdin.isatty():
             raise UsageError("Say --yes to reset where nobody can be asked. Nothing was changed.")
         say(foreseen(settings, key))
-        if not click.confirm("Reset it?", err=True):
-            tell("Nothing was changed.")
+        if not sure("Reset it?"):
             return
     tell(f"Resetting {key}: reading it for what is worth remembering, then archiving it…")
     say(command(settings, f"/reset {key}", MAIN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assistant import settings as settings_module
-from assistant.cli.asking import ask, choose
+from assistant.cli.asking import ask, choose, unusable
 from assistant.cli.bridge_answers import Given
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.lazy import load
@@ -119,7 +119,7 @@ def set_all(home: Home, answers: dict[str, str]) -> list[Change]:
     try:
         done = changed(home, edited)
     except SettingsError as error:
-        raise UsageError("\n".join(error.problems)) from None
+        raise unusable(home.config, answers, error.problems) from None
     tell_changes(home, done)
     return done
 

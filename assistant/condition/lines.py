@@ -123,9 +123,14 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _spent(spent: Mapping[str, Any]) -> str:
+    capped = "".join(
+        f"; of the {cap['period']}'s {cap['most']:,.0f} tokens {cap['used'] / cap['most']:.0%}"
+        for cap in spent["token_caps"]
+    )
     return (
         f"today {_of_cap(spent['today_usd'], spent['daily_cap_usd'])}, "
         f"this month {_of_cap(spent['month_usd'], spent['monthly_cap_usd'])}; today {spent['today_tokens']:,} tokens"
+        f"{capped}"
     )
 
 

@@ -118,6 +118,11 @@ def _spent(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
         "month_usd": round(standing.month.usd, 6),
         "monthly_cap_usd": budget.monthly_usd,
         "today_tokens": standing.day.tokens,
+        "token_caps": [
+            {"period": cap.unit, "used": cap.used, "most": cap.most}
+            for cap in standing.caps
+            if cap.setting.endswith("_tokens")
+        ],
         "notes": standing_notes(standing),
     }
 

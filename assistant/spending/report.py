@@ -73,21 +73,23 @@ def as_json(asked: Asked) -> dict[str, Any]:
 
 def _standing(standing: Standing) -> list[str]:
     drawn: list[str] = []
+    background = [cap for cap in standing.background if cap.used or cap.reached]
+    amount = max([_AMOUNT, *(len(cap.describe()) + 2 for cap in (*standing.caps, *background))])
     for label, unit, sums in (("Today", "day", standing.day), ("This month", "month", standing.month)):
         caps = [cap for cap in standing.caps if cap.unit == unit]
         money = [cap for cap in caps if cap.setting.endswith("_usd")]
         drawn += [] if money else [f"{label:<{_LABEL}}${sums.usd:,.2f} (no cap)"]
-        drawn += [_gauge(label, cap) for cap in caps]
-    drawn += [_gauge(f"Background {cap.name[0]}", cap) for cap in standing.background if cap.used or cap.reached]
+        drawn += [_gauge(label, cap, amount) for cap in caps]
+    drawn += [_gauge(f"Background {cap.name[0]}", cap, amount) for cap in background]
     if standing.forecast_usd is not None:
         drawn.append(f"{'Forecast':<{_LABEL}}about ${standing.forecast_usd:,.2f} this month, if it goes on as it did")
     return drawn
 
 
-def _gauge(label: str, cap: CapUse) -> str:
+def _gauge(label: str, cap: CapUse, amount: int) -> str:
     label = {"Background d": "Background", "Background m": "  this month"}.get(label, label)
     full = "  used up" if cap.is_used_up else ""
-    return f"{label:<{_LABEL}}{cap.describe():<{_AMOUNT}}{gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}{full}"
+    return f"{label:<{_LABEL}}{cap.describe():<{amount}}{gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}{full}"
 
 
 def _split(asked: Asked) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -37,10 +38,12 @@ class Outbox:
             raise StoreError(f"{outgoing.key!r} was not stored. Try again.")
         return outbox_item(row)
 
-    def pending(self, bridge: str, *, limit: int = 100) -> list[OutboxItem]:
-        return self._items(
-            "bridge = ? AND state IN ('pending', 'sending') ORDER BY id LIMIT ?", (bridge, limit)
-        )  # fmt: skip
+    def pending(self, bridge: str, *, limit: int = 100, beside: Collection[str] = ()) -> list[OutboxItem]:
+        where = (
+            "bridge = ? AND state IN ('pending', 'sending') AND target NOT IN (SELECT value FROM json_each(?))"
+            " ORDER BY id LIMIT ?"
+        )
+        return self._items(where, (bridge, json.dumps([*beside]), limit))
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""

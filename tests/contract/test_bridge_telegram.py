@@ -44,8 +44,43 @@ async def test_a_message_arrives_with_who_and_where(server: StrictTelegram, brid
     message = server.say("good morning")
     arrival = await handed_in(server, bridge)
     assert arrival == Arrival(
-        "telegram", f"{OWNER}:{message}", str(OWNER), "good morning", "Ann", target=str(OWNER), position="501"
-    )
+        "telegram",
+        f"{BOT['id']}:{OWNER}:{message}",
+        str(OWNER),
+        "good morning",
+        "Ann",
+        target=str(OWNER),
+        position="501",
+    )  # fmt: skip
+
+
+async def test_another_bot_that_counts_from_the_beginning_is_not_taken_for_the_first(server: StrictTelegram) -> None:
+    server.say("to the old one")
+    door = KeptDoor()
+    bridge = made(server)
+    async with running(bridge, door):
+        await door.until(1)
+    await bridge.aclose()
+    async with StrictTelegram("654321:of-another-bot") as other:
+        other.say("to the new one")
+        bridge = made(other)
+        door.at = ""
+        async with running(bridge, door):
+            first, second = await door.until(2)
+        await bridge.aclose()
+    assert (first.content, second.content) == ("to the old one", "to the new one")
+    assert first.external_id != second.external_id
+
+
+async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
+    server: StrictTelegram, bridge: TelegramBridge
+) -> None:
+    server.say(document={**server.keep_file(b"words"), "file_name": "a.txt"}, caption="look")
+    door = KeptDoor(strangers=(str(OWNER),))
+    async with running(bridge, door):
+        arrival = await door.arrival()
+    assert (arrival.media, arrival.content) == ((), "look\n[file a.txt, 0.1 MB: nobody expects it]")
+    assert "getfile" not in [method for method, _ in server.calls]
 
 
 async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(server: StrictTelegram) -> None:
@@ -100,7 +135,8 @@ async def test_an_edit_is_a_change_of_its_message(server: StrictTelegram, bridge
     door = KeptDoor()
     async with running(bridge, door):
         change = (await door.until(2))[1]
-    assert change == Change("telegram", f"{OWNER}:{message}", "501", "edit", str(OWNER), "see you at 5", position="502")
+    number = f"{BOT['id']}:{OWNER}:{message}"
+    assert change == Change("telegram", number, "501", "edit", str(OWNER), "see you at 5", position="502")
 
 
 async def test_a_place_that_is_shared_for_a_while_is_no_stream_of_edits(

@@ -121,6 +121,14 @@ async def test_a_client_that_only_heard_hello_misses_nothing(tmp_path: Path) -> 
         assert bodies(await told(it.tcp, 2, stream.hello.id)) == ["one", "two"]
 
 
+async def test_i8_an_id_that_is_not_there_yet_confirms_nothing(tmp_path: Path) -> None:
+    """As a client has it that knew the home before a backup of it was restored."""
+    async with reached(tmp_path, "one") as it, it.tcp.events("9" * 18) as stream:
+        assert stream.hello is not None and stream.hello.id == "0"
+        await it.tcp.say("hi")
+        assert (await stream.delivery()).data["body"] == "one"
+
+
 async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
     async with reached(tmp_path) as it:
         terminal = it.house.terminal

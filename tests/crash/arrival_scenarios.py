@@ -76,7 +76,7 @@ def _look(home: Path) -> Picture:
         **looked,
         "changes": rows(script, changes),
         "files left": rows(script, "SELECT * FROM turn_files"),
-        "files sent": rows(script, "SELECT key, media FROM outbox WHERE media <> '[]' ORDER BY id"),
+        "files sent": rows(script, "SELECT media FROM outbox WHERE media <> '[]' ORDER BY id"),
         "position": rows(script, "SELECT bridge, position FROM bridge_states"),
     }
 

@@ -154,12 +154,13 @@ async def _live(home: Path, world: World) -> None:
         metered = Metered(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
         house.turns.model = Failover([metered], Patience(retries=0))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
+        # A turn that an earlier life left goes on as soon as the runtime starts.
+        model.gate = asyncio.Event() if world.model_waits else None
         await house.runtime.start()
         witness.saw("ready")
         await network.hand_in(world.messages, house.runtime.accept)
         life = Life(house, model, clock)
         if world.meanwhile is not None:
-            model.gate = asyncio.Event() if world.model_waits else None
             await world.meanwhile(life)
             model.gate = None
         await _until_quiet(life)

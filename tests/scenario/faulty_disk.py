@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-SIZE = 4 << 20
+SIZE = 6 << 20
 _BLOCK = 1 << 16
 
 

@@ -151,6 +151,33 @@ async def test_what_waits_of_somebody_who_is_denied_is_not_answered(tmp_path: Pa
         assert it.bridge.bodies == ["first", "to ivo"]
 
 
+async def test_i10_what_is_changed_in_a_room_that_was_denied_is_left_as_it_was(tmp_path: Path) -> None:
+    async with lived(tmp_path, "hello") as it:
+        them = Meeting(it)
+        await them.know_everybody()
+        await them.write("tea at five", ANN, "1", room=ROOM)
+        await them.command(f"/people deny room kept {ROOM}")
+        before = it.contents(ROOMS)
+        await change(it, "1", "tea at six", ANN, room=ROOM)
+        await change(it, "1", None, ANN, room=ROOM)
+        assert it.contents(ROOMS) == before
+
+
+async def test_i10_the_door_expects_nothing_of_those_who_are_not_let_in(tmp_path: Path) -> None:
+    async with lived(tmp_path) as it:
+        them = Meeting(it)
+        await them.know_everybody()
+        await them.command(f"/people deny kept {IVO}")
+        expects = it.house.reception.expects
+        assert [expects("kept", who, None, addressed=True) for who in (OWNER, ANN, IVO, "666", "")] == [
+            True, True, False, False, False
+        ]  # fmt: skip
+        rooms = [(ANN, ROOM, True), ("666", ROOM, True), (IVO, ROOM, True), (ANN, "-1", True), (ANN, ROOM, False)]
+        assert [expects("kept", who, room, addressed=meant) for who, room, meant in rooms] == [
+            True, True, False, False, False
+        ]  # fmt: skip
+
+
 async def test_a_denial_that_a_crash_cut_off_holds_after_the_restart(tmp_path: Path) -> None:
     async with lived(tmp_path) as it:
         them = Meeting(it)

@@ -15,7 +15,9 @@ from assistant import settings as settings_module
 from assistant.bridge_ports import Arrival
 from assistant.daemon import utc_now
 from assistant.wire.house import build
+from tests.meeting import OWNER, STRANGER, Meeting
 from tests.scenario.command_line import ROOT, look
+from tests.scenario.test_runtime import lived
 from tests.scripted import KeptBridge, ScriptedModel
 
 DOCUMENT = ROOT / "docs" / "people.md"
@@ -111,3 +113,14 @@ def test_the_owner_keeps_an_account_that_a_guest_had(home: Path) -> None:
     told = json.loads(look(home, "people", "--json").out)
     assert [one["role"] for one in told["people"]] == ["owner"]
     assert [one["id"] for one in told["people"][0]["identities"]] == ["42", "7"]
+
+
+async def test_an_owner_who_mistyped_their_code_does_not_wait_as_a_stranger_once_it_fits(tmp_path: Path) -> None:
+    async with lived(tmp_path, "hello") as it:
+        them = Meeting(it)
+        code = (await them.command("/people link kept")).split()[1]
+        await them.write(f"here it is: {code}", OWNER)
+        await them.write("let me in, too", STRANGER)
+        await them.write(code, OWNER)
+        waiting = it.house.stores.pairings.pending(it.clock.now)
+        assert [one.sender for one in waiting] == [STRANGER]

@@ -209,7 +209,8 @@ async def test_f40_a_runtime_that_does_not_pass_turns_the_status_red(tmp_path: P
         await daemon.end(house, worker, 1, LITTLE)
 
 
-async def test_f40_a_pass_that_the_store_refuses_is_none(tmp_path: Path) -> None:
+async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path: Path) -> None:
+    """What keeps it is in the status, and a new start would not mend it."""
     async with started(tmp_path, ScriptedModel(), KeptBridge()) as (house, worker):
         await rounds()
         passes = house.runtime.lanes().passes
@@ -217,11 +218,12 @@ async def test_f40_a_pass_that_the_store_refuses_is_none(tmp_path: Path) -> None
             other.execute("ALTER TABLE inbox RENAME TO lost")
             house.runtime.wake()
             await rounds()
-            assert house.runtime.lanes().passes == passes
+            assert house.runtime.lanes().passes == passes + 1
+            assert "no such table: inbox" in house.runtime.trouble
             other.execute("ALTER TABLE lost RENAME TO inbox")
         house.runtime.wake()
         await rounds()
-        assert house.runtime.lanes().passes == passes + 1
+        assert (house.runtime.lanes().passes, house.runtime.trouble) == (passes + 2, "")
         await daemon.end(house, worker, 1, LITTLE)
 
 

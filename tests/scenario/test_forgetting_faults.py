@@ -52,7 +52,7 @@ class Unreachable:
         await self.home.memories.erase(memory_ids)
 
 
-@pytest.fixture(params=["files that may not grow", *(["a file system of 4 MB"] if may_mount() else [])])
+@pytest.fixture(params=["files that may not grow", *(["a file system of 6 MB"] if may_mount() else [])])
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
     of = limited_files if request.param == "files that may not grow" else small_disk
     place = tmp_path / "disk"

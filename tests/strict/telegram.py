@@ -44,6 +44,7 @@ class StrictTelegram(TelegramPeople):
     def __init__(self, token: str = TOKEN) -> None:
         super().__init__()
         self.token = token
+        self.bot = {**BOT, "id": int(token.partition(":")[0])}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.complaints: list[str] = []
         self.offsets: list[int] = []
@@ -143,7 +144,7 @@ class StrictTelegram(TelegramPeople):
         if method == "getupdates":
             return await self._get_updates(params)
         answers: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "getme": lambda _: BOT,
+            "getme": lambda _: self.bot,
             "sendmessage": self._send_message,
             "sendphoto": self._send_photo,
             "senddocument": self._send_document,
@@ -238,7 +239,7 @@ class StrictTelegram(TelegramPeople):
             for one in entities
         ]
         rows = loaded(params.get("reply_markup"), {}).get("inline_keyboard", [])
-        message = {"message_id": self.new_id(), "date": NOON, "chat": chat, "from": BOT}
+        message = {"message_id": self.new_id(), "date": NOON, "chat": chat, "from": self.bot}
         if thread is not None:
             message |= {"message_thread_id": thread, "is_topic_message": True}
         message |= {"text": text} if kind == "text" else {}

@@ -24,7 +24,7 @@ STORED: dict[str, Any] = {
     "waiting": 1, "outbox": {"sent": 12, "pending": 1, "failed": 0},
     "spent": {
         "today_usd": 4.5, "daily_cap_usd": 5.0, "month_usd": 20.0, "monthly_cap_usd": 0.0, "today_tokens": 120_000,
-        "notes": ["Today 90% is spent."],
+        "token_caps": [{"period": "day", "used": 90_000.0, "most": 150_000.0}], "notes": ["Today 90% is spent."],
     },
     "last_sleep": {
         "id": 7, "trigger": "sleep", "state": "done", "started_at": "2026-11-20T02:30:00+00:00",
@@ -63,7 +63,9 @@ def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     assert found["Last sleep"] == "03:30, went well; saved: 12 entries, 1 memory"
     assert found["Next due"] == "2026-11-21 09:00"
     assert found["Backups"] == "7, the last 6 h 30 min ago"
-    assert found["Spent"] == "today $4.50 of $5.00 (90%), this month $20.00 (no cap); today 120,000 tokens"
+    money, tokens, cap = found["Spent"].split("; ")
+    assert money == "today $4.50 of $5.00 (90%), this month $20.00 (no cap)"
+    assert (tokens, cap) == ("today 120,000 tokens", "of the day's 150,000 tokens 60%")
     assert found["Budget"] == "Today 90% is spent."
     assert found["Bridge telegram"] == "connected"
     assert lines(report())[0] == GREEN

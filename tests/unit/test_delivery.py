@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Door, TurnEvent
+from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
 from assistant.records import Outgoing
@@ -153,8 +155,8 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
-    assert [one.outgoing.key for one in bridge.sent] == [f"uncertain:{item.id}"]
-    assert [one.outgoing.key for one in home.sent] == [f"uncertain:{guests.id}"]
+    assert [one.outgoing.key for one in bridge.sent] == [f"uncertain:{item.id}:1"]
+    assert [one.outgoing.key for one in home.sent] == [f"uncertain:{guests.id}:1"]
     words = [button.command for button in bridge.sent[0].outgoing.buttons]
     assert words == [f"/deliveries {word} {item.id}" for word in ("again", "drop")]
     assert "for them alone" not in home.bodies[0]
@@ -168,3 +170,85 @@ async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
     bridge = KeptBridge(capabilities=FORGETFUL, fail=lost)
     await Delivery(outbox, {"kept": bridge}, clock).flush()
     assert (outbox.counts(), len(bridge.fail)) == ({"ambiguous": 2}, 1)
+
+
+async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: Outbox, clock: SteppingClock) -> None:
+    item = outbox.push(letter("a"), clock())
+    bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    bridge.fail.append(BridgeError("timed out", ambiguous=True))
+    outbox.mark(item.id, "pending", clock())
+    await delivery.flush()
+    assert [one.outgoing.buttons[0].command for one in bridge.sent] == [f"/deliveries again {item.id}"] * 2
+
+
+@pytest.mark.parametrize("asked", [-5.0, float("nan"), float("inf"), 1e300])
+async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
+    outbox: Outbox, clock: SteppingClock, asked: float
+) -> None:
+    outbox.push(letter("a"), clock())
+    bridge = KeptBridge(fail=[BridgeError("slowly", retry_after=asked)])
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    assert bridge.bodies == []
+    clock.now += timedelta(days=1, minutes=1)
+    await delivery.flush()
+    assert bridge.bodies == ["body of a"]
+
+
+class Unclosing(KeptBridge):
+    """One whose library fails at the end; what runs of it is counted."""
+
+    running = 0
+
+    async def run(self, door: Door) -> None:
+        Unclosing.running += 1
+        try:
+            await super().run(door)
+        finally:
+            Unclosing.running -= 1
+
+    async def aclose(self) -> None:
+        raise RuntimeError("the pool is closed already")
+
+
+async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    delivery = Delivery(outbox, {"kept": Unclosing(), "terminal": KeptBridge("terminal")}, clock)
+    await delivery.start(door_of(delivery))
+    await delivery.stop()
+    assert [one["state"] for one in delivery.status()["bridges"].values()] == ["paused", "paused"]
+
+
+async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: Outbox, clock: SteppingClock) -> None:
+    delivery = Delivery(outbox, {"kept": Unclosing()}, clock)
+    await delivery.start(door_of(delivery))
+    await asyncio.gather(delivery.put("kept", Unclosing()), delivery.put("kept", Unclosing()), delivery.drop("kept"))
+    await asyncio.gather(delivery.put("kept", Unclosing()), delivery.put("kept", Unclosing()))
+    await asyncio.sleep(0)
+    assert Unclosing.running == 1
+    await asyncio.gather(delivery.pause("kept"), delivery.resume("kept"))
+    await asyncio.sleep(0)
+    assert (Unclosing.running, delivery.status()["bridges"]["kept"]["state"]) == (1, "connected")
+    await delivery.stop()
+    assert Unclosing.running == 0
+
+
+class Barred(KeptBridge):
+    """One that may not write at a place."""
+
+    async def send(self, part: Part) -> None:
+        if part.item.outgoing.target == "barred":
+            raise BridgeError("not there")
+        await super().send(part)
+
+
+async def test_however_much_waits_for_one_place_the_others_have_theirs(outbox: Outbox, clock: SteppingClock) -> None:
+    for number in range(101):
+        outbox.push(Outgoing(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
+    outbox.push(letter("a"), clock())
+    bridge = Barred()
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert bridge.bodies == ["body of a"]

@@ -47,6 +47,14 @@ def test_the_caps_stand_first_as_gauges_with_the_forecast() -> None:
     assert told[5] == "Last 31 days: $4.00, 4.5k tokens, 9 calls; 75% answers, 25% background"
 
 
+def test_large_sums_stand_apart_from_their_gauges_and_all_gauges_below_each_other() -> None:
+    large = CapUse("daily_tokens", "2026-11-20", 1_034_295.0, 1_044_000.0)
+    bare = Standing("2026-11-20", Sums(4.5), Sums(2.0), (CAPS[0], large))
+    money, tokens = lines(asked("model", [], bare))[:2]
+    assert "1,044,000 tokens  █" in tokens and money.index("█") == tokens.index("█")
+    assert max(len(money), len(tokens)) <= WIDTH
+
+
 def test_without_caps_the_sums_are_told() -> None:
     bare = Standing("2026-11-20", Sums(1.0), Sums(2.0))
     assert lines(asked("model", [], bare)) == [
