@@ -49,6 +49,7 @@ class Fates(Protocol):
     """What became of what went out (`assistant.store.deliveries.Deliveries`)."""
 
     def fate(self, key: str) -> Fate | None: ...
+    def cut_off(self, bridge: str, now: datetime) -> None: ...
     def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought: ...
 
 
@@ -98,6 +99,7 @@ class BridgeCommands:
                 return f"{name} is as the settings say now."
             case ["anew", name] if name in NETWORKS:
                 await self._running.drop(name)
+                self._fates.cut_off(name, call.now)
                 self._states.forget(name)
                 await self._reload(name)
                 return f"{name} begins anew, as the settings say now."

@@ -6,6 +6,8 @@ came from. Anything else is a defect and is named as such.
 
 from __future__ import annotations
 
+import difflib
+import io
 import os
 import sys
 import traceback
@@ -38,6 +40,17 @@ class LazyGroup(click.Group):
         assert command is None or isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            for near in difflib.get_close_matches(args[0], self._commands_at, 1):
+                told = f"{error.message} Did you mean `{context.command_path} {near}`?"
+                raise click.UsageError(told, error.ctx) from None
+            raise
+
 
 def load(place: str) -> Any:
     """What stands at "module:attribute", imported now."""
@@ -49,7 +62,15 @@ def start(command: click.Command) -> NoReturn:
     """Run this process's command line and end the process."""
     if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        spell_out(sys.stdout)
     sys.exit(guarded(command, sys.argv[1:]))
+
+
+def spell_out(stream: io.TextIOWrapper) -> None:
+    """Have characters that the terminal's encoding does not know written as their numbers, and none of them lost."""
+    if stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
 
 
 def guarded(command: click.Command, arguments: Sequence[str]) -> int:

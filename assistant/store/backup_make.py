@@ -50,6 +50,7 @@ class Order:
 def make(folder: BackupFolder, order: Order, pace: Pace) -> Made:
     """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
     begun = time.monotonic()
+    _must_be_there(folder.home)
     with folder.alone():
         folder.ready()
         folder.tidy()
@@ -60,11 +61,19 @@ def make(folder: BackupFolder, order: Order, pace: Pace) -> Made:
             manifest = _packed(folder, partial, order, pace)
             if manifest_bytes(proved(partial, pace)) != manifest_bytes(manifest):
                 raise CorruptStore(f"The backup in {folder.path} was not read back as it was written. It was not kept.")
+            _must_be_there(folder.home)
             size = partial.stat().st_size
             partial.rename(folder.path / name)
             sync_directory(folder.path)
     backup = Backup(name, (named(name, size) or Backup(name, order.now, order.kind, size)).made_at, order.kind, size)
     return Made(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
+
+
+def _must_be_there(home: Path) -> None:
+    """A home that was taken away, with its disk perhaps, is no empty home: a backup of nothing would in time take the
+    place of the whole ones. Raises `StoreError`."""
+    if not (home / "script.db").exists():
+        raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
 
 def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> Manifest:

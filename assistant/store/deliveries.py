@@ -52,17 +52,18 @@ class Deliveries:
         rows = self._db.rows(f"SELECT bridge, count(*) AS items FROM outbox WHERE {_OPEN} GROUP BY bridge")
         return {row["bridge"]: row["items"] for row in rows}
 
+    def cut_off(self, bridge: str, now: datetime) -> None:
+        """It has another account from now on, whose network knows no key of the one before: nobody will learn what
+        became of a send that was cut off."""
+        with self._db.write() as db:
+            _cut_off(db, bridge, "cut off when its bridge got another account", now)
+
     def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought:
         """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
         more, so that nobody will learn what became of a send that was cut off."""
-        at = stamp(now)
         with self._db.write() as db:
             if ended:
-                db.execute(
-                    "UPDATE outbox SET state = 'ambiguous', error = 'cut off when its bridge was removed',"
-                    " updated_at = ? WHERE bridge = ? AND state = 'sending'",
-                    (at, bridge),
-                )
+                _cut_off(db, bridge, "cut off when its bridge was removed", now)
             owners = db.rows(
                 "SELECT id, session FROM outbox WHERE bridge = ? AND state = 'pending' AND parts_sent = 0 AND scope = ?"
                 " ORDER BY id",
@@ -78,6 +79,13 @@ class Deliveries:
                 f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {_STUCK}", (state, stamp(now), item_id)
             )
         return bool(changed)
+
+
+def _cut_off(db: Database, bridge: str, error: str, now: datetime) -> None:
+    db.execute(
+        "UPDATE outbox SET state = 'ambiguous', error = ?, updated_at = ? WHERE bridge = ? AND state = 'sending'",
+        (error, stamp(now), bridge),
+    )
 
 
 def _undelivered(row: Row) -> Undelivered:

@@ -14,9 +14,11 @@ from contextlib import asynccontextmanager
 
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from assistant.web.control import control_app
 from assistant.web.guard import Guard
+from assistant.web.impatient import Impatient
 from assistant.web.listener import Serving
 from assistant.web.ways import Behind, Rules
 
@@ -40,17 +42,19 @@ def guarded_server(behind: Behind, rules: Rules, tls: ssl.SSLContext | None, clo
     """What `TcpListener` loads: the API for whoever keeps the rules."""
     app = control_app(behind, trusted=False)
     return serving(
-        Guard(app, rules, clock, _OPEN_PATHS), tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, most=_MOST_CONNECTIONS
-    )
+        Guard(app, rules, clock, _OPEN_PATHS), tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, most=_MOST_CONNECTIONS,
+        protocol=Impatient,
+    )  # fmt: skip
 
 
 def serving(
-    app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS, most: int | None = None
-) -> Serving:
+    app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS, most: int | None = None,
+    protocol: type[H11Protocol] = H11Protocol,
+) -> Serving:  # fmt: skip
     @asynccontextmanager
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
         config = Config(
-            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False,
+            app, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False,
             server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=kept_open,
             limit_concurrency=most, ssl_context_factory=None if tls is None else lambda config, default: tls,
         )  # fmt: skip

@@ -97,6 +97,17 @@ async def test_one_that_fails_is_told_keeps_the_old_ones_and_is_tried_again_late
     assert daily.room.trouble == ""
 
 
+async def test_of_a_home_that_was_taken_away_none_is_made_and_nothing_is_put_in_its_place(
+    daily: ByTheClock,
+) -> None:
+    away = daily.home.path.with_name("away")
+    daily.home.path.rename(away)
+    assert await daily.look(DUE) == []
+    assert "is not there any more" in daily.room.trouble and not daily.home.path.exists()
+    away.rename(daily.home.path)
+    assert await daily.look(DUE + timedelta(hours=1)) == ["21-06 daily"]
+
+
 async def test_none_is_made_while_something_is_forgotten(daily: ByTheClock) -> None:
     daily.forgetting = True
     assert await daily.look(DUE) == []

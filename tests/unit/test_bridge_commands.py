@@ -217,6 +217,15 @@ async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk:
     assert await desk.type("/bridge remove telegram") == ("Kept, should telegram be added again: 1 delivery to others.")
 
 
+async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: Desk) -> None:
+    await desk.delivery.drop("telegram")
+    cut = desk.push("cut")
+    desk.outbox.mark(cut, "sending", desk.clock())
+    desk.push("waits")
+    await desk.type("/bridge anew telegram")
+    assert (desk.state("cut"), desk.state("waits")) == ("ambiguous", "pending")
+
+
 # --- deliveries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from assistant import __version__
 from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
+from assistant.cli.lazy import guarded, spell_out
 from assistant.cli.main import assistant
 from assistant.cli.slash import COMMANDS, is_command, leaves
 from assistant.daemon import utc_now
@@ -79,3 +81,21 @@ def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: s
 def test_quit_leaves_and_nothing_longer_does() -> None:
     assert leaves(" /quit ") and leaves("/exit")
     assert not leaves("/quit please")
+
+
+def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert guarded(assistant, ["stauts"]) == 2
+    assert "Did you mean `assistant status`?" in capsys.readouterr().err
+    assert guarded(assistant, ["zzzzzz"]) == 2
+    assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="latin-1")
+    spell_out(stream)
+    stream.write("Bjørn ░")
+    stream.flush()
+    assert written.getvalue() == b"Bj\xf8rn \\u2591"
