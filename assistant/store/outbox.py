@@ -39,11 +39,11 @@ class Outbox:
         return outbox_item(row)
 
     def pending(self, bridge: str, *, limit: int = 100, beside: Collection[str] = ()) -> list[OutboxItem]:
-        where = (
-            "bridge = ? AND state IN ('pending', 'sending') AND target NOT IN (SELECT value FROM json_each(?))"
-            " ORDER BY id LIMIT ?"
-        )
-        return self._items(where, (bridge, json.dumps([*beside]), limit))
+        there = "bridge = ? AND state IN ('pending', 'sending')"
+        if not beside:
+            return self._items(f"{there} ORDER BY id LIMIT ?", (bridge, limit))
+        elsewhere = "target NOT IN (SELECT value FROM json_each(?))"
+        return self._items(f"{there} AND {elsewhere} ORDER BY id LIMIT ?", (bridge, json.dumps([*beside]), limit))
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
