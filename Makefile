@@ -26,7 +26,7 @@ run: $(VENV)/.run
 	@$(BIN)/assistant run --chat
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .

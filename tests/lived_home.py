@@ -96,11 +96,13 @@ class Life:
         return self.now
 
     async def correct(self, text: str, which: int = 0) -> datetime:
-        """One of what holds is put right, where there is any."""
+        """One of what holds is put right, where there is any. It is refused where a plan that could not be carried out
+        says that another holds."""
         self.hours += 1
         held = [one for one in (await self.memory.held("owner")).known if one.memory.is_current]
         if held:
-            await self.memory.correct(held[which % len(held)].reference, text, "owner", "main", self.now)
+            with contextlib.suppress(UsageError):
+                await self.memory.correct(held[which % len(held)].reference, text, "owner", "main", self.now)
         return self.now
 
     async def undo(self) -> datetime:
