@@ -83,7 +83,8 @@ class Life:
             JournalEntry(f"{scope}:{self.hours}:{text}", scope, "main", 1, text, self.now, "tool", tags=("fact",))
             for text in texts
         ]
-        replaced = {one.key: by.key for one, by in pairwise(entries)}
+        # Nothing without words is ever written in the place of something: a correction of that kind is refused.
+        replaced = {one.key: by.key for one, by in pairwise(entries) if any(map(str.isalnum, by.content))}
         self.home.journal.add(entries, self.now, replaced=replaced)
         return self.now
 
