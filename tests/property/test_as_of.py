@@ -24,7 +24,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(ACTS)
 def test_what_was_known_at_any_time_is_what_was_held_then(acts: list[tuple[str, int]]) -> None:
     with in_memory() as directory, lived(directory / "home") as life:
