@@ -187,7 +187,8 @@ class Consolidations:
                 )
 
     def _hold_again(self, plan: ChangePlan) -> None:
-        """The entries that the plan superseded: by nothing, or by what stood there before."""
+        """The entries that the plan superseded: by what stood there before, or was written in their place by others
+        than a sleep that was taken back; else by nothing."""
         former = {
             entry_id: change.before.superseded_by
             for change in plan.changes
@@ -196,9 +197,12 @@ class Consolidations:
         }
         for entry_id, by in plan.superseded:
             self._db.execute(
-                "UPDATE journal SET superseded_by = (SELECT min(entry_id) FROM consolidated_entry_ids"
-                " WHERE memory_id = ? AND memory_id <> '') WHERE id = ? AND superseded_by = ?",
-                (former.get(entry_id, ""), entry_id, by),
+                "UPDATE journal SET superseded_by = coalesce((SELECT min(entry_id) FROM consolidated_entry_ids"
+                " WHERE memory_id = ? AND memory_id <> ''), (SELECT max(r.by_entry) FROM replacements r"
+                " JOIN journal b ON b.id = r.by_entry LEFT JOIN consolidated_entry_ids c ON c.entry_id = b.id"
+                " AND c.note = ? AND c.cycle IS b.cycle WHERE r.entry_id = journal.id AND c.entry_id IS NULL))"
+                " WHERE id = ? AND superseded_by = ?",
+                (former.get(entry_id, ""), TAKEN_BACK, entry_id, by),
             )
 
     def _of_key(self, key: str, state: str) -> ChangePlan | None:

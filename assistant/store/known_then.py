@@ -32,13 +32,11 @@ _KINDS = ("fact", "preference", "decision", "task")
 
 @dataclass
 class _Made:
-    """What plans made: memories by id; entries that were found worth nothing, or whose plan was taken back; and pairs
-    of entries of which the second had the place of the first until then."""
+    """What plans made: memories by id; entries that were found worth nothing, or whose plan was taken back."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     rejected: set[int] = field(default_factory=set)
     taken_back: set[int] = field(default_factory=set)
-    given_back: set[tuple[int, int]] = field(default_factory=set)
 
 
 class KnowledgeThen:
@@ -72,7 +70,7 @@ class KnowledgeThen:
         return KnownThen(
             tuple(sorted(made.memories.values(), key=lambda one: (one.said_at, one.entries))),
             tuple(sorted(bare.values(), key=lambda one: (one.timestamp, one.id or 0))),
-            self._replaced(None, scope, at, made),
+            self._replaced(None, scope, at),
         )
 
     def of_entries(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
@@ -83,7 +81,7 @@ class KnowledgeThen:
         made = self._about([*made.memories, *map(entry_subject, known)], scope, at)
         into = {entry: one for one in made.memories.values() for entry in one.entries}
         about = {*known, *(entry for number in known if number in into for entry in into[number].entries)}
-        replaced = self._replaced(about, scope, at, made)
+        replaced = self._replaced(about, scope, at)
         after = self._about((entry_subject(by.id or 0) for by in replaced.values()), scope, at).memories.values()
         holder = {entry: one.id for one in after for entry in one.entries}
         found: dict[int, Memory] = {}
@@ -120,16 +118,14 @@ class KnowledgeThen:
         )
         return {row["id"]: entry_of(row) for row in rows}
 
-    def _replaced(
-        self, entry_ids: Iterable[int] | None, scope: str, at: datetime, made: _Made
-    ) -> Mapping[int, JournalEntry]:
+    def _replaced(self, entry_ids: Iterable[int] | None, scope: str, at: datetime) -> Mapping[int, JournalEntry]:
         rows = self._db.rows(
             "SELECT r.entry_id, r.by_entry FROM replacements r JOIN journal by ON by.id = r.by_entry"
             " WHERE by.scope = ? AND by.created_at <= ?"
             " AND (? IS NULL OR r.entry_id IN (SELECT value FROM json_each(?))) ORDER BY r.by_entry",
             (scope, stamp(at), *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
         )
-        pairs = {row["entry_id"]: row["by_entry"] for row in rows if tuple(row) not in made.given_back}
+        pairs = {row["entry_id"]: row["by_entry"] for row in rows}
         by = self._entries(pairs.values(), scope, at)
         return {entry: by[instead] for entry, instead in pairs.items() if instead in by}
 
@@ -140,7 +136,6 @@ def _folded(rows: Iterable[Row], at: datetime) -> _Made:
         plan = plan_from_json(json.loads(row["body"]))
         if row["undone_at"] is not None and row["undone_at"] <= stamp(at):
             made.taken_back.update(plan.entries)
-            made.given_back.update(plan.superseded)
             continue
         # What was forgotten is named among neither.
         made.rejected.update({entry for entry, _ in plan.rejected} & set(plan.entries))
