@@ -6,7 +6,6 @@ cannot drift apart.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from assistant.authority import EVERYBODY, Authority
 from assistant.condition import lines
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.forget_report import asked, done_lines, found_lines
 from assistant.forgotten import Forgotten, Found, Wanted
 from assistant.messages import ABORTED_MARKER, Message, Trust
@@ -26,7 +26,7 @@ from assistant.spending.asking import usage_block
 from assistant.typed import Answering, Command, Typed
 
 # How `Forgetting.ask` writes its codes.
-_CODE = re.compile(r"[0-9A-Fa-f]{6}")
+_CODE = expression(r"[0-9A-Fa-f]{6}")
 
 
 class Live(Protocol):

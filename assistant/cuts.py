@@ -7,7 +7,6 @@ and what stands behind it, is still a paragraph by itself. Nothing but white spa
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,14 @@ from itertools import chain, islice
 from markdown_it import MarkdownIt
 from wcwidth import iter_graphemes
 
+from assistant.expressions import expression
 from assistant.spans import References, Span, said, spans_of
 
 _Places = Sequence[tuple[int, int]]
 
-_LINE = re.compile(r"\\?[ \t]*\n\s*")
-_SENTENCE = re.compile(r"(?<=[.!?…])[)\]\"'»”’*_~`]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
-_WORD = re.compile(r"\s+")
+_LINE = expression(r"\\?[ \t]*\n\s*")
+_SENTENCE = expression(r"(?<=[.!?…])[)\]\"'»”’*_~`]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
+_WORD = expression(r"\s+")
 _BLOCKS = MarkdownIt("commonmark", {"html": False}).enable("table")
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 # How much behind a cut tells which kind of block it begins.

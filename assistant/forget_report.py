@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.forgotten import Forgotten, Found, Wanted
 from assistant.references import LEAST_DIGITS
 
-_ENTRY = re.compile(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
-_MESSAGE = re.compile(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
+_ENTRY = expression(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
+_MESSAGE = expression(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
 # As memories are shown, or whole. Fewer digits name a memory where that word stands before them.
-_DIGITS = re.compile(r"[0-9]{8}")
-_MEMORY = re.compile(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
-_NAMED_MEMORY = re.compile(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
+_DIGITS = expression(r"[0-9]{8}")
+_MEMORY = expression(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
+_NAMED_MEMORY = expression(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
-_ASKED = re.compile(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
-_PLACE = re.compile(r"- ([^:(]+): (\d+)(?: \(|$)")
+_ASKED = expression(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
+_PLACE = expression(r"- ([^:(]+): (\d+)(?: \(|$)")
 
 
 def asked(argument: str, scope: str) -> Wanted:

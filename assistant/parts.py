@@ -20,15 +20,16 @@ from markdown_it.token import Token
 
 from assistant.bridge_ports import Capabilities
 from assistant.cuts import Room, graphemes, pieces
+from assistant.expressions import expression
 from assistant.spans import References
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])
 
-_MARKER = re.compile(r" {0,3}([-+*]|(\d{1,9})([.)]))( {1,4}(?! )| (?= )|$)")
-_QUOTE = re.compile(r"^ {0,3}> ?", re.MULTILINE)
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)+)\]")
-_TICKS = re.compile("`{3,}")
+_MARKER = expression(r" {0,3}([-+*]|(\d{1,9})([.)]))( {1,4}(?! )| (?= )|$)")
+_QUOTE = expression(r"^ {0,3}> ?", re.MULTILINE)
+_LABEL = expression(r"\[((?:[^\[\]\\]|\\.)+)\]")
+_TICKS = expression("`{3,}")
 # Fewer lines of code than these do not stand alone before a cut.
 _FEW = 3
 # Blocks within blocks, this deep and no deeper, are taken apart; what is deeper is cut as mere text.

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_ASSISTANT = re.compile(r"\AYou are ([^,.\n]+)(?=[,.])")
-_PERSON = re.compile(r"^The person you work for is called (.+)\.$", re.MULTILINE)
-_MANNER = re.compile(r"^They want you to be: (.+)\.$", re.MULTILINE)
+from assistant.expressions import expression
+
+_ASSISTANT = expression(r"\AYou are ([^,.\n]+)(?=[,.])")
+_PERSON = expression(r"^The person you work for is called (.+)\.$", re.MULTILINE)
+_MANNER = expression(r"^They want you to be: (.+)\.$", re.MULTILINE)
 LONGEST = 300
 
 

@@ -6,16 +6,16 @@ value that is known gets one more source. Attributes stand in the order in which
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from assistant.expressions import expression
 from assistant.remembered import Attribute, Profile
 
 # Accents, Hebrew points, Arabic vowel signs. In other scripts a mark is part of the letter (か, が).
-_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]")
+_ACCENTS = expression("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]")
 
 
 def folded(name: str) -> str:

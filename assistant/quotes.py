@@ -10,23 +10,23 @@ What always holds:
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from assistant.expressions import expression
 from assistant.records import Todo
 
 FAILURE = "Error: "
-_NO_RESULT = re.compile(rf"{FAILURE}|\[?(?:aborted|interrupted|failed)\b")
+_NO_RESULT = expression(rf"{FAILURE}|\[?(?:aborted|interrupted|failed)\b")
 
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_UNSAFE_IN_BLOCK = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_UNSAFE = expression("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSAFE_IN_BLOCK = expression("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_QUOTE_LINE = re.compile(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
-_TODO_LINE = re.compile(rf"- \[([ x])\] (\d+): ({_STRING})")
-_CHANGE_LINE = re.compile(r"(Added|Completed|Removed): (\d+(?:, \d+)*)")
-_LIST_HEADING = re.compile(r"To-do list: (\d+) open")
+_QUOTE_LINE = expression(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
+_TODO_LINE = expression(rf"- \[([ x])\] (\d+): ({_STRING})")
+_CHANGE_LINE = expression(r"(Added|Completed|Removed): (\d+(?:, \d+)*)")
+_LIST_HEADING = expression(r"To-do list: (\d+) open")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ What always holds:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
@@ -22,6 +21,7 @@ from assistant.context.asking import asked, asks
 from assistant.context.periods import period_of
 from assistant.context.pressure import FULL_CONTEXT
 from assistant.context.quote import RECORD, quoted
+from assistant.expressions import expression
 from assistant.ports import History
 from assistant.quotes import Quote, local_time, quote_line
 from assistant.quotes import quoted as string
@@ -41,7 +41,7 @@ _LEAST_SHARE = 0.25
 _MOST_ALONE = 3.0
 _LEAST_SHARE_ALONE = 0.6
 
-_ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
+_ENDS_ASKING = expression(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
 
 
 def room_for(most: int, window: int) -> int:

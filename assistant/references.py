@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 LEAST_DIGITS = 4
-_ENTRY = re.compile(r"(?:entry[ :#]*|e)(\d{1,18})", re.IGNORECASE)
-_MEMORY = re.compile(rf"(?:memory[ :#]*)?([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
+_ENTRY = expression(r"(?:entry[ :#]*|e)(\d{1,18})", re.IGNORECASE)
+_MEMORY = expression(rf"(?:memory[ :#]*)?([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
 _SHOWN = 8
 
 

@@ -12,12 +12,12 @@ never share a key and none reads as a session of the owner's.
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from typing import Literal
 from urllib.parse import quote
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 SessionRole = Literal["owner", "guest", "room"]
 SessionKind = Literal["main", "thread", "guest", "room"]
@@ -32,7 +32,7 @@ OWNER_SCOPE = "owner"
 # A key stands in names of files, where 255 bytes have room.
 _LONGEST_PART = 80
 _LONGEST_THREAD = 40
-_NO_NAME = re.compile(r"[^\w.-]")
+_NO_NAME = expression(r"[^\w.-]")
 
 
 def peer_key(bridge: str, person: str) -> str:

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 
+from assistant.expressions import expression
 from assistant.secrets import Found
+from assistant.settings_kinds import NoSuchName, zone_name
 from assistant.settings_sections import FIELDS, Values, allowed, is_text
 
 ENV_PREFIX = "ASSISTANT_"
@@ -124,6 +127,8 @@ def from_text(key: str, text: str) -> Any:
     """Variables, and what is typed in a shell, are text: read them as a TOML value where the setting is none ("16000",
     "0.5", '["offline"]')."""
     spec = FIELDS.get(key)
+    if key == "home.timezone":
+        return _zone_as_spelled(text)
     if spec is None or is_text(spec):
         return text
     try:
@@ -131,6 +136,14 @@ def from_text(key: str, text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     return document["value"] if len(document) == 1 else text
+
+
+def _zone_as_spelled(text: str) -> str:
+    """What is kept is spelled as the database does it; what is none is told of where all settings are checked."""
+    try:
+        return zone_name(text)
+    except NoSuchName:
+        return text
 
 
 def explain(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
@@ -143,8 +156,14 @@ def explain(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
             lines[key] = f"default.toml: `{key}` has no value."
         else:
             found = NOT_SHOWN if spec.annotation is SecretStr else shown(problem["input"])
-            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {allowed(spec)}."
+            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {allowed(spec)}.{_meant(problem)}"
     return list(lines.values())
+
+
+def _meant(problem: ErrorDetails) -> str:
+    error = problem.get("ctx", {}).get("error")
+    near = " or ".join(f'"{name}"' for name in error.near) if isinstance(error, NoSuchName) else ""
+    return f" Did you mean {near}?" if near else ""
 
 
 def shown(value: Any) -> str:
@@ -177,7 +196,7 @@ def _as_toml(value: Any) -> str:
 
 # A key pasted into the wrong setting, a password in an address, a token among its parameters.
 _SECRETS = (
-    (re.compile(r"\b(?:sk-|pk-|gsk_|xai-|AIza)[\w-]{8,}"), "***"),
-    (re.compile(r"(://)[^/@\s]+@"), r"\1***@"),
-    (re.compile(r"([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^&\s\"]+", re.IGNORECASE), r"\1***"),
+    (expression(r"\b(?:sk-|pk-|gsk_|xai-|AIza)[\w-]{8,}"), "***"),
+    (expression(r"(://)[^/@\s]+@"), r"\1***@"),
+    (expression(r"([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^&\s\"]+", re.IGNORECASE), r"\1***"),
 )

@@ -15,12 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from assistant.expressions import expression
 from assistant.messages import Message
 from assistant.records import Calibration
 from assistant.requests import ToolSpec
@@ -36,10 +36,10 @@ IMAGE_TOKENS = 1600
 PLACEHOLDER_TOKENS = 40
 
 _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-_OLDER_OPENAI = re.compile(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
-_OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
+_OLDER_OPENAI = expression(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
+_OPENAI = expression(r"(gpt-|chatgpt-|o\d)")
 # Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
-_TOKSUM = re.compile(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
+_TOKSUM = expression(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
 
 # Beyond this many characters a tokenizer is asked about evenly spaced samples only.
 _EXACT_CHARS = 120_000

@@ -11,14 +11,16 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")
+from assistant.expressions import expression
+
+_SPACELESS = expression("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 # Alternatives, never a class: the same pattern is encoded to search bytes.
 _SPACE = r"(?:\s|" + "\u00a0|\u2009|\u202f|\u2028|\u3000" + r"|\\+[nrtf]|\\+u00(?:0[9a-d]|20|a0)|\\+u(?:3000|2028))"
 _GAP = rf"{_SPACE}+(?:[>|]{_SPACE}*)*"
-_SENTENCE_END = re.compile(
+_SENTENCE_END = expression(
     "[.!?\u2026]+[\"')\\]\u201d\u2019\u00bb*_]*(?=\\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
 )
-_EMPTY_LINE = re.compile(
+_EMPTY_LINE = expression(
     r"[ \t]*(?:>[ \t]*)*(?:[-*+\u2022]|\d{1,3}[.)])?[ \t]*(?:\*\*[^*\n]*\*\*:?[ \t]*)?(?:\[[ xX]\][ \t]*)?"
 )
 _MOST_CHARACTERS = 20_000

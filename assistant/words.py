@@ -6,19 +6,20 @@ as overlapping pairs of characters, so that any part of a run is found.
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from assistant.expressions import expression
 
 _SPACELESS = (
     "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
-PRIVATE = re.compile("[\ue000-\uf8ff]")
-RUN = re.compile(f"[{_SPACELESS}]+")
+PRIVATE = expression("[\ue000-\uf8ff]")
+RUN = expression(f"[{_SPACELESS}]+")
 _LETTER = f"(?![{_SPACELESS}_])[\\w{_MARKS}]"
-LETTER = re.compile(_LETTER)
-WORD = re.compile(f"[{_SPACELESS}]+|(?:{_LETTER})+")
+LETTER = expression(_LETTER)
+WORD = expression(f"[{_SPACELESS}]+|(?:{_LETTER})+")
 
 _STOP_WORDS = """
 a about again all also am an and any are as at be been being but by can could d did do does doing don for from had

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from assistant.context.quote import defused, safe
+from assistant.expressions import expression
 from assistant.messages import SUMMARY_MARKER
 from assistant.requests import Reply
 
@@ -27,18 +28,18 @@ NOISE = "the answer was noise"
 CUT_OFF = "the answer was cut off"
 CALLED = "the model called a tool"
 
-_OPENING = re.compile(r"<summary\s*>", re.IGNORECASE)
-_CLOSING = re.compile(r"</summary\s*>", re.IGNORECASE)
-_AFTER = re.compile(r"</?(?:memories|facts)\s*>", re.IGNORECASE)
-_MEMORIES = re.compile(r"<memories\s*>(.*?)(?:</memories\s*>|(?=<facts\s*>)|\Z)", re.DOTALL | re.IGNORECASE)
-_FACTS = re.compile(r"<facts\s*>(.*?)(?:</facts\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"<(?=/?(?:summary|memories|facts)\s*>)", re.IGNORECASE)
-_MARKER = re.compile(re.escape(SUMMARY_MARKER), re.IGNORECASE)
-_FENCE = re.compile(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_OPENING = expression(r"<summary\s*>", re.IGNORECASE)
+_CLOSING = expression(r"</summary\s*>", re.IGNORECASE)
+_AFTER = expression(r"</?(?:memories|facts)\s*>", re.IGNORECASE)
+_MEMORIES = expression(r"<memories\s*>(.*?)(?:</memories\s*>|(?=<facts\s*>)|\Z)", re.DOTALL | re.IGNORECASE)
+_FACTS = expression(r"<facts\s*>(.*?)(?:</facts\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = expression(r"<(?=/?(?:summary|memories|facts)\s*>)", re.IGNORECASE)
+_MARKER = expression(re.escape(SUMMARY_MARKER), re.IGNORECASE)
+_FENCE = expression(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
+_BULLET = expression(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _NONE = frozenset({"", "none", "(none)", "none.", "n/a", "empty", "…", "..."})
-_FACT_LINE = re.compile(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
-_REFUSAL = re.compile(
+_FACT_LINE = expression(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
+_REFUSAL = expression(
     r"^\W*(?:i'?m sorry|i am sorry|sorry,|i (?:can(?:no|['’])t|am unable to|won['’]?t)|as an ai\b|es tut mir leid"
     r"|je suis désolée?|lo siento|beklager|抱歉|很抱歉|申し訳)",
     re.IGNORECASE,
@@ -56,7 +57,7 @@ _LEAST_LETTERS = 0.4
 _LEAST_DISTINCT = 6
 # No word of a language that is written with spaces and in ASCII is this long, but addresses and paths are.
 _LONG_WORD = 50
-_PLACE = re.compile(r"://|^[~.]*/")
+_PLACE = expression(r"://|^[~.]*/")
 # An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
 _TOO_LONG = 2.0
 

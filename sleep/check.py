@@ -7,10 +7,10 @@ tools returned nothing is taken: what mattered of it was said, and nobody's outp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from assistant.expressions import expression
 from assistant.messages import Message
 from sleep.answer import clean
 from sleep.facts import Words, folded, named
@@ -25,7 +25,7 @@ _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
 # A line of a record that names the message it is of.
-_TOLD_LINE = re.compile(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
+_TOLD_LINE = expression(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.expressions import expression
 from assistant.words import fold
 from sleep.putting_right import put_right
 from sleep.slots import PLACE, SELF, Slot, slots
@@ -141,7 +142,7 @@ def restated(said: str, about: str) -> str:
     return said
 
 
-_NEW_VALUE = re.compile(
+_NEW_VALUE = expression(
     r"\b(?:(?:it'?s|it is|make (?:it|that)|i meant?|that's|to|no|actually|sorry|on|at|in|now),? )+"
     r"(?P<value>[^,;!?]{1,40}?)(?:,? not | instead| now|,? rather than|[,;!?]|\.?$)",
     re.IGNORECASE,
@@ -278,7 +279,7 @@ def _contains(more: Statement, less: Statement) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ compared
 
-_ABOUT = re.compile(
+_ABOUT = expression(
     r"^(?:(?:and|but|so|ok|well|actually|now|no|yes|oh|sorry)\b,? ?)*"
     r"(?P<who>(?:(?:my|our|the|his|her|their) )?(?:[\w'-]+ ){0,3}?[\w'-]+?)(?:'s)? (?:is|are|was|has|have|will"
     r"|lives?|works?"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from assistant.expressions import expression
 from sleep.sentences import sentences
 from sleep.shorthand import spelled_out
 from sleep.voice import own_voice
 
 _LOOKED_AT = 2_000
 
-_TAKES_BACK = re.compile(
+_TAKES_BACK = expression(
     r"\b(?:scrap that|scratch (?:that|what|the)|strike that|(?:had|got) .{2,30} wrong|put you right|correction"
     r"|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
     r" misspoke|i meant|i mis(?:read|remembered)|forget what i (?:said|told)"
@@ -36,7 +37,7 @@ _TAKES_BACK = re.compile(
     r" instead| and\b)",
     re.IGNORECASE,
 )
-_ANNOUNCES = re.compile(
+_ANNOUNCES = expression(
     r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually|well|right|change)[\s,.!:–-]*)*(?:scrap that"
     r"|scratch that|strike"
     r" that|correction|(?:change|changes) of plans?(?: (?:about|for|on|with) \w+(?: \w+){0,4})?"
@@ -48,7 +49,7 @@ _ANNOUNCES = re.compile(
 
 
 # Something takes the place of something, or ends.
-_REPLACES = re.compile(
+_REPLACES = expression(
     r"\b(?:instead|any ?more|any longer|no longer|not .{1,40}(?:,| but) |rather than|taking over|takes? over"
     r"|took .{0,15}over"
     r"|(?:handed|gone|sent|given|went|taken|put) back|off the (?!phone|bus|top)|(?:taken|took|come|came|gone"
@@ -63,7 +64,7 @@ _REPLACES = re.compile(
     r" right|new)\b",
     re.IGNORECASE,
 )
-_CHANGES = re.compile(
+_CHANGES = expression(
     r"\b(?:i (?:had|got) .{2,40} wrong|put you right|put that right|for the record|(?:handed|gone|sent) back"
     r"|taking over"
     r"|takes over|took (?:\w+ ){0,2}over|in future|in the future|from (?:tonight|today|tomorrow|now|april|next \w+|the"
@@ -83,7 +84,7 @@ _CHANGES = re.compile(
 
 
 # Whoever says so in so many words wants it kept.
-_PLAINLY = re.compile(
+_PLAINLY = expression(
     r"\b(?:scrap (?:that|what|the)|scratch (?:that|what|the)|strike that|correction|change of plans?|i was wrong"
     r"|(?:had|got) .{2,30} wrong|put you right|forget what i (?:said|told)|i (?:said|told you) .{2,40} but)\b"
     r"|^(?:no,? )?not (?!yet|now|really|sure|bad|today|tonight|that|this|me|so|too|much|again|quite|only|just|even"

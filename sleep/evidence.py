@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from assistant.expressions import expression
 from sleep.lasting import LASTING
 from sleep.lexicon import classes, words_of
 from sleep.passing import PASSING
@@ -28,13 +29,13 @@ _OF_CLASS: dict[str, float] = {
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
 _CASED = frozenset({"name", "many-names", "who-it-is", "apposed", "placed"})
 _PATTERNS = [
-    (name, re.compile(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
+    (name, expression(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
 ]
 _LINKED = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "food"})
 _LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided", "recurs"})
 _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
 _GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
-_MOOD = re.compile(
+_MOOD = expression(
     r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit"
     r"|really|quite"
     r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+\b(?! (?:about|at|from|to|in|on"
@@ -43,13 +44,13 @@ _MOOD = re.compile(
 _LONG = 8
 _LONGER = 0.24
 _LONGEST = 8
-_THING_CHANGED = re.compile(
+_THING_CHANGED = expression(
     r"(?:my|our|the) (?:[\w-]+ ){0,2}[\w-]+(?:'s| is| are| has| have) (?:been )?(?:gone|moved|changed|cancelled"
     r"|sold|given|sent|off"
     r"|over)\b",
     re.IGNORECASE,
 )
-_WEEKDAY = re.compile(rf"\b{DAY}s?\b", re.IGNORECASE)
+_WEEKDAY = expression(rf"\b{DAY}s?\b", re.IGNORECASE)
 _WEIGHT = {
     **{name: weight for name, weight, _ in (*LASTING, *PASSING)},
     **{f"of {name}": weight for name, weight in _OF_CLASS.items()},
@@ -86,7 +87,7 @@ def weight(clause: str) -> float:
     return sum(_WEIGHT[name] for name in signs(clause)) + _LONGER * longer
 
 
-_PREFERS = re.compile(
+_PREFERS = expression(
     r"\b(?:prefer|like|love|enjoy|hate|loathe|adore|dislike|can't (?:stand|bear|abide)|favou?rite|a fan of|fond of"
     r"|rather (?:have|not|take)|allergic|vegetarian|vegan"
     r"|(?:never|don't|won't|doesn't) (?:like|eat|drink|want|touch|fly))\b",

@@ -21,6 +21,7 @@ from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
 from assistant.errors import ModelError
+from assistant.expressions import expression
 from assistant.messages import Message
 from assistant.ports import Model
 from assistant.records import Record
@@ -45,7 +46,7 @@ _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
 # A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
 _SHARE_OF_WINDOW = 3
-_TAGGED = re.compile(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAGGED = expression(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
 _FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
 # What may well be over at the next try. Nothing was wrong with the messages.
 _PASSING = ("rate_limit", "overload", "auth", "budget", "network")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from assistant.context.quote import safe
+from assistant.expressions import expression
 from assistant.messages import Message
 from sleep.answer import clean, fitted
 from sleep.check import KEPT
@@ -24,14 +25,14 @@ from sleep.transcript import pictures
 
 Count = Callable[[str], int]
 
-_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
+_SENTENCE = expression(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
 # Scripts that are written without spaces are taken by pairs of characters.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
-_SPACELESS = re.compile(rf"[{_UNSPACED}]")
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_LISTED = re.compile(r"^[-*•]\s+")
-_GREETING = re.compile(
+_WORD = expression(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
+_SPACELESS = expression(rf"[{_UNSPACED}]")
+_CODE = expression(r"```.*?(?:```|\Z)", re.DOTALL)
+_LISTED = expression(r"^[-*•]\s+")
+_GREETING = expression(
     r"\W*(?:(?:hi|hello|hey|good (?:morning|evening|night|day|afternoon)|thanks?|thank you|cheers|bye|goodbye|see you"
     r"|welcome|you['’]?re welcome|no problem|sounds good|how are you|hallo|guten (?:morgen|tag|abend)|danke|tschüss"
     r"|bonjour|bonsoir|salut|merci|au revoir|hola|buenos días|gracias|adiós|hei|god (?:morgen|kveld|natt)|takk|ha det"

@@ -5,16 +5,16 @@ What always holds: what is not sleep's comes out as it went in, each line with i
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from assistant.expressions import expression
 from sleep.sections import SECTIONS, STANDING
 
-_HEADING = re.compile(r"#{1,6} +(?P<name>.*\S)\s*")
+_HEADING = expression(r"#{1,6} +(?P<name>.*\S)\s*")
 _OURS = "## "
-DATED = re.compile(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
+DATED = expression(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
 
 
 @dataclass(frozen=True, slots=True)

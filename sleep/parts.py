@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from assistant.expressions import expression
 from sleep import clauses as of
 from sleep.corrections import corrects, corrects_plainly
 from sleep.evidence import ENOUGH, is_of_somebody, names_something, weight
@@ -34,14 +35,14 @@ _LONG = 18
 _RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
-_OF_ONESELF = re.compile(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
-_JOINT = re.compile(
+_OF_ONESELF = expression(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
+_JOINT = expression(
     r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
     re.IGNORECASE,
 )
-_OF_SOMEBODY_NAMED = re.compile(r"^(?:who|which|whose)\b", re.IGNORECASE)
-_HANGS_ON = re.compile(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
-_SUBJECT = re.compile(
+_OF_SOMEBODY_NAMED = expression(r"^(?:who|which|whose)\b", re.IGNORECASE)
+_HANGS_ON = expression(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
+_SUBJECT = expression(
     r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
     r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
     r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"

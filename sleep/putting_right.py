@@ -6,20 +6,20 @@ it has to say that something changed, and to share what it is about. To be about
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from assistant.expressions import expression
 from assistant.words import fold
 from sleep.corrections import replaces, tells_of_change
 from sleep.statements import Statement, is_form, statement, stem
 
-_OWNED = re.compile(
+_OWNED = expression(
     r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav"
     r"|gett)ing\b|\w+ed\b)(\w+)"
 )
 # What is named after these is over with.
-_DONE_WITH = re.compile(
+_DONE_WITH = expression(
     r"\b(?:(?:stopped|finished|done) (?:with|seeing|using|taking|the|my|our)|quit|cancell?ed|ditched"
     r"|gave up|given up"
     r"|sold|off the|no more|goodbye(?: to)?) (?:the |my |our |his "

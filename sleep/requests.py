@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from assistant.expressions import expression
 from sleep.sentences import Sentence, sentences
 
 # Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.
@@ -37,7 +38,7 @@ _DOING = (
 ).replace(" ", r"\ ")
 # These name things as often as they order: a name or a number after them is no sign of an order.
 _BY_NAME = "add|arrange|ask|book|buy|call|cancel|contact|email|finish|fix|get|invite|message|pay|phone|send|tell"
-_SAID_AT_ONCE = re.compile(
+_SAID_AT_ONCE = expression(
     r"(?:please |(?:could|can|would) you (?:please )?)?(?:tell|explain|show|say|describe|list|give me|summari[sz]e"
     r"|define|compare|guess|repeat|help me understand|let me know (?:what|how|why|if)"
     r"|(?:bitte )?(?:erklär|sag|zeig|nenn)|(?:s'il te plaît )?(?:explique|dis|montre)"
@@ -45,7 +46,7 @@ _SAID_AT_ONCE = re.compile(
     r"(?:e|st|en|-moi|me|z)?\b",
     re.IGNORECASE,
 )
-_ORDER = re.compile(
+_ORDER = expression(
     rf"""(?:(?:and|then|also|next|now|first|finally|ok(?:ay)?|so|oh|hey|hi|yes|great|thanks|und|et|y|og)[ ,:!]+)*(?:
       (?:todo|to-do|task|aufgabe|tâche|tarea|oppgave)\s*[:：-]
     | (?:please|pls|kindly)[ ,]+(?:also\ )?(?!note\b|wait\b|be\b|stop\b|excuse\b)\w+
@@ -72,16 +73,16 @@ _ORDER = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ORDER_CJK = re.compile(
+_ORDER_CJK = expression(
     r"提醒我|别忘|不要忘|記得|记得|帮我(?!看看|解释|说)|幫我|请(?:帮|预订|发|写|买|安排|准备)"
     r"|我(?:需要|要|得)(?:去|买|写|做|发|订|准备)"
     r"|忘れないで|思い出させて|リマインドして|予約して|書いて(?:ください|おいて)|買って|送って|準備して"
     r"|やって(?:ください|おいて)|しておいて|しなければ|する必要が"
     r"|해\s?줘|잊지\s?마|알려\s?줘|예약해",
 )
-_ORDER_CYRILLIC = re.compile(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
+_ORDER_CYRILLIC = expression(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
 # An order that is put as a question; what it asks for has to be done all the same.
-_KINDLY = re.compile(
+_KINDLY = expression(
     rf"(?:can|could|would|will)\ you\ (?:please\ |also\ )*(?:{_DOING}|remind)\b", re.IGNORECASE | re.VERBOSE
 )
 

@@ -6,11 +6,11 @@ supposed, a quotation, pasted text, code or small talk. What is not taken stays 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from assistant.expressions import expression
 from sleep import clauses as of
 from sleep.corrections import announces, tells_of_change
 from sleep.evidence import is_dated, kind_of, names_something
@@ -27,7 +27,7 @@ Kind = Literal["fact", "preference", "decision", "task"]
 _LONGEST_TEXT = 20_000
 _LONGEST = 400
 _SHORTEST_CJK = 5
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from assistant.expressions import expression
+
 _SPELLED = {
     "im": "i'm", "ive": "i've", "dont": "don't", "doesnt": "doesn't", "didnt": "didn't", "cant": "can't",
     "wont": "won't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't", "werent": "weren't",
@@ -28,19 +30,19 @@ _SPELLED = {
     "n't": "not", "&": "and", "addy": "address", "pw": "password", "wfh": "work from home",
     "fave": "favourite", "fav": "favourite", "meds": "medication", "info": "information",
 }  # fmt: skip
-_FOR_SHORT = re.compile(
+_FOR_SHORT = expression(
     r"(?<![\w'’/&+.-])(?:"
     + "|".join(re.escape(one) for one in sorted(_SPELLED, key=lambda word: (-len(word), word)))
     + r")(?![\w’/&+-]|'(?!s\b)\w|\.\w)",
     re.IGNORECASE,
 )
 # "its" is "it's" where no noun can follow; before a noun it stays what it is.
-_ITS = re.compile(
+_ITS = expression(
     r"\bits(?= (?:a|an|the|my|our|his|her|not|no|on|in|at|from|for|with|about|called|only|now|all|just|been|[\d£$€]"
     r"|\w+day|mon|tue|wed|thu|fri|sat|sun)\b)",
     re.IGNORECASE,
 )
-_WERE = re.compile(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
+_WERE = expression(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)

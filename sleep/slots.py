@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from assistant.expressions import expression
 from assistant.words import fold
 from sleep.relations import SINGLE
 
@@ -55,7 +56,7 @@ _WORK = (
     r"(?:^|(?<=[，。,]))(?P<who>[^，。,在现]{0,6})(?:现在)?在(?P<value>[^，。,]{1,12})(?:工作|上班)",
 )
 _FORMS = tuple(
-    (matter, re.compile(form))
+    (matter, expression(form))
     for matter, forms in {
         "home": _HOME,
         "work": _WORK,
@@ -84,34 +85,34 @@ _IS = (
     r"|has gone down to|costs|will be|has to be|has been set to|was set to|ist jetzt|ist|est maintenant|est|es ahora|es"
     r"|er na|er|heisst|se llama|s'appelle|heter|called)"
 )
-_MATTER = re.compile(
+_MATTER = expression(
     rf"(?:^|(?<=[,.;:!?] )|(?<=and )|(?<=but )|(?<=so )|(?<=now )|(?<=actually )|(?<=scrap that )|(?<=, ))"
     rf"(?P<head>(?:(?:my|our|the|his|her|their|mein|meine|unser|unsere|die|der|das|mon|ma|le|la|el|mi|min|mitt)\b ?)?"
     rf"(?:[\w'-]+ ){{0,4}}?(?P<noun>{_NOUN}))(?:'s name)?(?: {_IS}|'s) (?:called |now |named )?{_VALUE}"
 )
-_PLACED = re.compile(
+_PLACED = expression(
     rf"(?: (?:is|are|will be|has moved to|takes? place)|'s) (?:now )?(?:at|in) (?!\d|the (?:morning"
     rf"|evening)){_VALUE}"
 )
-_FAVOURITE = re.compile(rf"\bfavou?rite (?P<what>[\w -]{{1,30}}?) (?:is|are|has to be) (?:now )?{_VALUE}")
-_PREFERS = re.compile(
+_FAVOURITE = expression(rf"\bfavou?rite (?P<what>[\w -]{{1,30}}?) (?:is|are|has to be) (?:now )?{_VALUE}")
+_PREFERS = expression(
     rf"\bprefers? (?P<more>[^,.;!?]{{1,40}}?) (?:to|over|rather than) (?P<less>[^,.;!?]{{1,40}}?){_END}"
 )
-_CLAUSE = re.compile(r"[,.;:!?。，] ?")
+_CLAUSE = expression(r"[,.;:!?。，] ?")
 # "Jonas, my best friend from school, lives ...": who they are stands between the name and the verb.
-_WHO_THEY_ARE = re.compile(
+_WHO_THEY_ARE = expression(
     r"^([A-Z][\w'-]+(?: [A-Z][\w'-]+)?), (?:my|our|his|her|their|the|an?) [^,.;!?]{1,60}, (?=\w+s\b)"
 )
 _LONGEST_SUBJECT = 40
-_NO_NAME = re.compile(
+_NO_NAME = expression(
     r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from"
     r"|with|over"
     r"|under|well|ill|sick|fine|better|worse|tired|old|dead|room|house|\w+ing|\w+ed|all|always|never|still|just"
     r"|really|a|an|the"
     r"|my|our|his|her)\b(?! (?:mr|mrs|ms|dr|guy|man|woman)\b)|.*\b(?:is|isn't|are|was|wasn't|has|hasn't|will|won't)\b"
 )
-_FRONT = re.compile(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
-_OF_TIME = re.compile(
+_FRONT = expression(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
+_OF_TIME = expression(
     r"^(?:on |at |the )*(?:\d|mon|tue|wed|thu|fri|sat|sun|next|the \d|another|half|noon|jan|feb|mar|apr|may|jun|jul"
     r"|aug|sep|oct|nov|dec)"
 )

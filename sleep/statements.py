@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from assistant.expressions import expression
 from assistant.words import RUN, STOP_WORDS, WORD, fold, pairs
 from sleep.shorthand import spelled_out
 
 _LONGEST = 1_500
 # The dates that days were given when they were learned (`sleep.dating`).
-_DATED = re.compile(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
+_DATED = expression(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
 _DAYS = (
@@ -51,13 +52,13 @@ _COUNT |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), 2)}
 _COUNT |= {f"{word}th".replace("tyth", "tieth"): n for word, n in _COUNT.items() if n.isdigit() and 13 <= int(n) < 100}
 _ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _COUNT |= {word: str(n) for n, word in enumerate(_ORDINALS.split(), 3)}
-_COMPOUND = re.compile(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
+_COMPOUND = expression(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 
-_NUMBER = re.compile(
+_NUMBER = expression(
     r"(?<![\w.])(\d{1,2})[:.](\d{2})(?!\d)(?: ?(am|pm)\b)?|(?<![\w.])(\d{1,2}) ?(am|pm)\b"
     r"|(?<![\w])(\d+(?:[., ]\d{3})*(?:[.,]\d+)?) ?(k\b|thousand\b|m\b|million\b)?(?:st\b|nd\b|rd\b|th\b)?"
 )
-_ENDS = re.compile(
+_ENDS = expression(
     r"\b(?:no longer|(?:not|n't|never)\b[^.;]{0,60}\b(?:any ?more|any longer|again)|stopped|stopping|quit|gave up"
     r"|given up"
     r"|giving up|cancel\w*|called off|scrap(?:ped)?|used to|broke up|split up|fell through|fallen through|finished with"
@@ -65,12 +66,12 @@ _ENDS = re.compile(
     r"|annule|ya no|deje de|cancelad\w|ikke lenger|sluttet|avlyst)\b|不再|已经不|取消|戒了|もう[^。]{0,20}(?:ない"
     r"|ません)|やめ",
 )
-_DENIES = re.compile(
+_DENIES = expression(
     r"\b(?:not|never|nobody|without|cannot|\w+n't|dont|doesnt|isnt|cant|nicht|kein\w*|ne|pas|no|ikke|aldri|nunca"
     r"|jamais)\b"
     r"|不|没有|ない|ません",
 )
-_CHANGES = re.compile(
+_CHANGES = expression(
     r"\b(?:actually|now|nowadays|these days|changed|changing|changes to|change of plans?|has moved|have moved"
     r"|been moved|moved|moved to"
     r"|moved from"
@@ -82,44 +83,44 @@ _CHANGES = re.compile(
     r"|scrap|forget (?:that|what)|not any ?more|no longer|jetzt|doch|stattdessen|eigentlich|maintenant|finalement|ahora"
     r"|en realidad|na|istedenfor|egentlig)\b|现在|其实|改(?:成|为|到)|今は|変わ|しゃなくて",
 )
-_ADDS = re.compile(
+_ADDS = expression(
     r"\b(?:also|another|too|as well|second|third|other|additional|besides|auch|noch ein\w*|aussi|un autre|tambien"
     r"|otr[oa]"
     r"|ogsa|en til)\b|也|还有|另|も(?:う一|住|好)",
 )
-_HAPPENED = re.compile(
+_HAPPENED = expression(
     r"\b(?:went|bought|met|saw|visited|ate|ran|read|watched|finished|paid|flew|drove|walked|cooked|played|got back"
     r"|spent"
     r"|called|wrote|sent|received|won|lost|found|attended|had (?:an?|my|our|the) \w+|was in|were in|(?:was|were"
     r"|got) (?!book|mov|chang|push|postpon|call|nam|brought)\w+ed|habe? \w+ gekauft"
     r"|war(?:en)? in)\b|昨天|昨日|去了|行きました",
 )
-_INDEFINITE = re.compile(
+_INDEFINITE = expression(
     r"\b(?:have|has|got|there is|there's|book(?:ed)?|made|with|got us) (?:an?|another|one) (?:\w+ ){0,3}"
     r"(?:appointment|meeting|call|visit|check-?up|flight|lesson|party|exam|interview|reservation|date|session|dinner"
     r"|lunch"
     r"|concert|trip|train|delivery)\b|\b(?:einen? termin|un rendez-vous|una cita|en time)\b"
 )
-_REASON = re.compile(
+_REASON = expression(
     r",? (?:because|since|so that|due to|which|as (?=the|my|our|we|i|he|she|they)|weil|parce que|porque)\b"
 )
-_CLAUSES = re.compile(r"[,;:.!] | - | and (?=(?:the|my|our|i|we|it|he|she|they)\b)| but | so (?!that)")
-_NOT = re.compile(
+_CLAUSES = expression(r"[,;:.!] | - | and (?=(?:the|my|our|i|we|it|he|she|they)\b)| but | so (?!that)")
+_NOT = expression(
     r"(?:(?P<before>[\w']+)(?P<comma>,?)|\A) *(?:and |so |- )?\b(?P<how>not|instead of|rather than|nicht|statt|pas"
     r"|et non|no|ikke)"
     r" (?P<old>[^,;.!?]{1,60})"
 )
-_BUT = re.compile(
+_BUT = expression(
     r"\b(?:not|isn't|aren't|wasn't) (?P<old>[^,;.!?]{1,40}?),? (?:[^.!?]{1,50}, )?(?:but|it's|its|he's|she's|they're)\b"
     r"|\bnicht (?P<alt>[^,;.!?]{1,40}?),? sondern\b"
 )
-_FROM_TO = re.compile(
+_FROM_TO = expression(
     r"\b(?:mov\w+|chang\w+|switch\w*|went|gone|go(?:es)?|rais\w+|lower\w+|increas\w+|dropp\w+|reduc\w+|up|down"
     r"|postponed"
     r"|pushed|brought|put)\b[^.;]{0,40}?\bfrom (?P<old>[^,;.!?]{1,40}?) (?:up |down |over )?(?:to|into)\b"
     r"|\bvon (?P<von>[^,;.!?]{1,40}?) (?:nach|auf)\b|\bfra (?P<fra>[^,;.!?]{1,40}?) til\b|\bde (?P<de>\w+) a (?=\w)"
 )
-_WAS = re.compile(
+_WAS = expression(
     r"\b(?:used to be|formerly|previously|replac(?:es|ed|ing)) (?P<old>[^,;.!?]{1,40})"
     r"|\bwas (?P<was>[^,;.!?]{1,30}),? (?:and |but )?(?:is |it's |it is )?now\b"
 )
@@ -129,16 +130,16 @@ am is are was were be been do does did will would can could should shall may mig
 he's she's we're they're that's there's you're i've we've they've i'd we'd i'll we'll why or if probably
 """
 _AUXILIARY = frozenset(_AUXILIARY_WORDS.split())
-_CJK_NOT = re.compile(
+_CJK_NOT = expression(
     r"(?:不是|并非)(?P<zh>[^，。,]{1,15})|(?P<ja>[^、。，はが]{1,15})(?:しゃなくて|てはなく)"
     r"|从(?P<cong>[^，。]{1,10})(?:搬|改|换)"
 )
 
-_LIKES = re.compile(
+_LIKES = expression(
     r"\b(?:love|like|enjoy|adore|fond of|fan of|into|keen on|mag|liebe|aime|adore|gusta|encanta|liker|elsker)(?:s"
     r"|d)?\b|喜欢|爱|好き"
 )
-_HATES = re.compile(
+_HATES = expression(
     r"\b(?:hate|dislike|loathe|detest|can't stand|cannot stand|can't bear|sick of|gone off|deteste|odio|hasse"
     r"|hater)(?:s|d)?\b"
     r"|(?:not|n't|never)\b.{0,20}\b(?:like|love|enjoy|fond of|fan of|into|keen on)|mag (?:\w+ ){0,3}(?:nicht|kein\w*)"
@@ -161,8 +162,8 @@ ikke lenger bin habe haben hat avons ai as suis soy tengo
 _SMALL = (STOP_WORDS | frozenset(_SMALL_WORDS.split())) - frozenset({"may"})
 _WHO_WORDS = "i me my we our us the a an user users is are am s m re im ve d ll that this it so just"
 _WHO = frozenset(_WHO_WORDS.split())
-_CAPITAL = re.compile(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
-_POSSESSIVE = re.compile(r"['’]s\b|s['’](?=\s)")
+_CAPITAL = expression(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
+_POSSESSIVE = expression(r"['’]s\b|s['’](?=\s)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from assistant.expressions import expression
 from assistant.records import Record
 from sleep.answers import joined, offer_of, question_of
 from sleep.dating import dated
@@ -25,7 +26,7 @@ _PLAY_LASTS = timedelta(minutes=20)
 _ANSWERED_WITHIN = timedelta(hours=12)
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
-_TOOK_NOTE = re.compile(
+_TOOK_NOTE = expression(
     r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)"
     r"|block"
     r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"

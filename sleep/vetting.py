@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from assistant.expressions import expression
 from assistant.records import Record
 from assistant.words import STOP_WORDS, WORD, fold
 from sleep.evidence import signs, weight
@@ -22,20 +23,20 @@ _OVER_SOON = 0.2
 _FEW_WORDS = 7
 _OF_THE_MOMENT = frozenset({"of mood", "of weather", "moment"})
 _LEAST_EVIDENCE = -0.9
-_AS_FIRST = re.compile(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
+_AS_FIRST = expression(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
 _FEWEST_TAKEN_OVER = 2
 _SHORT = 3
 _STEM = 5
 _NEGATED = frozenset({"no", "not", "don", "never", "isn", "doesn", "aren", "wasn", "won", "cannot", "now"})
 _OF_NO_WEIGHT = (STOP_WORDS - _NEGATED) | {"user", "person", "told", "said", "says", "mentioned"}
-_GUESS = re.compile(
+_GUESS = expression(
     r"\b(?:might|maybe|perhaps|possibly|probably|presumably|apparently wants|seems? to|appears? to|likely|could be"
     r"|may (?:be|have|want|like|live|work|prefer)|i (?:guess|assume|suspect)|it is unclear|unclear (?:if|whether)"
     r"|vermutlich|vielleicht|peut-être|probablement|quizás|probablemente|kanskje|antakelig)\b|可能|也许|大概|おそらく|たぶん|かもしれ",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
-_NO_NAMES = re.compile(
+_NAME = expression(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
+_NO_NAMES = expression(
     r"^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$|^(?:january|february|march|april|may|june|july|august"
     r"|september|october|november|december)$"
     r"|^(?:user|told|the|english|assistant)$|^(?:19|20)\d\d$",

@@ -17,6 +17,7 @@ from assistant.agenda.times import LONGEST, MORNING, moment_in
 from assistant.agenda.values import Cron, Due, Once, Rule, Spec
 from assistant.agenda.wall import key_of, local_of
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 _EVERY = r"(?:every|each|all|alle|jede[nrsm]?|cada|todos los|todas las|chaque|tous les)"
 _DAY_NAMES = {
@@ -57,7 +58,7 @@ _PARTS = {
     "nacht": "night", "matin": "morning", "soir": "evening",
 }  # fmt: skip
 _WEEKDAYS = "MO,TU,WE,TH,FR"
-_LEFT = re.compile(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
+_LEFT = expression(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
 _NTH = r"(?:the\s+|am\s+|el\s+)?(\d{1,2})(?:st|nd|rd|th|\.)?"
 _CRON_FIELD = r"[\d*/,\-A-Za-z#?]+"
 
@@ -209,4 +210,4 @@ _SOURCES: tuple[tuple[str, Callable[[re.Match[str]], _Often | None]], ...] = (
      rf"|mittwochs)(?:{_AND}(?:{_ANY_DAY}))*)\b", _by_day),
     *((rf"\b(?:{words})\b", _fixed(f"FREQ={often}")) for often, words in _ADVERBS.items()),
 )  # fmt: skip
-_FORMS = tuple((re.compile(pattern, re.IGNORECASE), make) for pattern, make in _SOURCES)
+_FORMS = tuple((expression(pattern, re.IGNORECASE), make) for pattern, make in _SOURCES)

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from assistant.expressions import expression
+
 # Hours of the parts of a day, where none is named.
 HOURS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
 _PARTS = {
@@ -22,7 +24,7 @@ _PARTS = {
     "evening": r"(?:in the |this )?evenings?|(?:am )?abends?|(?:ce |du )?soir|(?:di |in )?sera|(?:'s )?avonds?",
     "night": r"(?:at |in the )?nights?|(?:in der )?nachts?|(?:de|por) la noche|notte|(?:à|da) noite|(?:in de )?nacht",
 }
-_PART = re.compile("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _PARTS.items()), re.IGNORECASE)
+_PART = expression("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _PARTS.items()), re.IGNORECASE)
 _WORDS = (
     ("one", "eins", "ein"), ("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("six", "sechs"),
     ("seven", "sieben"), ("eight", "acht"), ("nine", "neun"), ("ten", "zehn"), ("eleven", "elf"), ("twelve", "zwölf"),
@@ -72,18 +74,18 @@ _REPLACED = (
     (r"^\s*(\d{1,2})\s*$", r"\1:00"),
     (r"^(?:on|am|el|le)\s+", ""),
 )
-_REPLACE = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in _REPLACED)
-_PAST = re.compile(rf"\b(?:(?:at|um) )?(?P<by>\d+|half|quarter|viertel|five|ten|twenty|fünf|zehn|zwanzig)"
+_REPLACE = tuple((expression(pattern, re.IGNORECASE), instead) for pattern, instead in _REPLACED)
+_PAST = expression(rf"\b(?:(?:at|um) )?(?P<by>\d+|half|quarter|viertel|five|ten|twenty|fünf|zehn|zwanzig)"
                    rf" (?:minutes |minuten )?(?P<which>past|to|nach|vor) {_HOUR}", re.IGNORECASE)  # fmt: skip
-_TO_COME = re.compile(rf"\b(?:um )?(?P<by>dreiviertel|halb) {_HOUR}", re.IGNORECASE)
+_TO_COME = expression(rf"\b(?:um )?(?P<by>dreiviertel|halb) {_HOUR}", re.IGNORECASE)
 _MINUTES = {
     "half": 30, "quarter": 15, "viertel": 15, "five": 5, "ten": 10, "twenty": 20, "fünf": 5, "zehn": 10, "zwanzig": 20,
 }  # fmt: skip
-_NAMED_HOUR = re.compile(
+_NAMED_HOUR = expression(
     rf"\b{AT} {_HOUR}|\b(?P<bare>{'|'.join(_HOUR_WORDS)})(?= (?:uhr|o['’]?clock)\b)", re.IGNORECASE
 )
-_CLOCK = re.compile(rf"(?<![\d:])(\d{{1,2}}):(\d{{2}})(?!\d)(?!\s*{_HALF})", re.IGNORECASE)
-_ORDINAL = re.compile(
+_CLOCK = expression(rf"(?<![\d:])(\d{{1,2}}):(\d{{2}})(?!\d)(?!\s*{_HALF})", re.IGNORECASE)
+_ORDINAL = expression(
     r"^(?:on |am )?(?:the |den )?(\d{1,2})(?:st|nd|rd|th|\.)(?=$|\s+(?:um|at|\d{1,2}:))", re.IGNORECASE
 )
 

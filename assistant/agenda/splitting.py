@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from assistant.expressions import expression
+
 _NUMBER = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|half|other)"
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"
 _DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?"
@@ -32,10 +34,10 @@ _WORD = (
     r"|third|fourth|last|am|pm|o'clock|now|past|quarter(?: to)?|to (?=fri))"
 )
 # Possessive: what was taken for time is never taken back, so that no text takes long.
-_ONLY_TIME = re.compile(rf"(?>{_FIRST})\s*(?:(?>{_WORD}(?!\w))[\s,]*)*+", re.IGNORECASE)
-_WORD_STARTS = re.compile(r"(?<![^\s,:-])\w")
-_ASKED = re.compile(r"^(?:please )?(?:remind me|me)\b[\s,:]*", re.IGNORECASE)
-_TO = re.compile(r"^(?:to|that|about|of)\s+", re.IGNORECASE)
+_ONLY_TIME = expression(rf"(?>{_FIRST})\s*(?:(?>{_WORD}(?!\w))[\s,]*)*+", re.IGNORECASE)
+_WORD_STARTS = expression(r"(?<![^\s,:-])\w")
+_ASKED = expression(r"^(?:please )?(?:remind me|me)\b[\s,:]*", re.IGNORECASE)
+_TO = expression(r"^(?:to|that|about|of)\s+", re.IGNORECASE)
 _LONGEST = 2000
 
 

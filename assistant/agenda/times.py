@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.spelling import spelled
 from assistant.agenda.wall import local_of, moment_of
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 LONGEST = 200
 MORNING = 9
@@ -28,10 +29,10 @@ _MOST_NUMBERS = 8
 _FARTHEST = timedelta(days=36_525)
 # By how much the clock is moved to see whether a text counts from now.
 _NUDGE = timedelta(minutes=7)
-_EITHER = re.compile(r"\b(\d{1,2})[/-](\d{1,2})(?:[/-]\d{2,4})?\b")
-_DOTTED = re.compile(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
-_CLOCK = re.compile(r"\d:\d")
-_ALONE = re.compile(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
+_EITHER = expression(r"\b(\d{1,2})[/-](\d{1,2})(?:[/-]\d{2,4})?\b")
+_DOTTED = expression(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
+_CLOCK = expression(r"\d:\d")
+_ALONE = expression(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = '"in 20 minutes", "tomorrow at 9", "next Friday at 18:00", "2026-12-24 18:00", "every weekday at 8:30"'
 
 

@@ -3,11 +3,12 @@ in it. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
+
+from assistant.expressions import expression
 
 BackupKind = Literal["daily", "manual"]
 
@@ -20,7 +21,7 @@ PARTS = frozenset((*DATABASES, *FILES, *FOLDERS))
 """What may stand at the top of a backup; all else of a home is made again or belongs to a running process."""
 
 _STAMP = "%Y%m%dT%H%M%SZ"
-_NAME = re.compile(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\.gz")
+_NAME = expression(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\.gz")
 
 
 @dataclass(frozen=True, slots=True)

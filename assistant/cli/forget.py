@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.commanding import opened_here
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.lines import next_line
 from assistant.cli.link import Link
 from assistant.cli.logs import log_to_stderr
@@ -19,11 +18,12 @@ from assistant.cli.plain import as_json, say, tell
 from assistant.cli.stored import require_home
 from assistant.cli.text import typed
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.forget_report import code_in, counts_in
 from assistant.settings import Settings
 
 _KEPT = "Nothing was changed."
-_LIKE_A_CODE = re.compile(r"[0-9A-Fa-f]{6}")
+_LIKE_A_CODE = expression(r"[0-9A-Fa-f]{6}")
 
 
 @click.command()
@@ -44,7 +44,7 @@ def forget(words: tuple[str, ...], yes: bool, session: str, json_out: bool) -> i
     what = typed(" ".join(words), "The text").strip()
     if not what:
         raise UsageError(f"Say what to forget. {_KEPT}")
-    settings = settings_module.load()
+    settings = settings_in_force()
     require_home(settings)
     log_to_stderr("error")
     return attach.run(_forgotten(settings, what, session, yes=yes, json_out=json_out))

@@ -7,7 +7,6 @@ search has only parts of it, the log is read from the newest message back.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,11 +24,12 @@ from assistant.cli.text import one_line, typed
 from assistant.cli.transcript import backwards
 from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.messages import Span
 from assistant.records import Hit
 from assistant.wire import stores as wire_stores
 
-_WITHOUT_SPACES = re.compile(
+_WITHOUT_SPACES = expression(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
+from assistant.expressions import expression
+
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10}
 _MONTHS |= {"nov": 11, "dec": 12}
@@ -27,17 +29,17 @@ _NUMBERS = {
 _MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _COUNT = r"(?:(?:a|the) )?(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
-_TO_COME = re.compile(
+_TO_COME = expression(
     r"\b(?:will|shall|won't|going to|gonna|tomorrow|tonight|next|upcoming|coming|plan(?:s|ned|ning)? (?:for|to|on)|due"
     r"|scheduled|free|busy|remind|should|from now)\b|'ll\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(
+_PAST = expression(
     r"\b(?:did|didn't|was|wasn't|were|had|been|done|went|said|told|ago|last|past|happened|lived|used to|earlier"
     r"|talked|discussed|mentioned|bought|met|saw|made)\b",
     re.IGNORECASE,
 )
-_SPACE = re.compile(r"\s+")
+_SPACE = expression(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ def _since(found: re.Match[str], today: date) -> _Days:
 
 _WHICH = r"(?:(?P<which>last|this|past) )"
 _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), reading, needs_past)
+    (expression(pattern, re.IGNORECASE), reading, needs_past)
     for pattern, reading, needs_past in (
         (rf"\b{_YEAR}-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b", _iso, False),
         (r"\bthe day before yesterday\b|\byesterday(?: (?:morning|afternoon|evening))?\b|\blast night\b", _near, False),
@@ -217,7 +219,7 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
         (rf"\b(?:in|during|of|throughout|back in) {_YEAR}\b", _year, False),
     )
 )  # fmt: skip
-_DATED = re.compile(
+_DATED = expression(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?,? "
     r"(?:(?P<d2>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<y1>(?:19|20)\d\d)\b"
     r"|\b(?P<y2>(?:19|20)\d\d)-(?P<m2>\d\d)(?:-\d\d)?\b",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-_WORD = re.compile(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
+from assistant.expressions import expression
+
+_WORD = expression(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _LOOKED_AT = 4_000
 _FIRST_WORDS = 24
 _CANDIDATES = 40

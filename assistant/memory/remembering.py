@@ -13,13 +13,13 @@ What always holds:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.context.asking import asked, asks
 from assistant.context.periods import Period, period_of
 from assistant.context.quote import RECORD, quoted
+from assistant.expressions import expression
 from assistant.memory_ports import MemorySearch
 from assistant.quotes import quoted as string
 from assistant.recollection import shown_whole
@@ -42,7 +42,7 @@ everything new chat conversation topic topics speak spoke spoken summarise summa
 decided plan planned day days time morning afternoon evening night week weekend month year
 """
 _ANYTHING = frozenset(_GENERAL.split())
-_SPACE = re.compile(r"\s+")
+_SPACE = expression(r"\s+")
 
 
 class Remembering:

@@ -12,6 +12,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD
+from assistant.expressions import expression
 from assistant.memory.exchange import memory_out
 from assistant.memory.remembering import MARK
 from assistant.memory.values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said, Then
@@ -21,7 +22,7 @@ from assistant.records import Record
 from assistant.remembered import Memory, Recalled
 
 _LONGEST = 300
-_RECALLED = re.compile(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
+_RECALLED = expression(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
 _FORGOTTEN = "(forgotten)"
 
 

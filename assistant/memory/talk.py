@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.memory import report
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.then import split_then
@@ -25,7 +26,7 @@ WHY_USAGE = "/why [REF]"
 MOST_BYTES = 64 * 1024 * 1024
 _LISTED = 50
 _FOUND = 10
-_FIRST = re.compile(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
+_FIRST = expression(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
 _HOW = "Use {usage}. A memory is named by the first digits of its id, or as `entry 12`. Nothing was changed."
 
 

@@ -13,12 +13,13 @@ from importlib import import_module
 from typing import Any
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 USAGE = '"2026-03-01", "2026-03-01 14:00", "last monday" or "3 weeks ago"'
 _LONGEST = 60
 _MOST_WORDS = 6
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
-_EITHER = re.compile(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
+_ISO = expression(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
+_EITHER = expression(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
 _SETTINGS = {"PREFER_DATES_FROM": "past", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
 # By how much the clock is moved to see whether a text counts from now.
 _NUDGE = timedelta(minutes=7)

@@ -6,19 +6,19 @@ Pure. What a message says is never changed beyond characters that no request can
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
+from assistant.expressions import expression
 from assistant.messages import Media
 
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_IN_NAMES = expression(r"[^a-zA-Z0-9_-]")
 
 
 class Garbled(ValueError):

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from assistant.expressions import expression
+
 _CODES = frozenset(
     {
         "context_length_exceeded",
@@ -23,7 +25,7 @@ _CODES = frozenset(
 )
 _BYTE_CODES = frozenset({"request_too_large", "request_body_too_large_after_decoding"})
 
-_TOO_LONG = re.compile(
+_TOO_LONG = expression(
     r"""prompt\ is\ too\ long                                         # Anthropic, also on Bedrock and Vertex
     | exceeds?\ (the\ )?context\ (limit|window|length)               # Anthropic's sum, OpenAI, Ollama
     | exceeds?\ the\ available\ context\ size                        # llama.cpp
@@ -43,18 +45,18 @@ _TOO_LONG = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_RATE = re.compile(r"rate.?limit|per (minute|min|day)\b|\b[tr]p[md]\b|quota|too many (requests|tokens)", re.IGNORECASE)
-_OUTPUT_CAP = re.compile(
+_RATE = expression(r"rate.?limit|per (minute|min|day)\b|\b[tr]p[md]\b|quota|too many (requests|tokens)", re.IGNORECASE)
+_OUTPUT_CAP = expression(
     r"max_(completion_|output_)?tokens\W.{0,40}(too large|maximum allowed|supports at most)"
     r"|maximum allowed number of output tokens|supports at most \d+ (completion|output) tokens",
     re.IGNORECASE | re.DOTALL,
 )
-_PROMPT_OF_SUM = re.compile(r"(\d+) input tokens|\((\d+) in (?:the messages|your prompt)", re.IGNORECASE)
-_WINDOW = re.compile(r"maximum context length is (\d+)", re.IGNORECASE)
-_TOO_MANY_IMAGES = re.compile(
+_PROMPT_OF_SUM = expression(r"(\d+) input tokens|\((\d+) in (?:the messages|your prompt)", re.IGNORECASE)
+_WINDOW = expression(r"maximum context length is (\d+)", re.IGNORECASE)
+_TOO_MANY_IMAGES = expression(
     r"too (many|much) (media|images)|at most \d+ images?\b|image.{0,40}exceeds", re.IGNORECASE
 )
-_TOO_MANY_BYTES = re.compile(
+_TOO_MANY_BYTES = expression(
     r"request exceeds the maximum (size|allowed number of bytes)|request entity too large|payload too large"
     r"|request body (is )?too large",
     re.IGNORECASE,

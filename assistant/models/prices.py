@@ -5,7 +5,6 @@ A model without an entry has no price, and nobody guesses one: its use is counte
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,11 +15,12 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.errors import SettingsError
+from assistant.expressions import expression
 from assistant.messages import Usage
 
 MILLION = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"
-_DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_DATE_SUFFIX = expression(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
 class _Table(BaseModel):

@@ -13,6 +13,7 @@ from assistant.agenda.values import CatchUp, Job, Kind, Place
 from assistant.agenda_ports import Wanted
 from assistant.authority import EVERYBODY
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.records import Accepted, Incoming
 from assistant.reminders import report as agenda_report
 from assistant.reminders.reminding import Agenda
@@ -24,9 +25,9 @@ SCHEDULE = (
     "/schedule [add NAME PROMPT --every|--cron|--rrule|--at WHEN | list | show NAME | pause NAME | resume NAME"
     " | remove NAME | run NAME | history [NAME]]"
 )
-_OPTION = re.compile(r"\s--(at|every)(?:\s|$)")
-_DONE = re.compile(r"done #?(\d{1,18})", re.ASCII)
-_AGAIN = re.compile(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
+_OPTION = expression(r"\s--(at|every)(?:\s|$)")
+_DONE = expression(r"done #?(\d{1,18})", re.ASCII)
+_AGAIN = expression(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
 _SHOWN = 100
 _MOST_SHOWN = 10_000
 _CATCH_UPS: Mapping[str, CatchUp] = {"once": "once", "all": "all", "skip": "skip"}

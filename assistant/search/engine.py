@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from assistant.search.asked import Asked, take_apart
 from assistant.search.index import Embed, Floats, Index, Ints, StemsOf, second_of
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
-from assistant.search_ports import Found, Where
+from assistant.search_ports import Found, Shelf, Where
 from assistant.words import is_spaceless
 
 _K1 = 1.2
@@ -42,8 +42,8 @@ class Bounds:
 class Engine:
     """Searches one collection. Not for several threads at once."""
 
-    def __init__(self, index: Index, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
-        self.index = index
+    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
+        self.index = Index(shelf, stems, embed)
         self._stems = stems
         self._embed = embed
         self._bounds = bounds

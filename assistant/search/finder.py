@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import tzinfo
 from threading import RLock
 
-from assistant.search.engine import Bounds, Engine
-from assistant.search.index import Embed, Index, StemsOf
+from assistant.search.engine import Engine
+from assistant.search.index import Index
 from assistant.search.units import Unit, split
-from assistant.search_ports import Found, Shelf, Spoke, Spoken, Where
+from assistant.search_ports import Found, Spoke, Spoken, Where
 
 _AT_ONCE = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
@@ -26,24 +26,18 @@ class SourceFinder:
 
     def __init__(
         self,
-        shelf: Callable[[], Shelf],
+        engine: Callable[[], Engine],
         spoke: Spoke,
-        stems: StemsOf,
-        embed: Embed,
         zone: tzinfo,
         *,
-        bounds: Bounds,
         patient: bool = False,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
-        """Everything is opened when it is first needed. `patient`: a search waits until all is taken in."""
-        self._shelf = shelf
+        """`engine` is opened when it is first needed. `patient`: a search waits until all is taken in."""
+        self._open = engine
         self._spoke = spoke
-        self._stems = stems
-        self._embed = embed
         self._zone = zone
         self._most = None if patient else _WHILE_ASKED
-        self._bounds = bounds
         self._closing = closing
         self._engine: Engine | None = None
         self._lock = RLock()
@@ -82,8 +76,7 @@ class SourceFinder:
 
     def _opened(self) -> Engine:
         if self._engine is None:
-            index = Index(self._shelf(), self._stems, self._embed)
-            self._engine = Engine(index, self._stems, self._embed, self._bounds)
+            self._engine = self._open()
         return self._engine
 
     def _take_in(self, index: Index, most: int | None) -> int:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from assistant.expressions import expression
+
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
 _SHORT = 120
@@ -18,14 +20,14 @@ _SHORT = 120
 QUESTION, GREETING, TIME_WORD = 1, 2, 4
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time."""
 
-_BREAK = re.compile(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
-_ASKS = re.compile(r"[?？؟][\s\"'”’)»」]*$")
-_GREETING = re.compile(
+_BREAK = expression(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
+_ASKS = expression(r"[?？؟][\s\"'”’)»」]*$")
+_GREETING = expression(
     r"^\W*(?:hi|hey|hello|thanks|thank you|bye|good ?(?:bye|morning|night|evening|afternoon)|take care|wow|cool|hallo"
     r"|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|hei|takk|tack|привет|спасибо|こんにちは|ありがとう|你好|谢谢)\b",
     re.IGNORECASE,
 )
-_TIME = re.compile(
+_TIME = expression(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|days?|recently|since|mornings?"
     r"|evenings?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august"
     r"|september|october|november|december|\d{1,2}(?:st|nd|rd|th)|(?:19|20)\d\d|gestern|heute|morgen|hier|demain|ayer"
@@ -33,7 +35,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _CJK_A_WORD = 2
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
+_CJK = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,14 @@ from string import Template
 from typing import Any
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 
 _MARK = "Written by `assistant service install`"
-_SEAL = re.compile(rf"^(?:# |<!-- ){re.escape(_MARK)}; what stands above: sha256 ([0-9a-f]{{64}})(?: -->)?\n\Z", re.M)
+_SEAL = expression(rf"^(?:# |<!-- ){re.escape(_MARK)}; what stands above: sha256 ([0-9a-f]{{64}})(?: -->)?\n\Z", re.M)
 # What the formats cannot hold: control characters, and bytes that are not UTF-8.
-_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL = expression("[\x00-\x1f\x7f\ud800-\udfff]")
 
-_NO_FIRST_WORD = re.compile(r"""["'\\]""")
+_NO_FIRST_WORD = expression(r"""["'\\]""")
 
 
 @dataclass(frozen=True, slots=True)

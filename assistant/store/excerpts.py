@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from assistant.expressions import expression
 
 EXCERPT = 240
 """About how many characters an excerpt has; never more than a third above."""
 
 _SLACK = EXCERPT // 3
-_SENTENCE = re.compile(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
-_SPACE = re.compile(r"\s+")
+_SENTENCE = expression(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
+_SPACE = expression(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

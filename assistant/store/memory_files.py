@@ -12,7 +12,6 @@ What always holds:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from datetime import time as clock
 from pathlib import Path
 
 from assistant.errors import StaleView, StoreError, UsageError
+from assistant.expressions import expression
 from assistant.remembered import Edit, EditedBy, FileThen
 from assistant.sessions import OWNER_SCOPE
 from assistant.store.database import Database
@@ -37,7 +37,7 @@ CURATED_TARGET = f"{FILE}{CURATED}"
 _LONGEST_LINE = 2000
 _TRIES = 5
 _UNDOING = "-undo"
-_MARK = re.compile(rf"(\d{{1,18}})({_UNDOING})?")
+_MARK = expression(rf"(\d{{1,18}})({_UNDOING})?")
 
 
 class MemoryFiles:

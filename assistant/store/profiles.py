@@ -15,6 +15,7 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.errors import UsageError
+from assistant.expressions import expression
 from assistant.profiles import folded
 from assistant.remembered import Attribute, Edit, EditedBy, Profile
 from assistant.store.database import Database
@@ -24,7 +25,7 @@ from assistant.store.text import dumps, moment, plain, stamp
 MOST_BYTES = 64 * 1024
 MOST_NAME = 200
 _LONGEST_READ = 100_000
-_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_SPACELESS = expression("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 class Profiles:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.recall.wordllama import WordLlamaEmbedder
-from assistant.search.engine import Bounds
+from assistant.search.engine import Bounds, Engine
 from assistant.search.finder import SourceFinder
 from assistant.search.index import Floats
 from assistant.search.irregular import with_irregular
@@ -79,9 +79,10 @@ def _finder(
         for one in opened:
             one.close()
 
-    return SourceFinder(
-        shelf, source, with_irregular(stems.of), _embed, zone, bounds=bounds, patient=patient or reading, closing=close
-    )
+    def engine() -> Engine:
+        return Engine(shelf(), with_irregular(stems.of), _embed, bounds)
+
+    return SourceFinder(engine, source, zone, patient=patient or reading, closing=close)
 
 
 def _embed(texts: Sequence[str]) -> Floats:

@@ -24,7 +24,6 @@ from assistant.records import Record
 from assistant.remembered import JournalEntry, Memory
 from assistant.requests import Request
 from assistant.search.engine import Bounds, Engine
-from assistant.search.index import Index
 from assistant.search.units import Unit, split
 from assistant.search_ports import Where
 from assistant.sessions import MAIN, OWNER_SCOPE
@@ -125,15 +124,15 @@ def _engine(memories: Sequence[Memory], path: Path) -> Engine:
     """The search engine over the memories' words, which stand by themselves."""
     stems, embedder = Stems(), WordLlamaEmbedder()
     shelf = SearchShelf(Database.open(path / "memories.db", search, datetime.now(UTC)), "memories", embedder.name)
-    index = Index(shelf, stems.of, embedder.embed)
+    engine = Engine(shelf, stems.of, embedder.embed, Bounds())
     units = [
         Unit(number, part, "", memory.scope, "memory", "", memory.said_at, memory.said_at.date(), piece)
         for number, memory in enumerate(memories)
         for part, piece in enumerate(split(memory.text))
     ]
     for start in range(0, len(units), _AT_ONCE):
-        index.append(units[start : start + _AT_ONCE], {})
-    return Engine(index, stems.of, embedder.embed, Bounds())
+        engine.index.append(units[start : start + _AT_ONCE], {})
+    return engine
 
 
 def _shares(question: Question, found: Sequence[frozenset[str]]) -> list[float]:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds, Engine
-from assistant.search.index import Index
 from assistant.search.units import Unit
 from assistant.search_ports import Where
 from assistant.sessions import OWNER_SCOPE
@@ -96,7 +95,7 @@ def _place_of(fact: int) -> int:
 def _engine(folder: Path) -> Engine:
     stems, embedder = Stems(), WordLlamaEmbedder()
     shelf = SearchShelf(Database.open(folder / "search.db", search, datetime.now(UTC)), "memories", embedder.name)
-    return Engine(Index(shelf, stems.of, embedder.embed), stems.of, embedder.embed, Bounds())
+    return Engine(shelf, stems.of, embedder.embed, Bounds())
 
 
 _STEPS: Mapping[str, Callable[[Path], dict[str, object]]] = {"build": build, "ask": ask}

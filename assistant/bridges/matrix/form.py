@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
+from assistant.expressions import expression
+
 Json = Mapping[str, Any]
 
 # An event may have 65,536 bytes. Encryption adds a third, and an answer that replaces its draft is told apart from it.
@@ -28,7 +30,7 @@ _WAITING = 200
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 # Pictures of elsewhere are not shown by Matrix apps: they stay links.
 _MARKDOWN.disable("image")
-_QUOTED_REPLY = re.compile(r"> (\* )?<@[^>]+>")
+_QUOTED_REPLY = expression(r"> (\* )?<@[^>]+>")
 
 
 # ------------------------------------------------------------------------------------------------------ where to go on

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
 from functools import partial
 from typing import Any
 
@@ -37,11 +36,12 @@ from assistant.bridges.telegram.read import (
 from assistant.bridges.telegram.send import LONGEST, keyboard, place_of, send_media, send_text
 from assistant.bridges.telegram.text import whole
 from assistant.errors import BridgeError
+from assistant.expressions import expression
 from assistant.messages import Media
 
 log = structlog.get_logger()
 
-_TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+")
+_TOKEN = expression(r"[0-9]+:[A-Za-z0-9_-]+")
 _ROOMS = (ChatType.GROUP, ChatType.SUPERGROUP)
 # Bullets and indents make a text longer than its Markdown.
 _MARGIN = 96

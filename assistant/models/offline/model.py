@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from assistant.context.quote import NOTE, SPEAKER
 from assistant.errors import ModelError
+from assistant.expressions import expression
 from assistant.messages import Message, ToolCall, Usage
 from assistant.models.offline import wording
 from assistant.models.offline.clerk import Desk, Use, step
@@ -26,9 +27,9 @@ from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, Stop
 NAME = "offline"
 LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
 _CHARACTERS_PER_TOKEN = 4
-_WORDS = re.compile(r"\S+\s*|\s+")
-_NOTES = re.compile(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
-_SPEAKER = re.compile(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
+_WORDS = expression(r"\S+\s*|\s+")
+_NOTES = expression(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
+_SPEAKER = expression(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
 _MOST_OWN_WORDS = 100
 _LONGEST_QUOTE = 600
 

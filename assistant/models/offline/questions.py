@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assistant.expressions import expression
+
 _VERBS = r"(?:is|are|was|were|do|does|did|will|would|can|could|should|has|have|had|am)"
 _PERSONS = r"(?:i|you|we|he|she|it|they|my|the|our|your|his|her|their|there|this|that|any\w*|some\w*)"
 _ASKING = r"(?:what|who|whose|whom|when|where|which|why|how)"
@@ -12,20 +14,20 @@ _ELSEWHERE = (
     r"|vad|vem|var|hvad|hvornår|qui|où|quand|comment|pourquoi|combien|quel(?:le)?s?|qué|quién|dónde|cuándo|cómo|cuál"
     r"|chi|dove|quando|perché|quanto|wat|waar|wanneer|waarom|welke|quem|onde|qual)"
 )
-_QUESTION = re.compile(
+_QUESTION = expression(
     rf"{_ASKING}(?:'s|’s|s)? (?!{_PERSONS} )(?:\S+ ){{0,3}}?{_VERBS}\b.*"  # what colour is my car
     rf"|{_ASKING}(?:'s|’s|s) .+"  # what's my sister's name
     rf"|{_VERBS} {_PERSONS}\b.*"  # did I say ...
     rf"|{_ELSEWHERE}(?: \S+){{1,7}}",
     re.IGNORECASE,
 )
-_TO_ASSISTANT = re.compile(
+_TO_ASSISTANT = expression(
     r"\b(?:did|have|had) you (?:ever )?(?:say|said|tell|told|answer(?:ed)?|suggest(?:ed)?|recommend(?:ed)?|write|wrote"
     r"|mention(?:ed)?)\b|\byou (?:said|told|suggested|recommended|answered|mentioned)\b",
     re.IGNORECASE,
 )
 _QUESTION_MARKS = ("?", "？", "؟")
-_TAG = re.compile(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
+_TAG = expression(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
 
 
 def is_question(sentence: str, bare: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from assistant.expressions import expression
 from assistant.models.offline.intents import AddTodos, Ask, Correct, Intent, Note, Talk
 from assistant.models.offline.patterns import RULES, TODO_LIST, labelled
 from assistant.models.offline.questions import asks_the_assistant, is_question
@@ -18,17 +19,17 @@ _MOST_INTENTS = 8
 _LONG = 2000
 _LONGEST_READ = 400
 
-_COURTESY_BEFORE = re.compile(
+_COURTESY_BEFORE = expression(
     r"^(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
     r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
     re.IGNORECASE,
 )
 _ENDS = " \t\n.!?…,。！？؟"
 _COURTESIES_BEHIND = ("please", "thanks", "thank you", "for me", "again")
-_LIST_HEAD = re.compile(
+_LIST_HEAD = expression(
     rf"(?:please )?(?:add|put)(?: (?:these|this|the following))? (?:to|on) {TODO_LIST}\s*:?|to-?dos?:", re.IGNORECASE
 )
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
+_BULLET = expression(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
 def understand(text: str) -> tuple[Intent, ...]:

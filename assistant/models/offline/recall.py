@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from assistant.expressions import expression
 from assistant.models.offline.intents import AddTodos, Correct, Note
 from assistant.models.offline.reading import read_sentence
 from assistant.models.offline.words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
@@ -44,22 +45,22 @@ _NUMBERS = frozenset(_NUMBER_WORDS.split())
 _BEFORE_PLACES = """in at to from near under by on behind over beside between ved i på bei auf unter"""
 _PLACE_WORDS = frozenset(_BEFORE_PLACES.split())
 _ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("colour", re.compile(r"\bcolou?r\b", re.IGNORECASE)),
-    ("number", re.compile(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
-    ("time", re.compile(r"\b(?:when|what time|which day|birthday|date|wann|når)\b", re.IGNORECASE)),
-    ("name", re.compile(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
-    ("place", re.compile(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
+    ("colour", expression(r"\bcolou?r\b", re.IGNORECASE)),
+    ("number", expression(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
+    ("time", expression(r"\b(?:when|what time|which day|birthday|date|wann|når)\b", re.IGNORECASE)),
+    ("name", expression(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
+    ("place", expression(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
 )
-_CLAUSE = re.compile(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
-_NAMED = re.compile(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
+_CLAUSE = expression(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
+_NAMED = expression(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
 _FIRST_PERSON = frozenset({"i", "we", "ich", "jeg", "je"})
-_CATEGORY = re.compile(r"^(?:what|which) (\w+)")
-_MY = re.compile(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
-_OLD_VALUE = re.compile(
+_CATEGORY = expression(r"^(?:what|which) (\w+)")
+_MY = expression(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
+_OLD_VALUE = expression(
     r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE
 )
 
-_OVER = re.compile(
+_OVER = expression(
     r"\b(?:(?:moved|moving|switched|changed|went|going) from|quit|left|sold|instead of|no longer(?: \w+)?(?: at| in)?)"
     r"\s+([^,;.]{2,40}?)(?=,|;|\.|\bto\b|\bfor\b|$)",
     re.IGNORECASE,

@@ -10,12 +10,14 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+from assistant.expressions import expression
+
+_TOKEN = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDINGS_OF_SHORT_WORDS = frozenset({"s", "es", "ed", "d", "ing", "n", "en"})
-_ABBREVIATION = re.compile(
+_ABBREVIATION = expression(
     r"(?:\b(?:dr|mr|mrs|ms|st|prof|nr|ca|approx|etc|vs|z\.b|e\.g|i\.e|\w)|\b\d{1,2})\.$", re.IGNORECASE
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[。！？])|\n+")
+_SENTENCE_END = expression(r"(?<=[.!?…])\s+(?=\S)|(?<=[。！？])|\n+")
 
 _STOP = """
 a s t n o about after again all also am an and any are as at be been before being but by can could d did didn do does
