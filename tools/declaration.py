@@ -112,10 +112,13 @@ def _without_none(hint: Any) -> Any:
 
 
 def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
+    """What the model has to know: every word is paid for in every prompt. That nothing else is taken is checked, and
+    told to one who tries; a default that says nothing (None, "", 0, an empty list) is left out."""
     schema = arguments.model_json_schema(schema_generator=_PlainSchema)
     schema.pop("title", None)
+    schema.pop("additionalProperties", None)
     for field in schema.get("properties", {}).values():
-        if field.get("default", "") is None:
+        if not field.get("default", True):
             del field["default"]
     return schema
 

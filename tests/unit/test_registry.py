@@ -57,7 +57,6 @@ def test_a_signature_becomes_a_schema_without_ballast() -> None:
     assert (spec.name, spec.description) == ("greet", "Say hello. Twice, if asked.")
     assert spec.schema == {
         "type": "object",
-        "additionalProperties": False,
         "required": ["name"],
         "properties": {
             "name": {"type": "string", "maxLength": 20},
