@@ -95,12 +95,13 @@ def _until(daemon: subprocess.Popen[bytes], word: bytes) -> None:
 
 def _first_prompt(path: Path) -> Row:
     """Tools, persona, rules and a first "hi", counted as for a model without a public vocabulary."""
-    tokens = asyncio.run(_prompt_tokens(path))
+    tokens = asyncio.run(prompt_tokens(path))
     target = f"<= {PROMPT_TOKENS:,}"
     return Row("start", None, "first prompt, tokens (estimated)", f"{tokens:,}", target, tokens <= PROMPT_TOKENS)
 
 
-async def _prompt_tokens(path: Path) -> int:
+async def prompt_tokens(path: Path) -> int:
+    """Of the first request of a new home, with every tool that its owner has."""
     settings = settings_module.load(None, _environment(path))
     model = ScriptedModel("hello")
     house = build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
