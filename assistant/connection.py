@@ -1,7 +1,7 @@
 """One bridge kept running: run again after each failure, with longer and longer pauses, until it is told to end.
 
-What always holds: whatever goes wrong in a bridge, its library's faults included, ends as an error here, in the status,
-and nowhere else (F39). A bridge that comes back by itself is green by itself.
+What always holds: whatever goes wrong in a bridge, its library's faults included, ends as an error in the status, and
+nowhere else (F39). A bridge that comes back by itself is green by itself.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 import structlog
 
 from assistant.bridge_ports import Bridge, Door
+from assistant.bridging.faults import contained
 from assistant.errors import BridgeError, StoreError
 
 log = structlog.get_logger()
@@ -65,13 +66,8 @@ class Connection:
             self._task = None
         self._is("paused")
         self.retry_at = None
-        try:
+        with contained(self.bridge.name, "It could not be closed"):
             await self.bridge.aclose()
-        except BridgeError:
-            raise
-        except Exception as error:
-            log.exception("bridge fault", bridge=self.bridge.name)
-            raise BridgeError(f"It could not be closed ({type(error).__name__}); the log has the details.") from None
 
     # ----------------------------------------------------------------------------------------------------------- within
 
@@ -93,15 +89,17 @@ class Connection:
     async def _run(self, door: Door) -> BridgeError:
         """Until it fails, whatever with."""
         try:
-            await self.bridge.run(door)
+            with contained(self.bridge.name, "It failed"):
+                await self._receive(door)
         except BridgeError as error:
             return error
-        except StoreError as error:
-            return BridgeError(f"What came in could not be kept, and is asked for again. {error}")
-        except Exception as error:
-            log.exception("bridge fault", bridge=self.bridge.name)
-            return BridgeError(f"It failed by a fault of its own ({type(error).__name__}); the log has the details.")
         return BridgeError("It ended by itself.")
+
+    async def _receive(self, door: Door) -> None:
+        try:
+            await self.bridge.run(door)
+        except StoreError as error:
+            raise BridgeError(f"What came in could not be kept, and is asked for again. {error}") from error
 
     def _pause(self, error: BridgeError) -> timedelta:
         if error.retry_after:

@@ -2,32 +2,31 @@
 
 It holds the home's lock, opens the house that `wire` built, serves the control socket, and wakes the runtime for a
 message, for due work, and at least every `daemon.watch_seconds` by the wall clock: APScheduler's own timer is
-monotonic and stands still while a laptop sleeps. Signals only set a flag; stopping drains running turns first. Here,
-and in `cli`, is where the clock is read.
+monotonic and stands still while a laptop sleeps. Signals only set a flag; stopping drains running turns first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from functools import partial
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from assistant.clock import utc_now
 from assistant.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
-from assistant.errors import HomeError, HomeLocked
+from assistant.home_lock import home_lock
 from assistant.service import notify
 from assistant.service.heartbeat import Pulse, seconds_between
 from assistant.service.notify import Notifier
 from assistant.service.stop_signals import heard
-from assistant.settings import Home, ServiceManager, Settings
+from assistant.settings import ServiceManager, Settings
+from assistant.wire.condition import named
 from assistant.wire.house import House, build
 
 log = structlog.get_logger()
@@ -46,71 +45,6 @@ class Supervision:
 
 
 _NOBODY = Supervision()
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@contextmanager
-def home_lock(home: Home) -> Iterator[None]:
-    """Hold the home for this process; the kernel gives it back however the process ends.
-
-    Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
-    try:
-        home.run.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise HomeError(
-            f"The home {home.path} cannot be written ({error.strerror}). Nothing was started; "
-            "make it writable or set ASSISTANT_HOME."
-        ) from None
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise HomeLocked(
-                f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
-                "Talk to it with `assistant chat`, or end it with `assistant stop`."
-            ) from None
-        _sign(file, home)
-        yield
-    finally:
-        os.close(file)
-
-
-def _sign(file: int, home: Home) -> None:
-    """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
-    try:
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-    except OSError as error:
-        raise HomeError(
-            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or the home writable, "
-            "then start it again."
-        ) from None
-
-
-def lock_holder(home: Home) -> int | None:
-    """The process that serves the home, or None. Only a hint unless the lock is held."""
-    with contextlib.suppress(OSError, ValueError):
-        return int(home.lock.read_text())
-    return None
-
-
-def is_served(home: Home) -> bool:
-    """Whether a process holds the home's lock right now."""
-    try:
-        file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +85,9 @@ async def running(settings: Settings, supervision: Supervision = _NOBODY) -> Asy
             warming = asyncio.create_task(house.warm(), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
-            log.info("ready", home=str(settings.home.path), model=house.describe_model())
+            model = house.turns.model
+            counting = house.context.describe_counting(model.name)
+            log.info("ready", home=str(settings.home.path), model=named(model), tokens=counting)
             yield Daemon(house, worker)
 
 

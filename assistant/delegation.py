@@ -14,7 +14,6 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -159,7 +158,9 @@ class Delegating:
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
                 return _words(reply, model.name)
-            message = _with_unique_calls(reply.message, work, request)
+            message = reply.message.with_unique_calls(
+                (*request.messages, *work.said), f"helper{work.delegation.id}"
+            )  # fmt: skip
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))
@@ -191,7 +192,8 @@ class Delegating:
 
     async def _ask(self, model: Model, request: Request, context: ToolContext, work: _Work) -> Reply:
         reply: Reply | None = None
-        async with aclosing(model.stream(request, "chat", session=context.session, turn=context.turn)) as events:
+        calling = model.stream(request, context.purpose, session=context.session, turn=context.turn)
+        async with aclosing(calling) as events:
             async for event in events:
                 if isinstance(event, Reply):
                     reply = event
@@ -227,18 +229,6 @@ def _words(reply: Reply, asked: str) -> str:
     by = reply.message.model
     other = f"\n(Answered by {by}, since {asked} could not.)" if by not in (None, asked) else ""
     return reply.message.content.strip() + (CUT_NOTE if reply.stop == "max_tokens" else "") + other
-
-
-def _with_unique_calls(message: Message, work: _Work, request: Request) -> Message:
-    """Some local servers number calls from zero each time; an id seen before in the prompt is replaced."""
-    used = {call.id for m in (*request.messages, *work.said) for call in m.tool_calls}
-    calls: list[ToolCall] = []
-    for call in message.tool_calls:
-        numbered = (f"helper{work.delegation.id}_{n}" for n in itertools.count(1))
-        fresh = next(name for name in itertools.chain([call.id], numbered) if name and name not in used)
-        used.add(fresh)
-        calls.append(replace(call, id=fresh))
-    return replace(message, tool_calls=tuple(calls))
 
 
 def _both_ends(text: str) -> str:

@@ -64,6 +64,10 @@ class NewerSchema(StoreError):
     """The home was written by a newer version. Nothing was changed; install that version or restore a backup."""
 
 
+class EarlierSchema(StoreError):
+    """The home was written by an earlier version. Nothing was changed; the next start brings it up to date."""
+
+
 class HomeReplaced(StoreError):
     """The home is another one than was opened. Nothing was written; start the assistant again."""
 
@@ -96,13 +100,17 @@ class BridgeError(AssistantError):
     """A message could not be delivered. It is kept in the outbox and sent again.
 
     `retry_after` is in seconds, a day at most, whatever the network says. `ambiguous` is True where the message may
-    have arrived.
+    have arrived. `refused` is True where the network answered, and will not take this message: sent again, it would be
+    refused again.
     """
 
-    def __init__(self, text: str = "", *, retry_after: float | None = None, ambiguous: bool = False) -> None:
+    def __init__(
+        self, text: str = "", *, retry_after: float | None = None, ambiguous: bool = False, refused: bool = False
+    ) -> None:
         super().__init__(text)
         self.retry_after = None if retry_after is None else min(max(0.0, retry_after), _LONGEST_WAIT)
         self.ambiguous = ambiguous
+        self.refused = refused
 
 
 class NobodyThere(BridgeError):

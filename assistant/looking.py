@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.compactions import Checkpoint
@@ -18,12 +19,13 @@ from assistant.memory.values import Held
 from assistant.ports import Conversation, History, Ledger
 from assistant.records import Hit, Record
 from assistant.remembered import CycleReport, Recalled
-from assistant.requests import Spent
 from assistant.resetting.listing import Listed
 from assistant.resetting.looking import Looking as LookingAtSessions
 from assistant.sessions import OWNER_SCOPE, role_of
 from assistant.sleep_ports import Journal
 from assistant.sleeping.report import told
+from assistant.spending.asking import ask
+from assistant.spending.report import as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,8 @@ class OwnersLook:
     def compactions(self, session: str) -> Sequence[Checkpoint]:
         return list(reversed(self._sources.conversation.checkpoints(session)))
 
-    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, Spent]]:
-        return self._sources.ledger.by(by, self._clock() - timedelta(days=days))
+    def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        return as_json(ask(self._sources.ledger, by, days, self._clock()))
 
 
 def _conversed(one: Listed) -> Conversed:

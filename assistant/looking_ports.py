@@ -3,17 +3,16 @@ compactions, costs. Everything here is of the owner's scope, and changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from assistant.compactions import Checkpoint
 from assistant.generations import Generation
 from assistant.memory.values import Held
 from assistant.records import Hit, Record, SessionInfo
 from assistant.remembered import CycleReport, Recalled
-from assistant.requests import Spent
 
 UsageKey = Literal["day", "model", "kind", "session"]
 
@@ -82,4 +81,6 @@ class Looking(Protocol):
         """Newest first."""
         ...
 
-    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, Spent]]: ...
+    def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        """What models cost in the last so many days and how the budget stands, as `assistant usage --json` has it."""
+        ...

@@ -103,10 +103,10 @@ class Measures:
     def pressure(self, view: View, terms: Terms) -> Pressure:
         return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
-    def ratio(self, session: str) -> float:
-        """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
+    def ratio(self, session: str) -> float | None:
+        """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
         terms = self.terms(session)
-        return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
+        return None if terms is None else self.pressure(self._conversation.view(session), terms).ratio
 
     def too_many(self, view: View) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where

@@ -7,9 +7,10 @@ API all write the same shape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain, count
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -98,6 +99,17 @@ class Message:
     def with_content(self, content: str, **metadata: Any) -> Message:
         """The same message with other words, its metadata extended."""
         return replace(self, content=content, metadata={**self.metadata, **metadata})
+
+    def with_unique_calls(self, said: Iterable[Message], stem: str) -> Message:
+        """The same message, none of whose calls has the id of one in `said`: some local servers number calls from zero
+        each time, and providers refuse an id seen before. Another id is `stem` and a number."""
+        used = {call.id for message in said for call in message.tool_calls}
+        calls: list[ToolCall] = []
+        for call in self.tool_calls:
+            ids = chain([call.id], (f"{stem}_{number}" for number in count(1)))
+            calls.append(replace(call, id=next(one for one in ids if one and one not in used)))
+            used.add(calls[-1].id)
+        return replace(self, tool_calls=tuple(calls))
 
     @property
     def is_summary(self) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from assistant.bridge_ports import Change
-from assistant.persons import Code, Identity, Knock, KnownRoom, Pairing, Person, Standing, TypedCommand
+from assistant.persons import Identity, Knock, KnownRoom, Offer, Pairing, Person, Standing, TypedCommand
 from assistant.records import Incoming, Outgoing
 
 
@@ -66,23 +66,14 @@ class Pairings(Protocol):
         """Codes that hold, locked ones too, oldest first."""
         ...
 
-    def knock(
-        self,
-        knock: Knock,
-        code: Code,
-        outgoing: Outgoing,
-        now: datetime,
-        until: datetime,
-        most: int,
-        asking: Callable[[int], Outgoing],
-    ) -> bool:
+    def knock(self, knock: Knock, offer: Offer, given: Outgoing, asking: Callable[[int], Outgoing]) -> bool:
         """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
-        the pairing's id, that asks the owner. False, and nothing kept, where `most` wait already. Who has a code that
+        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
         holds gets no other: True, and nothing kept."""
         ...
 
-    def offer_link(self, bridge: str, code: Code, now: datetime, until: datetime, most: int) -> bool:
-        """Keep a code that the owner sends from that bridge. False where `most` wait already."""
+    def offer_link(self, bridge: str, offer: Offer) -> bool:
+        """Keep a code that the owner sends from that bridge. False where too many wait already."""
         ...
 
     def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:

@@ -84,6 +84,17 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """What is kept of a code that is given out, where fewer than `most` of its kind wait; it holds from `at` to
+    `until`."""
+
+    code: Code
+    at: datetime
+    until: datetime
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Knock:
     """Somebody, or a room, that asks to be let in. `target` is where they are answered on that bridge."""
 

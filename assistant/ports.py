@@ -98,13 +98,15 @@ Effects = Literal["none", "keyed", "once"]
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may know of the call: whose scope it runs in, in which session and turn, when. `key` is unique and
-    stable for this call (the same after a crash), for tools whose effect is keyed."""
+    stable for this call (the same after a crash), for tools whose effect is keyed. `purpose` is what the turn calls the
+    model for, and so what a tool does that calls it too (I9)."""
 
     session: str
     scope: str
     turn: str
     key: str
     now: datetime
+    purpose: Purpose = "chat"
 
 
 class Tool(Protocol):
@@ -260,14 +262,20 @@ class Outbox(Protocol):
         """Store a notice. A key that exists keeps its first body, and that item is returned."""
         ...
 
-    def pending(self, bridge: str, *, limit: int = 100, beside: Collection[str] = ()) -> list[OutboxItem]:
-        """Items in state pending or sending, oldest first, but those to the targets `beside`."""
+    def pending(
+        self, bridge: str, *, limit: int = 100, beside: Collection[str] = (), but: Collection[int] = ()
+    ) -> list[OutboxItem]:
+        """Items in state pending or sending, oldest first, but those to the targets `beside` and with the ids `but`."""
+        ...
+
+    def still_open(self, item_id: int) -> OutboxItem | None:
+        """The item as it is now; None where it is not to be sent any more."""
         ...
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
 
-    def doubt(self, item_id: int, error: str, notice: Outgoing | None, now: datetime) -> None:
-        """It may have arrived: `ambiguous`, with the notice that tells of it."""
+    def give_up(self, item_id: int, state: OutboxState, error: str, notice: Outgoing | None, now: datetime) -> None:
+        """It is not sent again by itself; stored together with the notice that tells of it."""
         ...
 
     def part_sent(self, item_id: int, parts: int, now: datetime) -> None:

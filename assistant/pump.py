@@ -1,9 +1,10 @@
 """One bridge's way out of the outbox: one logical reply, one key, one body (I8).
 
-Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, in order for each place,
-several places side by side. A long one goes out in parts, and how many of them the network has is kept. A send that may
-have arrived is repeated under the same key only inside the bridge's deduplication window; otherwise it becomes
-`ambiguous` and is shown to the owner instead of being sent twice.
+Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, several places side by
+side. At each place they go out in their order: while one waits for another try, what came after it waits too. A long
+one goes out in parts, and how many of them the network has is kept. A send that may have arrived is repeated under the
+same key only inside the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses is
+`failed`. Of both the owner is told, and neither holds up anything.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Literal
 
 import structlog
 
@@ -23,9 +25,9 @@ from assistant.errors import BridgeError, NobodyThere, StoreError
 from assistant.messages import Media
 from assistant.parts import parts_of
 from assistant.ports import Outbox
-from assistant.records import Button, OutboxItem, Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE, role_of
+from assistant.records import OutboxItem, Outgoing
 from assistant.telemetry import SILENT, Tracer
+from assistant.undelivered import TERMINAL, doubt, refusal
 
 log = structlog.get_logger()
 
@@ -34,14 +36,9 @@ Destination = Callable[[Outgoing], tuple[str, str] | None]
 # A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
 Loaded = Callable[[Media], Media]
 
-TERMINAL = "terminal"
-
-_DOUBT = "uncertain:"
 _FIRST_RETRY = timedelta(seconds=1)
 _LONGEST_RETRY = timedelta(minutes=5)
 _RETRY_DISK = timedelta(seconds=5)
-# Nobody is there: `attached` ends the wait; the clock is only a second chance.
-_UNTIL_ATTACHED = timedelta(days=1)
 _LOOK_AHEAD = 100
 _SHORTEST_WAIT = 0.05
 # A network that neither takes nor refuses a message within this is taken for one that is gone.
@@ -52,8 +49,17 @@ _UNWINDING = 1.0
 _SIDE_BY_SIDE = 8
 
 
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """How long nothing is sent to a place, and why. `firm`: nobody who comes ends it."""
+
+    until: datetime
+    error: str = ""
+    firm: bool = False
+
+
 class Pump:
-    """`error` is the last trouble in sending, `stuck` that of the home's disk."""
+    """`error` is the trouble for which something waits, `stuck` that of the home's disk."""
 
     def __init__(
         self,
@@ -67,7 +73,6 @@ class Pump:
     ) -> None:
         """`elsewhere` is told of a bridge that something was sent on to; `loaded` reads a file that goes out."""
         self.bridge = bridge
-        self.error = ""
         self.stuck = ""
         self._outbox = outbox
         self._destination = destination
@@ -80,11 +85,14 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         # The places that are being sent to.
         self._lanes: dict[str, asyncio.Task[None]] = {}
-        # Single items that are held back, so that one's trouble delays nobody else, and places where the network says
-        # how long.
-        self._retry_at: dict[int, datetime] = {}
-        self._held: dict[str, datetime] = {}
+        self._pauses: dict[str, _Pause] = {}
+        # What nobody was there for: at a terminal each waits for its own audience, and holds up no other.
+        self._unheard: set[int] = set()
         self._arrivals = 0
+
+    @property
+    def error(self) -> str:
+        return next((pause.error for pause in self._pauses.values() if pause.error), "")
 
     def begin(self) -> None:
         if self._task is None or self._task.done():
@@ -128,7 +136,8 @@ class Pump:
     def attached(self) -> None:
         """Somebody can be reached again: what was held back is tried at once."""
         self._arrivals += 1
-        self._retry_at.clear()
+        self._unheard.clear()
+        self._pauses = {place: pause for place, pause in self._pauses.items() if pause.firm}
         self.wake()
 
     # --------------------------------------------------------------------------------------------------------- sending
@@ -154,14 +163,15 @@ class Pump:
         """What may be sent now, by place, so many places at most. However much waits for one that is in trouble, the
         others are looked at."""
         found: dict[str, list[OutboxItem]] = {}
-        looked_at = {*self._lanes, *(place for place, until in self._held.items() if until > now)}
+        looked_at = {*self._lanes, *(place for place, pause in self._pauses.items() if pause.until > now)}
         while len(found) < most:
-            items = self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD, beside=looked_at)
+            items = self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD, beside=looked_at, but=self._unheard)
             for item in items:
-                if self._retry_at.get(item.id, now) <= now:
-                    found.setdefault(item.outgoing.target, []).append(item)
-            looked_at |= {item.outgoing.target for item in items}
+                found.setdefault(item.outgoing.target, []).append(item)
+            looked_at |= found.keys()
             if len(items) < _LOOK_AHEAD:
+                # Where nothing waits any more there is no trouble.
+                self._pauses = {place: pause for place, pause in self._pauses.items() if place in looked_at}
                 break
         return dict(list(found.items())[:most])
 
@@ -170,31 +180,41 @@ class Pump:
         self.wake()
 
     async def _send_to(self, place: str, items: Sequence[OutboxItem]) -> None:
-        """To one place, in order; where the network asks for patience the rest waits too."""
+        """To one place, in order."""
         with self._noting_disk(place):
             for item in items:
-                now = self._clock()
-                if self._held.get(place, now) > now:
+                if not await self._is_done_with(item.id):
                     return
-                if not self._may_go(item, now):
-                    continue
-                if item.state == "sending" and not self._may_repeat(item, now):
-                    self._doubt(item, now, "interrupted while it was being sent")
-                    continue
-                await self._send(item)
+                self._pauses.pop(place, None)
+
+    async def _is_done_with(self, item_id: int) -> bool:
+        """Send it, where it still is to be sent; whether what came after it may go."""
+        now = self._clock()
+        item = self._outbox.still_open(item_id)
+        if item is None or not self._may_go(item, now):
+            return True
+        if item.state == "sending" and not self._may_repeat(item, now):
+            self._give_up(item, "ambiguous", "interrupted while it was being sent", now)
+            return True
+        return await self._send(item)
 
     def _may_go(self, item: OutboxItem, now: datetime) -> bool:
-        """Whether it may still go where it was to; what may not goes where it may, or nowhere."""
+        """Whether it may still go where it was to; what may not goes where it may, or nowhere. What may have arrived is
+        not shown elsewhere without a word."""
         place = self._destination(item.outgoing)
+        if place == (item.outgoing.bridge, item.outgoing.target):
+            return True
         if place is None:
             self._outbox.mark(item.id, "withheld", now, error="whoever it was for is not answered any more")
-        elif place != (item.outgoing.bridge, item.outgoing.target):
+        elif item.state == "sending":
+            self._give_up(item, "ambiguous", "interrupted while it was sent to where it may not go any more", now)
+        else:
             self._outbox.redirect(item.id, *place, now)
             self._elsewhere(place[0])
-            return False
-        return place is not None
+        return False
 
-    async def _send(self, item: OutboxItem) -> None:
+    async def _send(self, item: OutboxItem) -> bool:
+        """Whether what came after it may go."""
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
             for part in parts(item, self.bridge)[item.parts_sent :]:
@@ -207,30 +227,36 @@ class Pump:
                 if not part.last:
                     self._outbox.part_sent(item.id, part.number, self._clock())
         except BridgeError as error:
-            self._failed(item, error, uncertain or error.ambiguous, tried_before=self._arrivals != arrivals)
-        else:
-            self.error = ""
-            self._retry_at.pop(item.id, None)
-            self._outbox.mark(item.id, "sent", self._clock())
+            return self._failed(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
+        self._outbox.mark(item.id, "sent", self._clock())
+        return True
 
-    def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, tried_before: bool) -> None:
-        """What once was uncertain stays so, however the next try fails: it is `sending`, and has its window."""
-        now = self._clock()
-        self.error = "" if isinstance(error, NobodyThere) else str(error)
-        if uncertain and not self.bridge.capabilities.dedupe_seconds:
-            self._doubt(replace(item, attempts=item.attempts + 1), now, str(error))
-            return
-        self._outbox.mark(item.id, "sending" if uncertain else "pending", now, error=str(error))
+    def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
+        """Whether what came after it may go all the same. What once was uncertain stays so, however the next try fails:
+        it is `sending`, and has its window."""
+        now, nobody = self._clock(), isinstance(error, NobodyThere)
+        if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
+            tried = replace(item, attempts=item.attempts + 1)
+            self._give_up(tried, "ambiguous" if uncertain else "failed", str(error), now)
+            return True
+        # That nobody is there is no trouble, and none that it would be told of.
+        told = "" if nobody and not uncertain else str(error)
+        self._outbox.mark(item.id, "sending" if uncertain else "pending", now, error=told)
         if error.retry_after:
-            self._held[item.outgoing.target] = now + timedelta(seconds=error.retry_after)
-        # Somebody may have attached while the last one was leaving: that is not to be slept through.
-        elif not tried_before:
-            self._retry_at[item.id] = now + _pause(item, error)
+            until = now + timedelta(seconds=error.retry_after)
+            self._pauses[item.outgoing.target] = _Pause(until, told, firm=True)
+        # Somebody may have come while it failed: that is not to be slept through.
+        elif nobody and not somebody_came:
+            self._unheard.add(item.id)
+        elif not somebody_came:
+            self._pauses[item.outgoing.target] = _Pause(now + _pause(item), told)
+        return nobody
 
-    def _doubt(self, item: OutboxItem, now: datetime, error: str) -> None:
-        """It may have arrived: it is not sent again, and the owner is told."""
-        self._outbox.doubt(item.id, error, doubt(item), now)
-        log.warning("delivery is uncertain; not repeated", bridge=self.bridge.name, key=item.outgoing.key)
+    def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
+        """It is not sent again by itself, and the owner is told."""
+        notice = doubt(item) if state == "ambiguous" else refusal(item, error)
+        self._outbox.give_up(item.id, state, error, notice, now)
+        log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
         self._elsewhere(TERMINAL)
         self.wake()
 
@@ -241,9 +267,7 @@ class Pump:
         """What is held back wakes the pump when the first of it may be tried again; `now` is when it was looked at."""
         if self._timer is not None:
             self._timer.cancel()
-        self._held = {place: until for place, until in self._held.items() if until > now}
-        self._retry_at = {item: until for item, until in self._retry_at.items() if until > now}
-        if waits := [*self._retry_at.values(), *self._held.values()]:
+        if waits := [pause.until for pause in self._pauses.values() if pause.until > now]:
             wait = (min(waits) - now).total_seconds()
             self._timer = asyncio.get_running_loop().call_later(max(wait, _SHORTEST_WAIT), self.wake)
 
@@ -256,7 +280,7 @@ class Pump:
         except StoreError as error:
             self.stuck = str(error)
             if place is not None:
-                self._held[place] = self._clock() + _RETRY_DISK
+                self._pauses[place] = _Pause(self._clock() + _RETRY_DISK, firm=True)
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
 
 
@@ -276,24 +300,6 @@ def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
     ]
 
 
-def doubt(item: OutboxItem) -> Outgoing | None:
-    """What the owner is told of a message that may have arrived: where it was for them, there; else at the terminals,
-    without its words. Of such a notice nothing is told."""
-    about = item.outgoing
-    if about.key.startswith(_DOUBT):
-        return None
-    again, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
-    owners = role_of(about.session) == "owner"
-    what = "The message before this one" if owners else f"A message to {about.session}"
-    text = (
-        f"{what} may or may not have arrived; it was not sent twice. `{again}` sends it once more, `{drop}` lets it be."
-    )
-    buttons = (Button("Send it again", again), Button("Let it be", drop))
-    place = (about.bridge, about.target) if owners else (TERMINAL, MAIN)
-    # One that was sent again may be in doubt again: its attempts tell the two apart.
-    return Outgoing(f"{_DOUBT}{item.id}:{item.attempts}", MAIN, OWNER_SCOPE, *place, text, "notice", buttons=buttons)
-
-
 async def _sent(bridge: Bridge, part: Part) -> None:
     """Raises `BridgeError`, whatever it was that went wrong."""
     try:
@@ -311,8 +317,6 @@ async def _sent(bridge: Bridge, part: Part) -> None:
         raise BridgeError(f"Sending to {bridge.name} failed by {fault}.", ambiguous=True) from None
 
 
-def _pause(item: OutboxItem, error: BridgeError) -> timedelta:
-    if isinstance(error, NobodyThere):
-        return _UNTIL_ATTACHED
+def _pause(item: OutboxItem) -> timedelta:
     doublings: int = 2 ** min(item.attempts, 10)
     return min(_LONGEST_RETRY, _FIRST_RETRY * doublings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import mimetypes
 import unicodedata
 from dataclasses import replace
@@ -26,6 +27,7 @@ RECEIVED = "received"
 SENT = "sent"
 LARGEST_FILE = 50 * 1024 * 1024
 LARGEST_SENT = 10 * 1024 * 1024
+_NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 # What providers take of one picture.
 LARGEST_PICTURE = 5 * 1024 * 1024
 MOST_FILES = 20
@@ -82,13 +84,15 @@ class Receiving:
 
 
 def loaded(files: Files, medium: Media) -> Media:
-    """A file that goes out, with what is in it. Raises `BridgeError` where it is gone."""
+    """A file that goes out, with what is in it. Raises `BridgeError`, `refused` where there is no such file."""
     if medium.path is None or medium.data is not None:
         return medium
     try:
         data = files.read(medium.path, LARGEST_SENT)
     except StoreError as error:
-        raise BridgeError(str(error)) from error
+        cause = error.__cause__
+        may_pass = isinstance(cause, OSError) and cause.errno not in _NO_SUCH_FILE
+        raise BridgeError(str(error), refused=not may_pass) from error
     return replace(medium, data=base64.b64encode(data).decode())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Protocol
@@ -58,16 +58,24 @@ class Ways(Protocol):
     def connected(self, bridge: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of those who write over bridges: who they are, where the owner's places lead, what they typed, how
+    far each bridge has come, and what was edited."""
+
+    people: People
+    places: Places
+    typed: TypedCommands
+    states: States
+    changes: Changes
+
+
 class Reception:
     """Implements `bridge_ports.Door`."""
 
     def __init__(
         self,
-        people: People,
-        places: Places,
-        typed: TypedCommands,
-        states: States,
-        changes: Changes,
+        kept: Kept,
         desk: Desk,
         slash: Slash,
         accept: Callable[[Incoming], Awaitable[Accepted]],
@@ -77,11 +85,11 @@ class Reception:
     ) -> None:
         """`accept` keeps a message that is to be answered; `everything` tells whether in a room what was not meant for
         the assistant is answered too."""
-        self._people = people
-        self._places = places
-        self._typed = typed
-        self._states = states
-        self._changes = changes
+        self._people = kept.people
+        self._places = kept.places
+        self._typed = kept.typed
+        self._states = kept.states
+        self._changes = kept.changes
         self._desk = desk
         self._slash = slash
         self._accept = accept

@@ -2,19 +2,17 @@
 
 One pass is `tick(now)`: every session that has accepted messages and no turn running gets one, side by side, one turn
 at a time each; then the outboxes are pumped. Everything durable is in the stores, so a runtime that is killed and
-built again goes on where it was (`start`). The only broad catch of the house is here, around one session's work: a
-bug in a turn ends that turn with a notice and is logged, and nobody else notices.
+built again goes on where it was (`start`). Whatever is raised in one session's work ends there: a bug in a turn ends
+that turn with a notice and is logged, and nobody else notices.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -23,20 +21,20 @@ from assistant.bridge_ports import Door, TurnEvent
 from assistant.delivery import Delivery
 from assistant.ending import PATIENCE, Patience
 from assistant.errors import HomeReplaced, StoreError, UsageError
+from assistant.outcomes import Outcome, Outcomes
 from assistant.ports import Conversation
 from assistant.progress import Lanes
 from assistant.records import Accepted, InboxItem, Incoming, Turn
 from assistant.sessions import role_of
+from assistant.standstill import Standstill
 from assistant.surroundings import Surroundings
-from assistant.turn import Outcome, Steering, Turns
+from assistant.turn import Steering, Turns
 
 log = structlog.get_logger()
 
 Taking = Callable[[Incoming, datetime], Incoming]
 
-_OUTCOMES_KEPT = 256
 _A_MOMENT = 0.005
-_RETRY_DISK = timedelta(seconds=5)
 
 
 class Runtime:
@@ -70,13 +68,11 @@ class Runtime:
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
         self._waited_for: dict[str, asyncio.Task[None]] = {}
-        self._blocked: dict[str, str] = {}
-        self._blocked_at: datetime | None = None
+        self._standstill = Standstill()
         self._held: dict[str, Steering] = {}
         self._at_rest: set[str] = set()
-        self._told: dict[str, str] = {}
         self._trouble = ""
-        self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
+        self._outcomes = Outcomes()
         self._stopping = False
         self._last_tick: datetime | None = None
         self._passes = 0
@@ -171,7 +167,7 @@ class Runtime:
             self._refused = False
             self._unblock(now)
             for session in self._conversation.waiting():
-                if session not in {*self._running, *self._blocked, *self._at_rest}:
+                if session not in {*self._running, *self._standstill.sessions, *self._at_rest}:
                     self._begin(session, now)
         self._delivery.wake()
         self._passes += 1
@@ -203,7 +199,7 @@ class Runtime:
 
     def _expecting(self) -> set[str]:
         """Sessions in which something waits that may be answered now."""
-        return set(self._conversation.waiting()) - set(self._blocked) - self._at_rest
+        return set(self._conversation.waiting()) - self._standstill.sessions.keys() - self._at_rest
 
     @contextmanager
     def holding(self, session: str) -> Iterator[None]:
@@ -246,6 +242,7 @@ class Runtime:
             self._remember(await self._turns.run(steering))
         except StoreError as error:
             self._hold(steering, error)
+        # A model's SDK or a tool may raise anything, and no session may take another one down with it.
         except Exception as error:
             log.exception("turn failed", turn=turn.id)
             self._give_up(steering, error)
@@ -265,10 +262,8 @@ class Runtime:
             self._hold(steering, store_error)
 
     def _remember(self, outcome: Outcome) -> None:
-        self._told.pop(outcome.session, None)
-        self._outcomes[outcome.turn] = outcome
-        while len(self._outcomes) > _OUTCOMES_KEPT:
-            self._outcomes.popitem(last=False)
+        self._standstill.answered(outcome.session)
+        self._outcomes.keep(outcome)
 
     # ----------------------------------------------------------------------------------- a home that cannot be written
 
@@ -279,26 +274,20 @@ class Runtime:
 
     def _block(self, session: str, error: StoreError) -> None:
         """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
-        self._blocked[session] = str(error)
-        self._blocked_at = self._clock()
-        if self._told.get(session) != str(error):
-            self._told[session] = str(error)
+        if self._standstill.begin(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
             told = str(error) if role_of(session) == "owner" else StoreError.__doc__
             self._delivery.show(TurnEvent("notice", session, "", {"text": told, "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
-        if not self._blocked or self._running:
+        if self._running or not self._standstill.is_to_be_tried(now):
             return
-        if self._blocked_at is not None and timedelta() <= now - self._blocked_at < _RETRY_DISK:
-            return
-        blocked, self._blocked = self._blocked, {}
         try:
             found = self._conversation.reconcile(now)
         except StoreError as error:
-            self._blocked = {session: str(error) for session in blocked}
-            self._blocked_at = now
+            self._standstill.goes_on(str(error), now)
             return
+        self._standstill.end()
         for turn in found.running:
             self._launch(turn)
 
@@ -323,7 +312,8 @@ class Runtime:
         with contextlib.suppress(StoreError):
             waiting = set(self._conversation.waiting())
         turns = {steering.turn.id: session for session, (steering, _) in self._running.items()}
-        return Lanes(self._passes, turns, frozenset(waiting - {*self._running, *self._blocked, *self._at_rest}))
+        kept = {*self._running, *self._standstill.sessions, *self._at_rest}
+        return Lanes(self._passes, turns, frozenset(waiting - kept))
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session and wait until it has ended."""
@@ -342,28 +332,13 @@ class Runtime:
 
     def result(self, item: InboxItem) -> dict[str, Any]:
         """What became of an accepted message (see `ports.Control.result`)."""
-        outcome = self._outcomes.get(item.turn or "")
-        sent = self._delivery.bodies(item.turn) if item.turn else []
-        ended = item.state not in ("accepted", "running")
-        failed = ended and item.state != "answered"
-        text = outcome.text if outcome else (sent[0] if sent else "")
-        return {
-            "state": item.state,
-            "reply": text if item.state == "answered" else "",
-            "error": text if failed else "",
-            "exit_code": (outcome.exit_code if outcome else 1) if failed else 0,
-            "session": item.incoming.session,
-            "turn": item.turn,
-            "model": outcome.model if outcome else None,
-            "usage": asdict(outcome.usage) if outcome else None,
-            "pressure": round(outcome.pressure, 4) if outcome else None,
-        }
+        return self._outcomes.result(item, self._delivery.bodies(item.turn) if item.turn else [])
 
     def status(self) -> Mapping[str, Any]:
         return {
             "last_tick": self._last_tick.isoformat() if self._last_tick else None,
             "running_turns": len(self._running),
             "waiting_sessions": len(self._conversation.waiting()),
-            "blocked": dict(self._blocked),
+            "blocked": dict(self._standstill.sessions),
             "trouble": self._trouble,
         }

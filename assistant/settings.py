@@ -109,6 +109,11 @@ class Home:
         return self.path / "config.toml"
 
     @property
+    def understood(self) -> Path:
+        """What config.toml said when whoever serves the home last understood it; only while somebody does."""
+        return self.run / "config.toml"
+
+    @property
     def secrets(self) -> Path:
         return self.path / "secrets.toml"
 
@@ -219,17 +224,22 @@ def service_manager(environ: MutableMapping[str, str] | None = None, pid: int = 
 
 
 def load(
-    home: Home | None = None, environ: Mapping[str, str] | None = None, *, ring: Keyring | None = SYSTEM_KEYRING
+    home: Home | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    ring: Keyring | None = SYSTEM_KEYRING,
+    config: Path | None = None,
 ) -> Settings:
-    """Read all layers; without `ring`, those secrets that are in the keyring are left out. Raises `SettingsError` with
-    one line for each problem: the file or variable, the key, what was found and what is allowed."""
+    """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of
+    config.toml. Raises `SettingsError` with one line for each problem: the file or variable, the key, what was found
+    and what is allowed."""
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
     # Before it is read: one that is changed in between counts as changed.
     marks = marks_of(home)
     handed = environ.get("CREDENTIALS_DIRECTORY")
     secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
-    values, origins = _merge(_layers(home, environ, secrets))
+    values, origins = _merge(_layers(home, config or home.config, environ, secrets))
     keys = {found.name: found for search in secrets for found in search.found}
     keys |= {
         name: Found(name, SecretStr(text), name) for name in PROVIDER_KEYS if (text := environ.get(name, "").strip())
@@ -309,13 +319,13 @@ def _variable_row(settings: Settings, name: str) -> Shown:
     return Shown(name, shown(value), origin, name, VARIABLES[name], "")
 
 
-def _layers(home: Home, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
+def _layers(home: Home, config: Path, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
     found = [
         layer
         for search in secrets
         for layer in (Layer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
-    in_file = file_layer(home.config, str(home.config))
+    in_file = file_layer(config, str(home.config))
     return [_defaults(), in_file, *found, *environment_layers(environ, reserved=VARIABLES)]
 
 
@@ -340,7 +350,7 @@ def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
         problems += explain(error, origins)
     if problems:
         these = "it" if len(problems) == 1 else f"these {len(problems)}"
-        last = f"Nothing was started; correct {these} and start again."
+        last = f"Nothing was started; correct {these} (`assistant config edit` opens config.toml) and start again."
         raise SettingsError("\n".join([*problems, last]), problems=problems)
     return values, origins
 

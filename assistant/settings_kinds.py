@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import difflib
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict
 
 PROVIDERS = ("anthropic", "openai", "offline")
+_NAMES_TOLD = 3
+
+
+class NoSuchName(ValueError):
+    """`near` are the names that were most likely meant."""
+
+    def __init__(self, near: Sequence[str]) -> None:
+        super().__init__("unknown name")
+        self.near = tuple(near)
 
 
 def zone_name(value: str) -> str:
-    if value:
-        try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise ValueError("unknown time zone") from None
-    return value
+    """A time zone as the database spells it, in whatever case it was written. Raises `NoSuchName`."""
+    if not value:
+        return value
+    try:
+        return ZoneInfo(value).key
+    except (KeyError, ValueError, OSError):
+        return _zone_in_any_case(value)
+
+
+def _zone_in_any_case(value: str) -> str:
+    spelled = value.strip().replace(" ", "_").casefold()
+    known: dict[str, list[str]] = {}
+    for name in available_timezones():
+        known.setdefault(name.casefold(), []).append(name)
+    if len(known.get(spelled, ())) == 1:
+        return known[spelled][0]
+    places = [name for name in known if name.rpartition("/")[2] == spelled]
+    near = places or difflib.get_close_matches(spelled, known)
+    raise NoSuchName(sorted(name for one in near[:_NAMES_TOLD] for name in known[one]))
 
 
 def web_address(value: str) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
-from pydantic_core import ErrorDetails
 
 from assistant.expressions import expression
 from assistant.secrets import Found
@@ -156,12 +155,12 @@ def explain(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
             lines[key] = f"default.toml: `{key}` has no value."
         else:
             found = NOT_SHOWN if spec.annotation is SecretStr else shown(problem["input"])
-            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {allowed(spec)}.{_meant(problem)}"
+            meant = _meant(problem.get("ctx", {}).get("error"))
+            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {allowed(spec)}.{meant}"
     return list(lines.values())
 
 
-def _meant(problem: ErrorDetails) -> str:
-    error = problem.get("ctx", {}).get("error")
+def _meant(error: object) -> str:
     near = " or ".join(f'"{name}"' for name in error.near) if isinstance(error, NoSuchName) else ""
     return f" Did you mean {near}?" if near else ""
 

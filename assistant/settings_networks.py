@@ -53,6 +53,15 @@ class WebSettings(Section):
 
 
 SHORTEST_TOKEN = 16
+"""What the web API starts with at all."""
+STRONG_TOKEN = 43
+"""Characters of a token that is made here: 256 bits, in base64."""
+_FEWEST_DIFFERENT = 10
+
+
+def is_guessable(token: str) -> bool:
+    """Whether a token is weaker than those that are made here: shorter, or of a few characters again and again."""
+    return len(token) < STRONG_TOKEN or len(set(token)) < _FEWEST_DIFFERENT
 
 
 def is_loopback(host: str) -> bool:

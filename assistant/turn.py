@@ -12,10 +12,9 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +22,7 @@ from assistant.agenda.telling import is_scheduled
 from assistant.bridge_ports import TurnEvent
 from assistant.errors import BudgetExceeded, ModelError
 from assistant.messages import ABORTED_MARKER, Message, ToolCall, Usage
+from assistant.outcomes import Outcome
 from assistant.ports import Conversation, Model, Toolbox, ToolContext
 from assistant.records import Outgoing, Turn, TurnState
 from assistant.requests import Notice, Purpose, Reply, Request, TextDelta
@@ -36,20 +36,6 @@ EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
 NOT_NOW = "I cannot answer just now. Your message is kept; try again later."
 CUT_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a turn ended, for whoever waits on it. `text` is what was sent; `exit_code` as on the command line."""
-
-    turn: str
-    session: str
-    state: TurnState
-    text: str
-    exit_code: int = 0
-    model: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    pressure: float = 0.0
 
 
 @dataclass(slots=True)
@@ -154,9 +140,10 @@ class Turns:
             if steering.unsaved is None or steering.unsaved[0] != steps:
                 steering.unsaved = (steps, await self._call_model(steering.turn, progress))
             reply = steering.unsaved[1]
-            message = self._with_unique_calls(steering.turn, reply.message)
-            if not message.tool_calls:
-                return self._answer(steering, message, progress, cut=reply.stop == "max_tokens")
+            if not reply.message.tool_calls:
+                return self._answer(steering, reply.message, progress, cut=reply.stop == "max_tokens")
+            seen = self._conversation.view(steering.turn.session).messages
+            message = reply.message.with_unique_calls(seen, steering.turn.id)
             self._conversation.record(steering.turn, [message], self._clock())
             progress.partial = ""
             self._emit(steering.turn, "discard")
@@ -194,9 +181,8 @@ class Turns:
     async def _stream(self, turn: Turn, request: Request, progress: _Progress) -> Reply:
         progress.partial = progress.over_budget = ""
         reply: Reply | None = None
-        waited_for = any(not is_scheduled(item.incoming) for item in turn.items)
-        purpose: Purpose = "chat" if waited_for or not turn.items else "schedule"
-        async with aclosing(self.model.stream(request, purpose, session=turn.session, turn=turn.id)) as events:
+        calling = self.model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
+        async with aclosing(calling) as events:
             async for event in events:
                 match event:
                     case TextDelta(text):
@@ -216,19 +202,6 @@ class Turns:
         progress.model = reply.message.model or self.model.name
         return reply
 
-    def _with_unique_calls(self, turn: Turn, message: Message) -> Message:
-        """Some local servers number tool calls from zero each time; providers refuse an id seen before."""
-        if not message.tool_calls:
-            return message
-        used = {call.id for m in self._conversation.view(turn.session).messages for call in m.tool_calls}
-        calls: list[ToolCall] = []
-        for call in message.tool_calls:
-            numbered = (f"{turn.id}_{n}" for n in itertools.count(1))
-            fresh = next(name for name in itertools.chain([call.id], numbered) if name and name not in used)
-            used.add(fresh)
-            calls.append(replace(call, id=fresh))
-        return replace(message, tool_calls=tuple(calls))
-
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
@@ -244,7 +217,9 @@ class Turns:
                 if call.id not in begun:
                     self._conversation.start_tool(turn, call, self._clock())
                 self._emit(turn, "tool", name=call.name, state="started", call=call.id)
-                context = ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock())
+                context = ToolContext(
+                    turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn)
+                )  # fmt: skip
                 text, ok = await self._toolbox.run(call, context, role_of(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
@@ -309,7 +284,7 @@ class Turns:
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return Outcome(
             turn.id, turn.session, state, body, exit_code, progress.model, progress.usage,
-            self._context.pressure(turn.session),
+            self._context.pressure(turn.session) or 0.0,
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------------------------- events
@@ -322,6 +297,12 @@ class Turns:
 
     def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
+
+
+def _purpose(turn: Turn) -> Purpose:
+    """What the turn, and whatever it delegates, calls a model for: nobody waits where a schedule alone asked."""
+    waited_for = any(not is_scheduled(item.incoming) for item in turn.items)
+    return "chat" if waited_for or not turn.items else "schedule"
 
 
 def _told(error: ModelError, turn: Turn) -> str:

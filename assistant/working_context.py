@@ -135,8 +135,8 @@ class WorkingContext:
         """The turn has ended: what was kept for its next call is not needed."""
         self._prepared.pop(turn, None)
 
-    def pressure(self, session: str) -> float:
-        """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
+    def pressure(self, session: str) -> float | None:
+        """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
         return self._measures.ratio(session)
 
     def snapshot(self, turn: str) -> Request | None:

@@ -7,7 +7,6 @@ aside.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -39,12 +38,11 @@ def conversation(home: Path) -> str:
 
 
 def _assistant(home: Path, *arguments: str, said: str = "") -> str:
-    environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "ASSISTANT_HOME": str(home)}
-    environ["ASSISTANT_HOME__TIMEZONE"] = "UTC"
     done = subprocess.run(
         [*_PROGRAM, *arguments],
         cwd=ROOT,
-        env=environ,
+        # Nothing of whoever writes it: where the program is found stands in `_PROGRAM`.
+        env={"LANG": "C.UTF-8", "ASSISTANT_HOME": str(home), "ASSISTANT_HOME__TIMEZONE": "UTC"},
         input=said,
         capture_output=True,
         text=True,

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from assistant.bridge_ports import Arrival, Change, Part, TurnEvent
 from assistant.bridges.matrix.bridge import MatrixBridge
+from assistant.bridging.values import Login
 from assistant.errors import StoreError
 from assistant.messages import Media
 from assistant.records import Accepted, OutboxItem, Outgoing
@@ -87,7 +88,7 @@ class Bot:
 
     def bridge(self, url: str = "") -> MatrixBridge:
         return MatrixBridge(
-            url or self.server.url, self.user, self.device, self.token, store=self.store,
+            url or self.server.url, Login(self.user, self.device, self.token), store=self.store,
             encryption=self.encryption, invites=self.invites, is_owners=lambda account: "erik" in account,
             edit_seconds=0.0,
         )  # fmt: skip

@@ -22,7 +22,7 @@ class Proxy:
         self.on_answer: Callable[[str, bytes], bytes] = lambda path, body: body
         self.sends = 0
         self.url = ""
-        self._refusals: list[float] = []
+        self._refusals: list[float | None] = []
         self._cuts: list[tuple[str, When]] = []
         self._broken_last = ""
         self._session: ClientSession
@@ -31,8 +31,8 @@ class Proxy:
         self._handling: set[asyncio.Task[Any]] = set()
         self._port = 0
 
-    def refuse(self, calls: int, retry_after: float) -> None:
-        """The next answers that go out are refused."""
+    def refuse(self, calls: int, retry_after: float | None) -> None:
+        """The next answers that go out are refused, for so many seconds or (None) for ever."""
         self._refusals += [retry_after] * calls
 
     def cut(self, when: When, calls: int = 1, path: str = "/answer-") -> None:
@@ -84,9 +84,7 @@ class Proxy:
         if "/answer-" in path and path != self._broken_last:
             self.sends += 1
             if self._refusals:
-                wait = int(self._refusals.pop(0) * 1000)
-                error = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": wait}
-                return web.json_response(error, status=429)
+                return self._refused(self._refusals.pop(0))
         cut = next((one for one in self._cuts if one[0] in path), None)
         self._broken_last = path if cut is not None and path != self._broken_last else ""
         if cut is not None:
@@ -95,6 +93,14 @@ class Proxy:
                 return self._broken(request)
         answer = await self._pass_on(request, body)
         return answer if cut is None else self._broken(request)
+
+    @staticmethod
+    def _refused(retry_after: float | None) -> web.Response:
+        if retry_after is None:
+            return web.json_response({"errcode": "M_FORBIDDEN", "error": "You are not in this room."}, status=403)
+        wait = int(retry_after * 1000)
+        error = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": wait}
+        return web.json_response(error, status=429)
 
     async def _pass_on(self, request: web.BaseRequest, body: bytes) -> web.Response:
         headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}

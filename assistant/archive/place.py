@@ -171,7 +171,9 @@ class Place:
 def _act(act: Callable[[], T], outcome: Future[T]) -> None:
     try:
         outcome.set_result(act())
-    except BaseException as error:  # noqa: BLE001 - handed to who waits for it
+    # File systems raise what they like, those written in Rust even beside `Exception`; unheard, it would be waited for
+    # until the time is up. `Place._run` says what it means.
+    except BaseException as error:  # noqa: BLE001
         outcome.set_exception(error)
 
 

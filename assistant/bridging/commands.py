@@ -149,6 +149,7 @@ class BridgeCommands:
             )
         key = f"test:{name}:{now.isoformat()}"
         self._outbox.push(Outgoing(key, MAIN, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        self._running.hurry(name)
         # Twice: what is on its way to the same place already goes first.
         await self._running.flush(name)
         await self._running.flush(name)
@@ -162,6 +163,8 @@ class BridgeCommands:
                 f"{name} answers, as {account}, but whether the test message arrived is not known: {fate.error} "
                 "Look there; it is not sent twice."
             )
+        if fate is not None and fate.state == "failed":
+            raise AssistantError(f"{name} answers, as {account}, but refused the test message: {fate.error}")
         why = f": {fate.error}" if fate is not None and fate.error else "."
         raise AssistantError(
             f"{name} answers, as {account}, but the test message still waits{why} It is kept and sent."

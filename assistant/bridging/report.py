@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from assistant.bridging.values import Standing, Undelivered
 from assistant.plural import counted
 from assistant.sessions import OWNER_SCOPE
+from assistant.undelivered import beginning
 
 NO_BRIDGE = "No bridge is set up. `assistant bridge add telegram` or `assistant bridge add matrix` sets one up."
 NOT_SET_UP = "{name} is not set up. Nothing was done; `assistant bridge add {name}` sets it up."
@@ -27,10 +28,9 @@ _TO_DO = {
 }
 _MEANS = {
     "ambiguous": "may or may not have arrived",
-    "failed": "cannot be delivered",
+    "failed": "was refused",
     "withheld": "was kept back",
 }
-_EXCERPT = 100
 
 
 def standing_of(name: str, found: Mapping[str, Any], account: str = "") -> Standing:
@@ -77,7 +77,7 @@ def stuck_json(one: Undelivered) -> dict[str, Any]:
     return {
         "id": one.id, "state": one.state, "bridge": one.bridge, "session": one.session,
         "at": one.created_at.isoformat(), "since": one.updated_at.isoformat(), "parts_sent": one.parts_sent,
-        "error": one.error, "text": excerpt(one),
+        "attempts": one.attempts, "error": one.error, "text": excerpt(one),
     }  # fmt: skip
 
 
@@ -85,12 +85,13 @@ def excerpt(one: Undelivered) -> str:
     """The beginning of what it says, on one line; of words for others only for whom they are."""
     if one.scope != OWNER_SCOPE:
         return f"(for {one.session})"
-    line = " ".join(one.body.replace("`", "'").split())
-    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+    return beginning(one.body)
 
 
 def meaning(one: Undelivered) -> str:
     """Its state, in words."""
+    if one.goes_by_itself:
+        return f"is tried again by itself, after {counted(one.attempts, 'try', 'tries')}"
     return _MEANS.get(one.state, one.state)
 
 

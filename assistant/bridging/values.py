@@ -29,8 +29,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """Something that goes out by itself no more: it may or may not have arrived (`ambiguous`), cannot (`failed`), or
-    must not (`withheld`). `parts_sent`: how many of its parts the network has for certain."""
+    """Something that goes out by itself no more: it may or may not have arrived (`ambiguous`), was refused (`failed`),
+    or must not (`withheld`); or something that is still to go out (`pending`, `sending`), with an `error` where it was
+    tried in vain. `parts_sent`: how many of its parts the network has for certain."""
 
     id: int
     state: OutboxState
@@ -41,8 +42,14 @@ class Undelivered:
     body: str
     error: str
     parts_sent: int
+    attempts: int
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def goes_by_itself(self) -> bool:
+        """Whether it is sent without anybody's word."""
+        return self.state in ("pending", "sending")
 
 
 @dataclass(frozen=True, slots=True)

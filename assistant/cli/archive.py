@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
-from assistant import daemon
-from assistant import settings as settings_module
 from assistant.archive_ports import Archive, Archived
 from assistant.archives.search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, require_home, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import clean, one_line, typed
 from assistant.cli.transcript import print_record, record_json
+from assistant.clock import utc_now
 from assistant.errors import UsageError
+from assistant.home_lock import home_lock
 from assistant.sessions import OWNER_SCOPE
 from assistant.settings import Settings
 from assistant.wire.archive import archive_of, restored
@@ -112,7 +113,7 @@ def search(text: str, session: str | None, limit: int, json_out: bool) -> None:
     wanted = typed(text, "TEXT").strip()
     if not wanted:
         raise UsageError("The text to look for is empty.")
-    settings = settings_module.load()
+    settings = settings_in_force()
     with opened(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
         hits = stores.history.search(wanted, scope, limit=limit * HITS_A_RESULT)
@@ -141,10 +142,10 @@ def verify(context: click.Context, session: str | None, generation: int | None, 
     settings, store = _archive()
     chosen = _chosen(store, session, generation)
     if repair:
-        with daemon.home_lock(settings.home):
+        with home_lock(settings.home):
             for one in chosen:
                 if store.verify(*one):
-                    store.store_again(*one, daemon.utc_now())
+                    store.store_again(*one, utc_now())
     checked = [(one, list(store.verify(*one))) for one in chosen]
     problems = [problem for _, found in checked for problem in found]
     if json_out:
@@ -172,7 +173,7 @@ def restore(session: str, generation: int) -> None:
       assistant archive restore main 3
     """
     settings, _ = _archive()
-    with daemon.home_lock(settings.home):
+    with home_lock(settings.home):
         done = restored(settings, session, generation)
     if not done.brought:
         say(f"Nothing is missing: the log has all {done.held:,} records of {session} {generation}.")
@@ -187,7 +188,7 @@ def restore(session: str, generation: int) -> None:
 
 
 def _archive() -> tuple[Settings, Archive]:
-    settings = settings_module.load()
+    settings = settings_in_force()
     require_home(settings)
     return settings, archive_of(settings)
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
-from assistant.daemon import is_served, running
 from assistant.errors import AssistantError, HomeLocked
+from assistant.home_lock import is_served
 from assistant.settings import Home, Settings
 from assistant.unix_socket import answers
 
@@ -58,7 +58,8 @@ async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside:
 async def in_process(settings: Settings) -> AsyncIterator[Link]:
     """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
     by itself, this task is cancelled and what ended it is raised."""
-    async with running(settings) as daemon:
+    # All of the program is loaded where it has to run here, and only then.
+    async with load("assistant.daemon:running")(settings) as daemon:
         task = asyncio.current_task()
         assert task is not None
         watch = asyncio.create_task(_cancel_after(daemon.worker, task))

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
-from assistant import daemon
-from assistant import settings as settings_module
 from assistant.backup.backing_up import backup_json, megabytes
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.tables import local, table
 from assistant.cli.text import typed
+from assistant.clock import utc_now
 from assistant.errors import UsageError
+from assistant.home_lock import home_lock
 from assistant.sessions import MAIN
 from assistant.settings import Home, Settings
 from assistant.wire import backup as wire_backup
@@ -48,7 +49,7 @@ def create(json_out: bool) -> None:
     Example:
       assistant backup create
     """
-    say(command(settings_module.load(), "/backup --json" if json_out else "/backup", MAIN))
+    say(command(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN))
 
 
 @backup.command("list")
@@ -60,7 +61,7 @@ def list_(json_out: bool) -> None:
     Example:
       assistant backup list --json
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     folder = wire_backup.folder_of(settings)
     backups = folder.all()
     if json_out:
@@ -84,9 +85,9 @@ def verify(name: str, json_out: bool) -> None:
       assistant backup verify
       assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     log_to_stderr("error")
-    proved = wire_restore.verified(settings, wire_restore.found(settings, typed(name, "NAME")), daemon.utc_now())
+    proved = wire_restore.verified(settings, wire_restore.found(settings, typed(name, "NAME")), utc_now())
     if json_out:
         as_json({"ok": True, **_proved_json(proved)})
     else:
@@ -108,18 +109,18 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
       assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
       assistant backup restore ~/usb/nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     log_to_stderr("error")
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
     path = wire_restore.found(settings, typed(name, "NAME")) if name else None
-    with daemon.home_lock(home):
+    with home_lock(home):
         if told := wire_restore.finish(home.path):
             tell(told)
         if path is None:
             if not told:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
             return
-        restored = wire_restore.restore(settings, path, home.path, daemon.utc_now(), force=force)
+        restored = wire_restore.restore(settings, path, home.path, utc_now(), force=force)
     if json_out:
         as_json(_restored_json(restored))
     else:
@@ -135,7 +136,7 @@ def remove(names: tuple[str, ...]) -> None:
     Example:
       assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
-    folder = wire_backup.folder_of(settings_module.load())
+    folder = wire_backup.folder_of(settings_in_force())
     with folder.alone():
         for one in [folder.find(typed(name, "NAME")) for name in names]:
             folder.remove(one)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.bridging.report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
 from assistant.bridging.values import NETWORKS, Standing
@@ -15,13 +14,15 @@ from assistant.cli import bridge_keeping, bridge_looking
 from assistant.cli.asking import sure
 from assistant.cli.bridge_answers import Given
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.lazy import INTERRUPTED, load
 from assistant.cli.logs import log_to_stderr
-from assistant.cli.options import Function, given, shared
+from assistant.cli.options import Function, Listing, given, shared
 from assistant.cli.plain import as_json, say
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.errors import UsageError
+from assistant.home_lock import is_served
 from assistant.sessions import MAIN
 from assistant.settings import Settings
 
@@ -29,10 +30,9 @@ _json: Callable[[Function], Function] = shared("--json", "Print a JSON array of 
 _name = click.argument("name", type=click.Choice(NETWORKS))
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Listing)
 @_json
-@click.pass_context
-def bridge(context: click.Context) -> None:
+def bridge() -> None:
     """Bridges: the networks on which you talk to the assistant, beside this terminal.
 
     \b
@@ -42,8 +42,6 @@ def bridge(context: click.Context) -> None:
       assistant bridge test telegram
       assistant bridge pause telegram
     """
-    if context.invoked_subcommand is None:
-        _list(settings_module.load(), bool(given(context, "json")))
 
 
 @bridge.command(name="list")
@@ -57,7 +55,7 @@ def listed(context: click.Context) -> None:
       assistant bridge list
       assistant bridge list --json
     """
-    _list(settings_module.load(), bool(given(context, "json")))
+    _list(settings_in_force(), bool(given(context, "json")))
 
 
 @bridge.command()
@@ -162,8 +160,8 @@ def remove(name: str, yes: bool) -> None:
 
 def _asked(what: str, name: str) -> None:
     """Of whoever serves the home. Raises `UsageError` where there is no such bridge."""
-    settings = settings_module.load()
-    if not getattr(settings.values, name).enabled and not daemon.is_served(settings.home):
+    settings = settings_in_force()
+    if not getattr(settings.values, name).enabled and not is_served(settings.home):
         raise UsageError(NOT_SET_UP.format(name=name))
     say(command(settings, f"/bridge {what} {name}", MAIN, begins=True))
 

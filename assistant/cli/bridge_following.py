@@ -11,7 +11,6 @@ import shlex
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from assistant import daemon
 from assistant.cli import attach
 from assistant.cli.bridge_answers import Answers
 from assistant.cli.commanding import opened_here
@@ -19,6 +18,7 @@ from assistant.cli.link import Link
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
+from assistant.clock import utc_now
 from assistant.errors import AssistantError
 from assistant.sessions import MAIN
 from assistant.settings import Settings
@@ -145,7 +145,7 @@ async def until_known(link: Link, stores: Stores, name: str, before: str | None)
     code does not hold any more."""
     told, looks = "", 0
     while stores.places.owners_at(name) in (None, before):
-        codes = [one for one in stores.pairings.pending(daemon.utc_now()) if (one.kind, one.bridge) == ("link", name)]
+        codes = [one for one in stores.pairings.pending(utc_now()) if (one.kind, one.bridge) == ("link", name)]
         if codes and all(one.locked for one in codes):
             raise AssistantError(
                 f"Somebody sent wrong codes, so that yours is locked. {name} is set up; {_GO_ON.format(name=name)}."

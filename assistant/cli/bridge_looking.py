@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from assistant import daemon
 from assistant.bridging.report import standing_from_json
 from assistant.bridging.values import NETWORKS, Standing
 from assistant.cli import attach
 from assistant.cli.stored import opened
+from assistant.home_lock import is_served
 from assistant.sessions import MAIN
 from assistant.settings import Settings
 from assistant.unix_socket import answers
@@ -19,7 +19,7 @@ def standings(settings: Settings) -> list[Standing]:
     """Those that are set up. Raises `HomeError`, `StoreError`, `LinkLost`."""
     if answers(settings.home.socket):
         return attach.run(_of_the_daemon(settings))
-    return _as_kept(settings, daemon.is_served(settings.home))
+    return _as_kept(settings, is_served(settings.home))
 
 
 async def _of_the_daemon(settings: Settings) -> list[Standing]:

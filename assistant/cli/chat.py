@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.ask import Answer, ask, new_external_id
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.lazy import load
 from assistant.cli.lines import typed_lines, whole_input
 from assistant.cli.link import Link, LinkLost
@@ -51,7 +51,7 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     session = session_named(session)
     if role_of(session) != "owner":
         raise UsageError(f"{session!r} is not a conversation of yours. Nothing was sent.")
-    settings = settings_module.load()
+    settings = settings_in_force()
     log_to_stderr("error")
     if message is not None:
         text = whole_input() if message == "-" else typed(message, "The message")

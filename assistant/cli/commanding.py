@@ -7,39 +7,40 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
-from assistant import daemon
 from assistant.cli import attach
+from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
 from assistant.cli.logs import log_to_stderr
-from assistant.cli.stored import require_home
+from assistant.clock import utc_now
+from assistant.home_lock import home_lock
 from assistant.settings import Settings
-from assistant.wire.house import build
 
 
 def command(settings: Settings, text: str, session: str, *, begins: bool = False) -> str:
     """What the slash command `text` answers, as Markdown; one that `begins` may make the home. Raises `UsageError` and
     whatever else the command does, `HomeError` where there is no home yet, `LinkLost` when the daemon goes away
     meanwhile."""
-    if not begins:
-        require_home(settings)
     log_to_stderr("error")
-    return attach.run(_commanded(settings, text, session))
+    return attach.run(_commanded(settings, text, session, begins))
 
 
-async def _commanded(settings: Settings, text: str, session: str) -> str:
-    async with attach.home_link(settings, opened_here) as link:
+async def _commanded(settings: Settings, text: str, session: str, begins: bool) -> str:
+    async with attach.home_link(settings, partial(opened_here, begins=begins)) as link:
         return await link.command(text, session)
 
 
 @asynccontextmanager
-async def opened_here(settings: Settings) -> AsyncIterator[Link]:
+async def opened_here(settings: Settings, *, begins: bool = True) -> AsyncIterator[Link]:
     """The home, open under its lock, without anybody answering messages or listening on its socket. Raises
-    `HomeLocked` when another process has it."""
-    with daemon.home_lock(settings.home):
-        house = build(settings, daemon.utc_now)
+    `HomeLocked` when another process has it, `HomeError` where there is none and nothing `begins` one."""
+    if not begins:
+        load("assistant.cli.stored:require_home")(settings)
+    with home_lock(settings.home):
+        house = load("assistant.wire.house:build")(settings, utc_now)
         try:
-            house.stores.conversation.reconcile(daemon.utc_now())
+            house.stores.conversation.reconcile(utc_now())
             yield DirectLink(house.control, house.terminal)
         finally:
             await house.sleeping.sleeper.stop()

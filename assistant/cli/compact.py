@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command
 from assistant.cli.compactions import compaction_json
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
@@ -45,7 +45,7 @@ def compact(session: str, focus: str | None, dry_run: bool, undo: str | None, js
     if dry_run and json_out:
         raise UsageError("--dry-run prints its plan as text; there is no --json of it.")
     text = slash_command(focus, dry_run, undo)
-    settings = settings_module.load()
+    settings = settings_in_force()
     if not json_out:
         say(command(settings, text, session))
         return

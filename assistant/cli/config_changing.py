@@ -12,12 +12,12 @@ from typing import Any
 import click
 from pydantic import SecretStr
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.config import no_setting
 from assistant.cli.plain import say, tell
 from assistant.config_text import HEADER, Change, changes, with_value, without
 from assistant.errors import SettingsError, UsageError
+from assistant.home_lock import is_served
 from assistant.secrets import NAMES
 from assistant.settings import Home, Settings, problems_of, values_of
 from assistant.settings_layers import from_text, shown
@@ -126,7 +126,7 @@ def report(home: Home, done: list[Change]) -> None:
         say("Nothing is different.")
         return
     tell_changes(home, done)
-    if daemon.is_served(home):
+    if is_served(home):
         tell(BY_ITSELF if all(is_live(change.key) for change in done) else WHEN_STARTED)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import click
 
-from assistant import settings as settings_module
 from assistant.bridging.report import NOTHING_STUCK, excerpt, meaning, stuck_json
 from assistant.bridging.values import Undelivered
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
@@ -30,7 +30,8 @@ _ids = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=clic
 def deliveries(context: click.Context) -> None:
     """List what did not arrive where it was to go, or may not have.
 
-    What may have arrived is never sent again by itself: you decide.
+    What may have arrived, or was refused, is never sent again by itself: you decide. What is tried again by itself you
+    can drop: what came after it waits for it.
 
     \b
     Example:
@@ -39,7 +40,7 @@ def deliveries(context: click.Context) -> None:
       assistant deliveries drop 12 13
     """
     if context.invoked_subcommand is None:
-        _list(settings_module.load(), bool(given(context, "json")))
+        _list(settings_in_force(), bool(given(context, "json")))
 
 
 @deliveries.command()
@@ -71,7 +72,7 @@ def drop(context: click.Context, ids: tuple[int, ...]) -> None:
 
 
 def _changed(context: click.Context, what: str, ids: tuple[int, ...]) -> None:
-    settings = settings_module.load()
+    settings = settings_in_force()
     answer = command(settings, f"/deliveries {what} {' '.join(map(str, ids))}", MAIN)
     if given(context, "json"):
         _list(settings, True)

@@ -12,17 +12,18 @@ from typing import Any
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import service_install, service_place
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say
 from assistant.cli.service_managers import on_this_machine
 from assistant.cli.service_place import NAME, Placed
+from assistant.clock import utc_now
 from assistant.doctor.home import looked
 from assistant.doctor.process import Serving
 from assistant.doctor.values import Finding, note, ok, problem
 from assistant.errors import SettingsError
+from assistant.home_lock import is_served, lock_holder
 from assistant.plural import counted
 from assistant.service.files import was_changed
 from assistant.settings import Home
@@ -78,13 +79,13 @@ def drawn(finding: Finding, width: int) -> Iterator[str]:
 
 
 def _examined(home: Home, wish: Wish) -> Iterator[Finding]:
-    yield from examine(home, _serving(home), wish, daemon.utc_now)
+    yield from examine(home, _serving(home), wish, utc_now)
     yield from looked("service", lambda: _service(home), "`assistant service print` shows what it would be.")
 
 
 def _serving(home: Home) -> Serving:
-    served = daemon.is_served(home)
-    holder = daemon.lock_holder(home) if served else None
+    served = is_served(home)
+    holder = lock_holder(home) if served else None
     return Serving(served, holder, answers(home.socket), home.socket.exists(), home.socket.unlink)
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 import click
 
-from assistant import settings as settings_module
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
@@ -35,7 +35,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
       assistant log --grep "passport" --json
       assistant log --follow
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     wanted = typed(grep, "TEXT").casefold() if grep else ""
     with opened(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE

@@ -25,11 +25,16 @@ INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """`commands_at` maps a command's name to "module:attribute"."""
+    """`commands_at` maps a command's name to "module:attribute"; `menu`, headings to commands and a line on each, is
+    shown without loading any of them."""
 
-    def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, commands_at: Mapping[str, str], menu: Mapping[str, Mapping[str, str]] | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
         self._commands_at = commands_at
+        self._menu = menu
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self._commands_at)
@@ -39,6 +44,15 @@ class LazyGroup(click.Group):
         command = load(place) if place else None
         assert command is None or isinstance(command, click.Command)
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        if self._menu is None:
+            super().format_commands(context, formatter)
+            return
+        width = max(map(len, self._commands_at))
+        for heading, commands in self._menu.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
 
     def resolve_command(
         self, context: click.Context, args: list[str]

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from assistant import settings as settings_module
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.errors import UsageError
 from assistant.memory import report
 from assistant.memory.commands import MemoryCommands
@@ -45,7 +45,7 @@ def search(
     Example:
       assistant memory search "where did I live" --before 2026-03-01
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     wanted, zone = typed(text, "TEXT"), settings.zone
 
     async def look(memory: MemoryCommands, scope: str) -> list[Recalled]:
@@ -71,7 +71,7 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     Example:
       assistant memory list --former --json
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
 
     async def look(memory: MemoryCommands, scope: str) -> Held:
         return await memory.held(scope)
@@ -100,7 +100,7 @@ def show(reference: str, session: str, json_out: bool) -> None:
       assistant memory show 1a2b3c4d
       assistant memory show e12
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
 
     async def look(memory: MemoryCommands, scope: str) -> Known:
         return await memory.show(typed(reference, "The ID"), scope)
@@ -123,7 +123,7 @@ def why(reference: str, session: str, json_out: bool) -> None:
     Example:
       assistant memory why 1a2b3c4d
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
 
     async def look(memory: MemoryCommands, scope: str) -> Chain:
         return await memory.why(typed(reference, "The ID"), scope)
@@ -153,7 +153,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
       assistant memory as-of "2026-03-01 14:00" "where do I live"
       assistant memory as-of last monday --file
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     zone, now = settings.zone, utc_now()
     at, text = split_then(typed(" ".join(words), "DATE"), now, zone)
     if page:
@@ -196,7 +196,7 @@ def stats(session: str, json_out: bool) -> None:
     Example:
       assistant memory stats --json
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
 
     async def look(memory: MemoryCommands, scope: str) -> Counts:
         return await memory.stats(scope)

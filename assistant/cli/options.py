@@ -1,4 +1,5 @@
-"""Options that a group and its subcommands share: given before or after the subcommand's name, the last one counts."""
+"""What a group and its subcommands share: options, given before or after the subcommand's name, the last one counts;
+and what is done where no subcommand is named."""
 
 from __future__ import annotations
 
@@ -8,6 +9,17 @@ from typing import Any, TypeVar
 import click
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Listing(click.Group):
+    """A group that does without a subcommand what its subcommand `list` does."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, invoke_without_command=True, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        done = super().invoke(ctx)
+        return ctx.invoke(self.commands["list"]) if ctx.invoked_subcommand is None else done
 
 
 def shared(name: str, help_text: str, **attributes: Any) -> Callable[[Function], Function]:

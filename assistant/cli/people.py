@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command
-from assistant.cli.options import Function, given, shared
+from assistant.cli.in_force import settings_in_force
+from assistant.cli.options import Function, Listing, given, shared
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.people.report import people_json, rooms_json
 from assistant.persons import Pairing, Person
 from assistant.sessions import MAIN
@@ -27,10 +27,9 @@ _json: Callable[[Function], Function] = shared("--json", "Print what is known, t
 _NAMES = {"ignore_unknown_options": True}
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Listing)
 @_json
-@click.pass_context
-def people(context: click.Context) -> None:
+def people() -> None:
     """Who may talk to the assistant, and as whom.
 
     You are the owner at this home's terminal. On bridges people are strangers until you let them in: as guests, with
@@ -43,8 +42,6 @@ def people(context: click.Context) -> None:
       assistant people pair ABCD2345
       assistant people deny telegram 1234567
     """
-    if context.invoked_subcommand is None:
-        _list(settings_module.load(), bool(given(context, "json")))
 
 
 @people.command(name="list")
@@ -58,7 +55,7 @@ def listed(context: click.Context) -> None:
       assistant people list
       assistant people list --json
     """
-    _list(settings_module.load(), bool(given(context, "json")))
+    _list(settings_in_force(), bool(given(context, "json")))
 
 
 @people.command()
@@ -71,7 +68,7 @@ def rooms(context: click.Context) -> None:
     Example:
       assistant people rooms
     """
-    _rooms(settings_module.load(), bool(given(context, "json")))
+    _rooms(settings_in_force(), bool(given(context, "json")))
 
 
 @people.command(context_settings=_NAMES)
@@ -170,7 +167,7 @@ def rename(context: click.Context, who: tuple[str, ...], name: str) -> None:
 
 
 def _changed(context: click.Context, *words: str) -> None:
-    settings = settings_module.load()
+    settings = settings_in_force()
     text = shlex.join(typed(word, "That") for word in words)
     answer = command(settings, text, MAIN, begins=True)
     if not given(context, "json"):

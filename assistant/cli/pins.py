@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, scope_of_session
@@ -39,7 +39,7 @@ def pins(context: click.Context) -> None:
       assistant pins remove 3
     """
     if context.invoked_subcommand is None:
-        _list(settings_module.load(), _session(context), bool(given(context, "json")))
+        _list(settings_in_force(), _session(context), bool(given(context, "json")))
 
 
 @pins.command()
@@ -75,7 +75,7 @@ def remove(context: click.Context, ids: tuple[int, ...]) -> None:
 
 
 def _changed(context: click.Context, text: str) -> None:
-    settings, session = settings_module.load(), _session(context)
+    settings, session = settings_in_force(), _session(context)
     answer = command(settings, text, session)
     if given(context, "json"):
         _list(settings, session, True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
@@ -43,7 +43,7 @@ def requests(ids: tuple[int, ...], everything: bool, done: bool, drop: bool, ses
         raise UsageError("Give --done or --drop, not both. Nothing was changed.")
     if bool(ids) != (done or drop):
         raise UsageError("Name the requests with --done or --drop, as in `assistant requests --done 12`.")
-    settings = settings_module.load()
+    settings = settings_in_force()
     answer = command(settings, f"/{'done' if done else 'drop'} {' '.join(map(str, ids))}", session) if ids else ""
     if answer and not json_out:
         say(answer)

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.asking import sure
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
 from assistant.errors import UsageError
@@ -31,7 +31,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
       assistant reset
       assistant reset --session trip --yes
     """
-    settings, key = settings_module.load(), session_named(session)
+    settings, key = settings_in_force(), session_named(session)
     if cancel:
         say(command(settings, f"/reset {key} --cancel", MAIN))
         return

@@ -6,15 +6,16 @@ import sys
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli.config_changing import WHEN_STARTED
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.text import is_text
 from assistant.errors import SettingsError, UsageError
+from assistant.home_lock import is_served
 from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
 from assistant.settings import Home, Settings
 from assistant.settings_layers import variable
+from assistant.settings_networks import STRONG_TOKEN, is_guessable
 from assistant.wire import settings as wire_settings
 
 _ABOUT = {
@@ -95,6 +96,11 @@ def put(home: Home, name: str, value: str, *, in_file: bool = False) -> None:
     `StoreError`."""
     if not value or not is_text(value):
         raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
+    if name == "web.token" and is_guessable(value):
+        raise UsageError(
+            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN} characters or more. Nothing was "
+            "changed; `assistant web token --new` makes one."
+        )
     place = wire_settings.secret_store(home).put(name, value, in_file=in_file)
     say(f"{name} is {_ABOUT[place]}.")
     try:
@@ -125,5 +131,5 @@ def _asked(name: str) -> str:
 
 
 def _tell_when(home: Home) -> None:
-    if daemon.is_served(home):
+    if is_served(home):
         tell(WHEN_STARTED)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from assistant import settings as settings_module
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
 from assistant.cli.stored import scope_of_session
 from assistant.compactions import Checkpoint
@@ -67,7 +67,7 @@ def selecting(json_help: str) -> Callable[[Function], Function]:
 
 def selected(context: click.Context) -> Selection:
     """What the options said. Raises `UsageError` for a date that is none."""
-    settings = settings_module.load()
+    settings = settings_in_force()
     since = given(context, "since")
     moment = None if since is None else _moment(since, settings.zone)
     return Selection(settings, moment, given(context, "session"), bool(given(context, "json")))

@@ -21,6 +21,7 @@ from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import tell
 from assistant.ending import manager_seconds
 from assistant.errors import AssistantError, SettingsError, UsageError
+from assistant.home_lock import is_served, lock_holder
 from assistant.sessions import MAIN
 from assistant.settings import Home, Settings
 
@@ -55,8 +56,8 @@ def run(context: click.Context, with_chat: bool) -> None:
         log_to_stderr(settings.values.log.level)
         asyncio.run(daemon.main(settings, lambda: tell(hint), manager))
         return
-    if daemon.is_served(settings.home):
-        tell(f"Process {daemon.lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
+    if is_served(settings.home):
+        tell(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
     if _talks_at_a_terminal():
         context.exit(talk_here(settings, MAIN))
     log_to_stderr("warning")
@@ -74,15 +75,15 @@ def stop() -> None:
       assistant stop
     """
     home = settings_module.home_from_environment()
-    if not daemon.is_served(home):
+    if not is_served(home):
         tell("Nothing serves this home.")
         return
-    holder = daemon.lock_holder(home)
+    holder = lock_holder(home)
     if holder is None:
         raise AssistantError("A process that is just starting serves this home. Try again in a moment.")
     os.kill(holder, signal.SIGTERM)
     limit = time.monotonic() + manager_seconds(_drain_seconds(home))
-    while daemon.is_served(home):
+    while is_served(home):
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
@@ -108,7 +109,7 @@ def _talks_at_a_terminal() -> bool:
 
 async def _answer_or_serve(settings: Settings, hint: str) -> int:
     """Answer the lines that were piped in; where there are none, serve until told to stop."""
-    served_elsewhere = daemon.is_served(settings.home)
+    served_elsewhere = is_served(settings.home)
     async with attach.home_link(settings) as link:
         lines = typed_lines()
         first = asyncio.ensure_future(anext(lines, None))

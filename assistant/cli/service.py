@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import service_install, service_place
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.service_managers import Condition, Launchd, Manager, Systemd, on_this_machine, really
 from assistant.cli.service_place import Placed
 from assistant.errors import AssistantError, UsageError
+from assistant.home_lock import is_served, lock_holder
 from assistant.service.files import was_changed
 
 _NO_MANAGER = (
@@ -65,13 +65,14 @@ def install(asked: _Asked, force: bool, no_start: bool) -> None:
         _prepare_system(placed)
     changed = service_install.install(placed, manager, force=force, tell=tell)
     for variable in service_place.unseen_variables(settings_module.load()):
-        tell(f"{variable} is set in this shell, which the service does not see: write it into {placed.home.config}.")
+        how = service_place.kept_by(variable, placed)
+        tell(f"{variable} is set in this shell, which the service does not see: {how}.")
     if hint := manager.hint():
         tell(hint)
     if manager.condition().running:
         tell("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
-    elif daemon.is_served(placed.home):
-        holder = daemon.lock_holder(placed.home)
+    elif is_served(placed.home):
+        holder = lock_holder(placed.home)
         tell(f"Process {holder} serves the home now: `assistant stop`, then `assistant service start`.")
     elif not no_start:
         manager.start(placed.file)

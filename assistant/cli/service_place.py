@@ -15,8 +15,10 @@ from platformdirs import user_config_path
 from assistant import settings as settings_module
 from assistant.ending import manager_seconds
 from assistant.errors import AssistantError, UsageError
+from assistant.secrets import NAMES
 from assistant.service.files import Service, launchd_plist, systemd_unit
 from assistant.settings import Home, Settings
+from assistant.settings_layers import variable
 
 NAME = "nocturne-assistant"
 SYSTEM_USER = "nocturne"
@@ -85,7 +87,7 @@ def must_be_reachable(paths: Iterable[Path], user: str) -> None:
             if not folder.stat().st_mode & 0o001:
                 raise UsageError(
                     f"{path} lies in {folder}, which the user {user} cannot enter. Nothing was done; install it for "
-                    "everybody (`sudo pipx install --global nocturne-assistant`), then use that program."
+                    "everybody (`sudo pipx install --global ./` in the folder of the checkout), then use that program."
                 )
 
 
@@ -98,6 +100,19 @@ def unseen_variables(settings: Settings) -> list[str]:
     ours = {name for name in settings_module.VARIABLES if name.startswith(("ANTHROPIC_", "OPENAI_"))}
     found = {origin for origin in settings.origins.values() if origin in ours or origin.startswith("ASSISTANT_")}
     return sorted(found - {"ASSISTANT_HOME"})
+
+
+def kept_by(name: str, placed: Placed) -> str:
+    """What keeps the value of a variable where the service finds it: a secret with the secrets, by a command."""
+    secret = next((one for one in NAMES if name in (one, variable(one))), "")
+    if not secret:
+        return f"write it into {placed.home.config}"
+    if not placed.user:
+        return f"`assistant config secret set {secret}` keeps it where the service finds it"
+    return (
+        f"`sudo -u {placed.user} env ASSISTANT_HOME={placed.home.path} assistant config secret set {secret} --file` "
+        "keeps it where the service finds it"
+    )
 
 
 def _service(name: str, settings: Settings, *, user: str = "", log: Path = Path()) -> Service:

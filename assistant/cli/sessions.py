@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import given, shared
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.session_export import FORMATS, written
@@ -76,7 +76,7 @@ def show(context: click.Context, session: str, number: int | None) -> None:
       assistant sessions show
       assistant sessions show main 3
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     with opened(settings) as stores:
         looking = wire_resets.looking_at(settings, stores)
         one = looking.one(session, number)
@@ -103,7 +103,7 @@ def end(session: str) -> None:
     Example:
       assistant sessions end trip
     """
-    say(command(settings_module.load(), f"/sessions end {session_named(session)}", MAIN))
+    say(command(settings_in_force(), f"/sessions end {session_named(session)}", MAIN))
 
 
 @sessions.command()
@@ -118,7 +118,7 @@ def resume(session: str, number: int | None) -> None:
       assistant sessions resume trip 2
     """
     words = ["/sessions resume", session_named(session), *([str(number)] if number else [])]
-    say(command(settings_module.load(), " ".join(words), MAIN))
+    say(command(settings_in_force(), " ".join(words), MAIN))
 
 
 @sessions.command()
@@ -134,7 +134,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
       assistant sessions export main -o main.md
       assistant sessions export trip --generation 2 --format jsonl
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     with opened(settings) as stores:
         known = wire_resets.looking_at(settings, stores).one(session, generation).generation
         lines = written(stores.generations.records(known.session, known.number), known, form, settings.zone)
@@ -147,7 +147,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
 
 
 def _list(context: click.Context, most: int) -> None:
-    settings = settings_module.load()
+    settings = settings_in_force()
     with opened(settings) as stores:
         found = list(_looking(settings, stores).listed(most))
     if given(context, "json"):

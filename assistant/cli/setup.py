@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import setup_model, setup_steps
 from assistant.cli.asking import LeftOut
@@ -18,6 +17,7 @@ from assistant.cli.config_changing import WHEN_STARTED
 from assistant.cli.lazy import INTERRUPTED
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
+from assistant.home_lock import is_served
 from assistant.settings import Home
 
 # Each adds to the list what it changed, as soon as it is on the disk.
@@ -71,7 +71,7 @@ def _told(kept: list[str]) -> str:
 
 
 def _next(home: Home) -> str:
-    if daemon.is_served(home):
+    if is_served(home):
         return WHEN_STARTED
     return (
         "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "

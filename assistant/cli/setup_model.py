@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import secret
 from assistant.cli.asking import LeftOut, ask, choose
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say
 from assistant.cli.text import one_line
+from assistant.clock import utc_now
 from assistant.config_text import HEADER, with_value, without
 from assistant.errors import ModelError, UsageError
+from assistant.home_lock import home_lock, is_served
 from assistant.settings import Home, Settings, problems_of, values_of
 from assistant.wire import settings as wire_settings
 
@@ -118,11 +119,11 @@ def _key(settings: Settings, provider: str) -> str:
 def _tried(home: Home, settings: Settings, choice: Choice) -> str:
     """Have the model answer once; what went wrong in words, "" where nothing did."""
     trial = _with(home, settings, choice)
-    served = daemon.is_served(home)
+    served = is_served(home)
     say("Asking for a first answer ...")
     try:
-        with contextlib.nullcontext() if served else daemon.home_lock(home):
-            reply = wire_settings.first_answer(trial, daemon.utc_now, served=served)
+        with contextlib.nullcontext() if served else home_lock(home):
+            reply = wire_settings.first_answer(trial, utc_now, served=served)
     except ModelError as error:
         reason = f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip()
         say(reason)

@@ -11,15 +11,16 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from assistant import daemon
-from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.commanding import command, opened_here
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.stored import require_home
 from assistant.cli.text import clean
+from assistant.clock import utc_now
 from assistant.errors import StoreError, UsageError
+from assistant.home_lock import is_served
 from assistant.remembered import CycleReport
 from assistant.sessions import MAIN
 from assistant.settings import Settings
@@ -52,7 +53,7 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
     """
     if dry_run + (phase is not None) + last + undo > 1:
         raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
-    settings = settings_module.load()
+    settings = settings_in_force()
     if last:
         _tell_of_last(settings, json_out)
         return
@@ -63,7 +64,7 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
     words += ["--phase", phase_named(phase)] if phase is not None else []
     say(_slept(settings, " ".join(words)))
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=daemon.is_served(settings.home))), None)
+        report = next(iter(journal.cycles(limit=1, elsewhere=is_served(settings.home))), None)
     if report is None or report.state in ("failed", "interrupted"):
         # What went wrong is said already.
         click.get_current_context().exit(1)
@@ -71,11 +72,11 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
 
 def _tell_of_last(settings: Settings, json_out: bool) -> None:
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=daemon.is_served(settings.home))), None)
+        report = next(iter(journal.cycles(limit=1, elsewhere=is_served(settings.home))), None)
     if json_out:
         as_json(sleep_report.as_json(report))
     else:
-        say(sleep_report.told(report, settings.zone, daemon.utc_now()))
+        say(sleep_report.told(report, settings.zone, utc_now()))
 
 
 @contextlib.contextmanager
@@ -92,7 +93,7 @@ def _slept(settings: Settings, text: str) -> str:
     try:
         return attach.run(_sleeping(settings, text))
     except KeyboardInterrupt:
-        if daemon.is_served(settings.home):
+        if is_served(settings.home):
             tell("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")
         else:
             tell("The sleep was cut off. What was done is kept, and the next one goes on where it was.")
@@ -122,4 +123,4 @@ async def _followed(settings: Settings, asked: asyncio.Task[str]) -> None:
 def _now(report: CycleReport | None) -> str:
     if report is None or report.state != "running":
         return "Falling asleep"
-    return clean(sleep_report.going_on(report, daemon.utc_now()))
+    return clean(sleep_report.going_on(report, utc_now()))

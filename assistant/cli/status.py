@@ -11,14 +11,15 @@ from typing import Any
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
+from assistant.clock import utc_now
 from assistant.condition.lines import GREEN, facts, lines
 from assistant.condition.report import verdict
+from assistant.home_lock import is_served, lock_holder
 from assistant.plural import counted
 from assistant.settings import Home
 from assistant.unix_socket import answers
@@ -84,12 +85,12 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
             # It runs on settings that were understood, whatever config.toml says by now.
             return {"running": True, **attach.run(_of_the_daemon(home, within))}
         except (LinkLost, TimeoutError):
-            if daemon.is_served(home):
-                silent = [_SILENT.format(process=daemon.lock_holder(home) or "?", seconds=within)]
+            if is_served(home):
+                silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings = settings_module.load(home)
     with opened(settings) as stores:
-        found = stored_status(settings, stores, daemon.utc_now())
-    return {"running": daemon.is_served(home), **found, **verdict([*silent, *found["problems"]])}
+        found = stored_status(settings, stores, utc_now())
+    return {"running": is_served(home), **found, **verdict([*silent, *found["problems"]])}
 
 
 async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:

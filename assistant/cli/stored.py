@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant.cli.logs import log_to_stderr
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.errors import HomeError, UsageError
 from assistant.ports import Conversation
 from assistant.settings import Settings

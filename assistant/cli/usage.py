@@ -8,11 +8,11 @@ import click
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-from assistant import daemon
-from assistant import settings as settings_module
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened
 from assistant.cli.tables import console
+from assistant.clock import utc_now
 from assistant.spending.asking import ask
 from assistant.spending.report import Key, lines
 from assistant.spending.report import as_json as report_json
@@ -50,8 +50,8 @@ def usage(by: Key, days: int, json_out: bool) -> None:
       assistant usage --by kind --days 7
       assistant usage --by model --json
     """
-    with opened(settings_module.load()) as stores:
-        asked = ask(stores.ledger, by, days, daemon.utc_now())
+    with opened(settings_in_force()) as stores:
+        asked = ask(stores.ledger, by, days, utc_now())
     if json_out:
         as_json(report_json(asked))
         return

@@ -7,10 +7,11 @@ from dataclasses import asdict, replace
 
 import click
 
-from assistant import daemon
-from assistant import settings as settings_module
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
+from assistant.clock import utc_now
+from assistant.home_lock import home_lock
 from assistant.records import Problem, Report
 from assistant.settings import Settings
 
@@ -30,7 +31,7 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
       assistant verify
       assistant verify --repair
     """
-    settings = settings_module.load()
+    settings = settings_in_force()
     report = _repaired(settings, archives) if repair else _checked(settings, archives)
     if json_out:
         as_json(_as_json(report))
@@ -45,8 +46,8 @@ def _checked(settings: Settings, archives: bool) -> Report:
 
 
 def _repaired(settings: Settings, archives: bool) -> Report:
-    with daemon.home_lock(settings.home), opened(settings, reading=False) as stores:
-        return _with_archives(stores.verifier.repair(daemon.utc_now()), stores.archive.check(remote=archives))
+    with home_lock(settings.home), opened(settings, reading=False) as stores:
+        return _with_archives(stores.verifier.repair(utc_now()), stores.archive.check(remote=archives))
 
 
 def _with_archives(report: Report, found: Sequence[Problem]) -> Report:

@@ -6,9 +6,10 @@ import click
 
 from assistant import settings as settings_module
 from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
-from assistant.daemon import is_served
 from assistant.errors import UsageError
+from assistant.home_lock import is_served
 from assistant.secrets import IN_FILE
 from assistant.wire import web as wire_web
 
@@ -40,7 +41,7 @@ def token(new: bool) -> None:
     """
     if new:
         wire_web.new_token(settings_module.home_from_environment())
-    settings = settings_module.load()
+    settings = settings_in_force()
     found = settings.values.web.token.get_secret_value()
     if new and settings.origins[wire_web.TOKEN] != IN_FILE:
         tell(f"{settings.origins[wire_web.TOKEN]} has another web.token, which wins over the new one.")

@@ -58,7 +58,10 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
             "`assistant deliveries` shows them, sends them once more, or lets them go."
         )
     if counts.get("failed"):
-        yield f"{counts['failed']} deliveries failed for good. `assistant deliveries` shows them, and tries again."
+        yield (
+            f"{counts['failed']} deliveries were refused; they are not repeated by themselves. `assistant deliveries` "
+            "shows why, sends them once more, or lets them go."
+        )
 
 
 def _fuse_problems(stores: Sources, settings: Settings) -> Iterator[str]:

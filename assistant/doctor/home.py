@@ -9,7 +9,7 @@ from itertools import islice
 
 from assistant.condition.problems import disk_problems
 from assistant.doctor.values import Finding, mended, note, ok, problem
-from assistant.errors import AssistantError, StoreError
+from assistant.errors import AssistantError, EarlierSchema, StoreError
 from assistant.plural import counted, lasting
 from assistant.records import Problem
 
@@ -113,9 +113,11 @@ def clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime
 
 
 def looked(subject: str, look: Callable[[], Iterator[Finding]], to_do: str) -> Iterator[Finding]:
-    """What a look finds; where it cannot even be carried out, that."""
+    """What a look finds; where it cannot be carried out, that. A home that only has to be started is no problem."""
     try:
         yield from look()
+    except EarlierSchema as error:
+        yield note(subject, str(error))
     except AssistantError as error:
         yield problem(subject, str(error), to_do)
     except OSError as error:

@@ -10,8 +10,8 @@ Verdict = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one thing is. `to_do` is what a person can do: always there for a "problem"; a "note" is no problem, but may
-    be worth something to them. `mended` tells what was done about it."""
+    """How one thing is. `to_do` is what a person can do: of a "problem" that is always said, here or at the end of
+    `text`; a "note" is no problem, but may be worth something to them. `mended` tells what was done about it."""
 
     subject: str
     verdict: Verdict

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,59 +30,42 @@ DEFAULT_NAMES = {"anthropic": "claude-sonnet-5-5"}
 SMALL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 
-def build_chain(
-    settings: Settings,
-    *,
-    ledger: Ledger,
-    facts: ModelFacts,
-    tokens_of: TokensOf,
-    clock: Callable[[], datetime],
-    offline: Callable[[], Model],
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    prices_file: Path | None = None,
-    tracer: Tracer = SILENT,
-) -> Model:
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What models are made with. Paid calls are metered in `ledger`, their prompts estimated by `tokens_of`; `offline`
+    makes the built-in model, which is neither metered nor paid for. `sleep` waits before a call is tried again."""
+
+    ledger: Ledger
+    facts: ModelFacts
+    tokens_of: TokensOf
+    clock: Callable[[], datetime]
+    offline: Callable[[], Model]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    prices_file: Path = field(default_factory=lambda: config_dir() / PRICES_FILE)
+    tracer: Tracer = SILENT
+
+
+def build_chain(settings: Settings, means: Means) -> Model:
     """The models of `settings.model` in order, without repetition. A fallback whose key is missing is left out.
 
-    `offline` makes the built-in model; it is neither metered nor paid for. Raises `SettingsError` for an unusable
-    table of prices."""
-    prices = load_prices(prices_file or config_dir() / PRICES_FILE)
-    chain: list[Model] = []
-    for provider, name in _wanted(settings):
-        if provider == "offline":
-            chain.append(Traced(offline(), tracer))
-        else:
-            load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
-            chain.append(Traced(Deferred(provider, name or DEFAULT_NAMES.get(provider, ""), load), tracer))
-    wanted = settings.values.model
-    return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=sleep)
+    Raises `SettingsError` for an unusable table of prices."""
+    prices = load_prices(means.prices_file)
+    chain = [_made(provider, name, settings, means, prices) for provider, name in _wanted(settings)]
+    return _failing_over(chain, settings, means)
 
 
-def build_writer(
-    settings: Settings,
-    *,
-    ledger: Ledger,
-    facts: ModelFacts,
-    tokens_of: TokensOf,
-    clock: Callable[[], datetime],
-    offline: Callable[[], Model],
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    prices_file: Path | None = None,
-    tracer: Tracer = SILENT,
-) -> Model:
+def build_writer(settings: Settings, means: Means) -> Model:
     """The economical model that writes summaries and journal entries: one model, tried as often as any other, and
-    nobody instead of it, since what can be done without a model is done without a model."""
-    prices = load_prices(prices_file or config_dir() / PRICES_FILE)
+    nobody instead of it, since what can be done without a model is done without a model.
+
+    Raises `SettingsError` for an unusable table of prices."""
+    prices = load_prices(means.prices_file)
     provider, _, name = settings.values.compaction.summary_model.partition(":")
     if not provider:
         provider = settings.provider
         name = SMALL_NAMES.get(provider, settings.values.model.name)
-    if provider == "offline":
-        return Traced(offline(), tracer)
-    wanted = settings.values.model
-    load = partial(_metered, provider, name, settings, facts, clock, prices, ledger, tokens_of)
-    patience = Patience(wanted.retries, wanted.max_retry_wait_seconds)
-    return Failover([Traced(Deferred(provider, name, load), tracer)], patience, sleep=sleep)
+    made = _made(provider, name, settings, means, prices)
+    return made if provider == "offline" else _failing_over([made], settings, means)
 
 
 def billed(prices: dict[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
@@ -106,32 +89,31 @@ def _wanted(settings: Settings) -> list[tuple[str, str]]:
     return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
 
 
-def _metered(
-    provider: str,
-    name: str,
-    settings: Settings,
-    facts: ModelFacts,
-    clock: Callable[[], datetime],
-    prices: dict[str, Prices],
-    ledger: Ledger,
-    tokens_of: TokensOf,
-) -> Model:
-    model, table = _remote(provider, name or DEFAULT_NAMES.get(provider, ""), settings, facts, clock, prices)
-    return Metered(model, ledger, table, tokens_of, clock)
+def _failing_over(chain: list[Model], settings: Settings, means: Means) -> Model:
+    wanted = settings.values.model
+    return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=means.sleep)
+
+
+def _made(provider: str, name: str, settings: Settings, means: Means, prices: dict[str, Prices]) -> Model:
+    """One model, traced; a remote one is loaded when it is first asked, and metered."""
+    if provider == "offline":
+        return Traced(means.offline(), means.tracer)
+    name = name or DEFAULT_NAMES.get(provider, "")
+
+    def load() -> Model:
+        model, table = _remote(provider, name, settings, means, prices)
+        return Metered(model, means.ledger, table, means.tokens_of, means.clock)
+
+    return Traced(Deferred(provider, name, load), means.tracer)
 
 
 def _remote(
-    provider: str,
-    name: str,
-    settings: Settings,
-    facts: ModelFacts,
-    clock: Callable[[], datetime],
-    prices: dict[str, Prices],
+    provider: str, name: str, settings: Settings, means: Means, prices: dict[str, Prices]
 ) -> tuple[Model, Prices]:
     """The adapter of a provider, and the prices that hold there."""
     adapter = importlib.import_module(f"assistant.models.{provider}")
     common: dict[str, Any] = {
-        "clock": clock, "facts": facts, "stall_seconds": settings.values.model.stall_seconds,
+        "clock": means.clock, "facts": means.facts, "stall_seconds": settings.values.model.stall_seconds,
     }  # fmt: skip
     if provider == "anthropic":
         key, address = settings.anthropic_key.get_secret_value(), settings.anthropic_url

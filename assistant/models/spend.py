@@ -17,10 +17,11 @@ from datetime import datetime
 
 from assistant.errors import ModelError
 from assistant.messages import Usage
+from assistant.models.around import Around
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
 from assistant.ports import Ledger, Model
-from assistant.requests import BACKGROUND, Call, Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from assistant.requests import BACKGROUND, Call, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.spending.runaway import fingerprint
 
 CHARS_PER_TOKEN = 4
@@ -28,30 +29,19 @@ CHARS_PER_TOKEN = 4
 TokensOf = Callable[[Request, str], int]
 
 
-class Metered:
+class Metered(Around):
     """A model whose every call is reserved and settled. `tokens_of(request, model)` estimates the whole prompt in
     tokens as that model bills them. `StoreError` of the ledger is passed on: what cannot be metered is not called."""
 
     def __init__(
         self, model: Model, ledger: Ledger, prices: Prices, tokens_of: TokensOf, clock: Callable[[], datetime]
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._ledger = ledger
         self._prices = prices
         self._tokens_of = tokens_of
         self._clock = clock
         self._said_unpriced = False
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def provider(self) -> str:
-        return self._model.provider
-
-    async def limits(self) -> Limits:
-        return await self._model.limits()
 
     async def stream(
         self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
@@ -87,9 +77,6 @@ class Metered:
             raise
         finally:
             self._ledger.settle(reservation, _with_cost(bill, price), self._clock())
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
 
 
 def _priced(reply: Reply, price: Price | None, prompt: int) -> Reply:

@@ -6,28 +6,18 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from assistant.errors import ModelError
+from assistant.models.around import Around
 from assistant.ports import Model
-from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request
+from assistant.requests import ModelEvent, Purpose, Reply, Request
 from assistant.telemetry import Span, Tracer
 
 
-class Traced:
+class Traced(Around):
     """A model whose every call is a span of `tracer`."""
 
     def __init__(self, model: Model, tracer: Tracer) -> None:
-        self._model = model
+        super().__init__(model)
         self._tracer = tracer
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def provider(self) -> str:
-        return self._model.provider
-
-    async def limits(self) -> Limits:
-        return await self._model.limits()
 
     async def stream(
         self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
@@ -42,9 +32,6 @@ class Traced:
             except ModelError as error:
                 span.tell(outcome=error.kind)
                 raise
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
 
 
 def _tell(span: Span, reply: Reply) -> None:

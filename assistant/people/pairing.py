@@ -18,7 +18,7 @@ from assistant.bridge_ports import Arrival
 from assistant.errors import UsageError
 from assistant.people.report import asked
 from assistant.people_ports import Pairings, People, Places
-from assistant.persons import CODE_LENGTH, Identity, Knock, Pairing, Standing, new_code, shown_name, typed_code
+from assistant.persons import CODE_LENGTH, Identity, Knock, Offer, Pairing, Standing, new_code, shown_name, typed_code
 from assistant.plural import counted
 from assistant.records import Outgoing
 from assistant.sessions import MAIN, OWNER_SCOPE, peer_key, room_key
@@ -70,20 +70,19 @@ class PairingDesk:
         # Looked at first: whoever writes on and on costs a look, not a code.
         if any(_is_of(one, arrival) for one in self.waiting(now)):
             return
-        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        code, offer = self._code(now)
         name = arrival.sender_name if arrival.room is None else arrival.room_name
         knock = Knock(arrival.bridge, arrival.sender, arrival.room, arrival.target, shown_name(name))
         text = (
             "I talk to those whom my owner lets in. Ask them to approve this code within "
             f"{counted(round(self._rules.minutes), 'minute')}: {code}"
         )
-        outgoing = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
-        until = self._until(now)
+        given = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
 
         def asking(pairing: int) -> Outgoing:
-            return self._asking(pairing, knock, until)
+            return self._asking(pairing, knock, offer.until)
 
-        if not self._pairings.knock(knock, kept, outgoing, now, until, self._rules.most, asking):
+        if not self._pairings.knock(knock, offer, given, asking):
             self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
     def _asking(self, pairing: int, knock: Knock, until: datetime) -> Outgoing:
@@ -148,13 +147,13 @@ class PairingDesk:
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
-        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
-        if not self._pairings.offer_link(bridge, kept, now, self._until(now), self._rules.most):
+        code, offer = self._code(now)
+        if not self._pairings.offer_link(bridge, offer):
             raise UsageError(
                 f"{counted(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of "
                 "them, or wait until they have expired. Nothing was changed."
             )
-        until = self._until(now).astimezone(self._zone)
+        until = offer.until.astimezone(self._zone)
         return (
             f"Send {code} to the assistant from {bridge}, until {until:%H:%M}, and nothing else in that message. "
             "Whoever sends it first is you there: show it to nobody."
@@ -168,8 +167,10 @@ class PairingDesk:
         """The owner decided on them in another way."""
         self._pairings.drop(bridge, sender, room)
 
-    def _until(self, now: datetime) -> datetime:
-        return now + timedelta(minutes=self._rules.minutes)
+    def _code(self, now: datetime) -> tuple[str, Offer]:
+        """A new code, and what is kept of it."""
+        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        return code, Offer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.most)
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:

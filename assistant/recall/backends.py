@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 from assistant.errors import MemoryUnavailable
+from assistant.extras import brought_by
 from assistant.recall.memory_store import WrittenMemories
 from assistant.recall.vector_store import LocalVectors
 
@@ -64,8 +65,7 @@ def _room(kind: str) -> Any:
     if kind == "pgvector":
         if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
             raise MemoryUnavailable(
-                f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT} once you have installed "
-                "nocturne-assistant[pgvector]."
+                f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {brought_by('pgvector')}."
             )
         return importlib.import_module("assistant.recall.pgvector")
     if kind == "qdrant":

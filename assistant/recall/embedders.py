@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assistant.errors import MemoryUnavailable
+from assistant.extras import brought_by
 from assistant.recall.embedder import Embedder, EmbedderSettings
 from assistant.recall.metering import Meter, Unmetered
 from assistant.recall.remote_embedders import ollama_embedder, openai_embedder
@@ -42,8 +43,8 @@ def open_embedder(
 def _fastembed(model: str, home: Path) -> Embedder:
     if importlib.util.find_spec("fastembed") is None:
         raise MemoryUnavailable(
-            "The embedder fastembed is not installed. The journal keeps everything; install "
-            "nocturne-assistant[fastembed], or choose another `[memory] embedder`."
+            f"The embedder fastembed is not installed. The journal keeps everything; {brought_by('fastembed')}. Or "
+            "choose another `[memory] embedder`."
         )
     room = importlib.import_module("assistant.recall.fastembed")
     embedder: Embedder = room.FastEmbedder(model, home / "models")

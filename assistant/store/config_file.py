@@ -16,6 +16,7 @@ from pathlib import Path
 
 from assistant.errors import StoreError
 from assistant.store.database import prepare_home
+from assistant.store.files import write_all
 from assistant.store.text_file import TextFile
 
 _MARK = "new"
@@ -53,6 +54,21 @@ class ConfigFile:
             with contextlib.suppress(StoreError):
                 new.remove()
             raise
+
+
+def keep_copy(text: str, path: Path) -> None:
+    """Have the file at `path` say `text`, whole and closed to others, for as long as this process runs: it is made
+    again at each start, so that it need not be durable. Where it cannot be kept, whoever looks for it does without."""
+    new = path.with_name(f"{path.name}.{_MARK}")
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            return
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            write_all(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+        new.replace(path)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, StoreError
+from assistant.errors import CorruptStore, EarlierSchema, HomeError, HomeReplaced, NewerSchema, StoreError
 from assistant.store.files import file_identity, sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000
@@ -289,12 +289,12 @@ class Database:
             )
 
     def must_have(self, migrations: Migrations) -> None:
-        """Raises `NewerSchema`, and `StoreError` where whoever opens it for writing would migrate it first."""
+        """Raises `NewerSchema`, and `EarlierSchema` where whoever opens it for writing would migrate it first."""
         applied = set(self.schema())
         self._must_not_be_newer(applied, migrations)
         missing = [name for name in _names(migrations) if name not in applied]
         if missing:
-            raise StoreError(
+            raise EarlierSchema(
                 f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; start "
                 "the assistant anew (`assistant run` or `assistant chat`), which brings it up to date and keeps a copy."
             )

@@ -1,7 +1,7 @@
 """What is on its way out and got stuck, and what a person decides about it: over the outbox.
 
 What always holds: nothing that may have arrived is sent again but on the owner's word, under the key and with the body
-that it always had (I8).
+that it always had (I8). What is being sent at this moment is nobody's to decide on: its `error` is empty.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from assistant.store.text import moment, stamp
 
 _STUCK = "state IN ('ambiguous', 'failed', 'withheld')"
 _OPEN = "state IN ('pending', 'sending')"
+# Tried, and waits for another try.
+_WAITS = f"({_OPEN} AND error <> '')"
+# As the index has it.
+_UNSENT = "state <> 'sent'"
 
 
 class Deliveries:
@@ -26,13 +30,14 @@ class Deliveries:
         self._db = db
 
     def stuck(self, *, limit: int = 100) -> list[Undelivered]:
-        """The newest, oldest of them first."""
-        rows = self._db.rows(f"SELECT * FROM outbox WHERE {_STUCK} ORDER BY id DESC LIMIT ?", (limit,))
+        """And what waits for another try; the newest, oldest of them first."""
+        where = f"{_UNSENT} AND ({_STUCK} OR {_WAITS})"
+        rows = self._db.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id DESC LIMIT ?", (limit,))
         return [_undelivered(row) for row in rows][::-1]
 
     def one(self, item_id: int) -> Undelivered | None:
-        """Where it is stuck."""
-        row = self._db.row(f"SELECT * FROM outbox WHERE id = ? AND {_STUCK}", (item_id,))
+        """None where it was sent, or dropped."""
+        row = self._db.row(f"SELECT * FROM outbox WHERE id = ? AND ({_STUCK} OR {_OPEN})", (item_id,))
         return None if row is None else _undelivered(row)
 
     def fate(self, key: str) -> Fate | None:
@@ -41,11 +46,11 @@ class Deliveries:
 
     def again(self, item_id: int, now: datetime) -> bool:
         """Have it sent once more; False where it is not stuck."""
-        return self._settle(item_id, "pending", now)
+        return self._settle(item_id, "pending", now, _STUCK)
 
     def drop(self, item_id: int, now: datetime) -> bool:
-        """It goes nowhere any more; False where it is not stuck."""
-        return self._settle(item_id, "dropped", now)
+        """It goes nowhere any more; False where it is neither stuck nor waits for another try."""
+        return self._settle(item_id, "dropped", now, f"({_STUCK} OR {_WAITS})")
 
     def waiting(self) -> dict[str, int]:
         """How many are to go out, by bridge."""
@@ -73,10 +78,10 @@ class Deliveries:
                 outbox.send_on(db, row["id"], home, row["session"], now)
         return Brought(len(owners), self.waiting().get(bridge, 0))
 
-    def _settle(self, item_id: int, state: str, now: datetime) -> bool:
+    def _settle(self, item_id: int, state: str, now: datetime, where: str) -> bool:
         with self._db.write() as db:
             changed = db.execute(
-                f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {_STUCK}", (state, stamp(now), item_id)
+                f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {where}", (state, stamp(now), item_id)
             )
         return bool(changed)
 
@@ -91,5 +96,5 @@ def _cut_off(db: Database, bridge: str, error: str, now: datetime) -> None:
 def _undelivered(row: Row) -> Undelivered:
     return Undelivered(
         row["id"], row["state"], row["bridge"], row["target"], row["session"], row["scope"], row["body"], row["error"],
-        row["parts_sent"], moment(row["created_at"]), moment(row["updated_at"]),
+        row["parts_sent"], row["attempts"], moment(row["created_at"]), moment(row["updated_at"]),
     )  # fmt: skip

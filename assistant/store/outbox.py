@@ -20,6 +20,7 @@ _INSERT = (
     " ON CONFLICT (key) DO NOTHING"
 )
 
+_OPEN = "state IN ('pending', 'sending')"
 _LAST_ID = (1 << 63) - 1
 
 
@@ -38,12 +39,23 @@ class Outbox:
             raise StoreError(f"{outgoing.key!r} was not stored. Try again.")
         return outbox_item(row)
 
-    def pending(self, bridge: str, *, limit: int = 100, beside: Collection[str] = ()) -> list[OutboxItem]:
-        there = "bridge = ? AND state IN ('pending', 'sending')"
-        if not beside:
-            return self._items(f"{there} ORDER BY id LIMIT ?", (bridge, limit))
-        elsewhere = "target NOT IN (SELECT value FROM json_each(?))"
-        return self._items(f"{there} AND {elsewhere} ORDER BY id LIMIT ?", (bridge, json.dumps([*beside]), limit))
+    def pending(
+        self, bridge: str, *, limit: int = 100, beside: Collection[str] = (), but: Collection[int] = ()
+    ) -> list[OutboxItem]:
+        where, values = [f"bridge = ? AND {_OPEN}"], [bridge]
+        for column, left_out in (("target", beside), ("id", but)):
+            if left_out:
+                where.append(f"{column} NOT IN (SELECT value FROM json_each(?))")
+                values.append(json.dumps([*left_out]))
+        return self._items(f"{' AND '.join(where)} ORDER BY id LIMIT ?", (*values, limit))
+
+    def still_open(self, item_id: int) -> OutboxItem | None:
+        found = self._items(f"id = ? AND {_OPEN}", (item_id,))
+        return found[0] if found else None
+
+    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        """Those of a session's items that wait to be sent on a bridge, oldest first."""
+        return self._items(f"session = ? AND bridge = ? AND {_OPEN} ORDER BY id LIMIT ?", (session, bridge, limit))
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
@@ -53,11 +65,11 @@ class Outbox:
                 (state, int(state == "sending" and not error), clean(error), stamp(now), item_id),
             )
 
-    def doubt(self, item_id: int, error: str, notice: Outgoing | None, now: datetime) -> None:
+    def give_up(self, item_id: int, state: OutboxState, error: str, notice: Outgoing | None, now: datetime) -> None:
         with self._db.write() as db:
             db.execute(
-                "UPDATE outbox SET state = 'ambiguous', error = ?, updated_at = ? WHERE id = ?",
-                (clean(error), stamp(now), item_id),
+                "UPDATE outbox SET state = ?, error = ?, updated_at = ? WHERE id = ?",
+                (state, clean(error), stamp(now), item_id),
             )
             if notice is not None:
                 session = session_rows.current(db, notice.session)
@@ -86,8 +98,7 @@ class Outbox:
         return {**counts, "sent": sent} if sent else counts
 
     def waiting(self, bridge: str) -> int:
-        where = "bridge = ? AND state IN ('pending', 'sending')"
-        row = self._db.row(f"SELECT count(*) FROM outbox WHERE {where}", (bridge,))
+        row = self._db.row(f"SELECT count(*) FROM outbox WHERE bridge = ? AND {_OPEN}", (bridge,))
         return 0 if row is None else int(row[0])
 
     def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
@@ -104,11 +115,15 @@ class Outbox:
             (session, bridge, after, until, limit),
         )
 
-    def newest(self, bridge: str, session: str) -> int:
-        """The largest id of them; 0 where there is none."""
-        where = "session = ? AND bridge = ? ORDER BY id DESC LIMIT 1"
-        row = self._db.row(f"SELECT id FROM outbox WHERE {where}", (session, bridge))
-        return 0 if row is None else int(row["id"])
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        """The one of them with the largest id, up to an id."""
+        where = "session = ? AND bridge = ? AND id <= ? ORDER BY id DESC LIMIT 1"
+        return next(iter(self._items(where, (session, bridge, _LAST_ID if until is None else until))), None)
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        """The one of them with the smallest id that was made later than that."""
+        where = "session = ? AND bridge = ? AND created_at > ? ORDER BY id LIMIT 1"
+        return next(iter(self._items(where, (session, bridge, stamp(at)))), None)
 
     def by_turn(self, turn: str) -> list[OutboxItem]:
         return self._items("turn = ? ORDER BY id", (turn,))

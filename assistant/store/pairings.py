@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.persons import Code, Identity, Knock, Pairing, PairingKind
+from assistant.persons import Code, Identity, Knock, Offer, Pairing, PairingKind
 from assistant.records import Outgoing
 from assistant.store import outbox, people
 from assistant.store.database import Database
@@ -28,34 +28,25 @@ class Pairings:
     def pending(self, now: datetime) -> list[Pairing]:
         return [_pairing(row) for row in self._db.rows(f"{_PENDING} ORDER BY id", (stamp(now),))]
 
-    def knock(
-        self,
-        knock: Knock,
-        code: Code,
-        outgoing: Outgoing,
-        now: datetime,
-        until: datetime,
-        most: int,
-        asking: Callable[[int], Outgoing],
-    ) -> bool:
+    def knock(self, knock: Knock, offer: Offer, given: Outgoing, asking: Callable[[int], Outgoing]) -> bool:
         bridge, sender, room = clean(knock.bridge), clean(knock.sender), knock.room and clean(knock.room)
         with self._db.write() as db:
-            waiting = db.rows(f"{_PENDING} AND kind = 'knock'", (stamp(now),))
+            waiting = db.rows(f"{_PENDING} AND kind = 'knock'", (stamp(offer.at),))
             if any(_is_of(row, bridge, sender, room) for row in waiting):
                 return True
-            if len(waiting) >= most:
+            if len(waiting) >= offer.most:
                 return False
             who = Knock(bridge, sender, room, clean(knock.target), clean(knock.name))
-            pairing = self._add("knock", who, code, now, until)
-            outbox.insert(db, [outgoing, asking(pairing)], 1, None, now)
+            pairing = self._add("knock", who, offer)
+            outbox.insert(db, [given, asking(pairing)], 1, None, offer.at)
         return True
 
-    def offer_link(self, bridge: str, code: Code, now: datetime, until: datetime, most: int) -> bool:
+    def offer_link(self, bridge: str, offer: Offer) -> bool:
         with self._db.write() as db:
-            waiting = db.rows(f"{_PENDING} AND kind = 'link'", (stamp(now),))
-            if len(waiting) >= most:
+            waiting = db.rows(f"{_PENDING} AND kind = 'link'", (stamp(offer.at),))
+            if len(waiting) >= offer.most:
                 return False
-            self._add("link", Knock(clean(bridge), "", None, "", ""), code, now, until)
+            self._add("link", Knock(clean(bridge), "", None, "", ""), offer)
         return True
 
     def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:
@@ -104,14 +95,14 @@ class Pairings:
             self._db.execute("UPDATE pairings SET state = 'used' WHERE id = ? AND state = 'pending'", (pairing.id,))
         )
 
-    def _add(self, kind: PairingKind, who: Knock, code: Code, now: datetime, until: datetime) -> int:
-        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (stamp(now),))
+    def _add(self, kind: PairingKind, who: Knock, offer: Offer) -> int:
+        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (stamp(offer.at),))
         return self._db.insert(
             "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
             " expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
             (
-                kind, who.bridge, who.sender, who.room, who.target, who.name, code.salt, code.hash, stamp(now),
-                stamp(until),
+                kind, who.bridge, who.sender, who.room, who.target, who.name, offer.code.salt, offer.code.hash,
+                stamp(offer.at), stamp(offer.until),
             ),
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
+from assistant.bridges.terminal.feed import Mark
 from assistant.errors import UsageError
 from assistant.ports import Control
 from assistant.sessions import MAIN
@@ -20,8 +21,12 @@ from assistant.web.bodies import Id, NewMessage, OneSession, Session, Shown, Typ
 from assistant.web.failures import failures
 
 _KEEPALIVE_SECONDS = 15.0
+# Each holds a connection for as long as somebody likes: of those there are, some are left for everything else.
+MOST_STREAMS = 64
 # How long a client waits until it comes again, in milliseconds.
 _COME_AGAIN = 1000
+# The id of a delivery, and when it was made.
+_MARK = "^[0-9]{1,18}(-[0-9]{1,16})?$"
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": (
@@ -70,6 +75,7 @@ def _talking(control: Control, terminal: TerminalBridge) -> APIRouter:
 
 def _following(terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
+    streams = _Streams(terminal)
 
     @routes.get(
         "/events", response_class=StreamingResponse, responses={**failures(), **_STREAM}, summary="What happens"
@@ -77,17 +83,19 @@ def _following(terminal: TerminalBridge) -> APIRouter:
     async def events(
         session: Session = MAIN,
         inbox_id: Annotated[Id | None, Query(description="Only the deliveries that answer this message.")] = None,
-        after: Annotated[int | None, Query(ge=0, lt=2**63, description="As Last-Event-ID, which goes before.")] = None,
+        after: Annotated[str | None, Query(pattern=_MARK, description="As Last-Event-ID, which goes before.")] = None,
         last_event_id: Annotated[
             str | None,
-            Header(pattern="^[0-9]{1,18}$", description="The id of the last delivery there is: all after it is given."),
+            Header(pattern=_MARK, description="The id of the last delivery there is: all after it is given."),
         ] = None,
     ) -> StreamingResponse:
         """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
         each once, in order, whatever became of the connection or the daemon meanwhile; naming it confirms those up to
         it."""
-        since = int(last_event_id) if last_event_id is not None else after
-        frames = _frames(terminal, session, inbox_id, since)
+        if streams.open >= MOST_STREAMS:
+            raise HTTPException(503, f"{MOST_STREAMS} event streams are open, and no more may be. Close one of them.")
+        last = last_event_id or after
+        frames = streams.frames(session, inbox_id, None if last is None else Mark.read(last))
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @routes.post("/deliveries/ack", responses=failures(413), summary="Confirm a delivery")
@@ -97,12 +105,21 @@ def _following(terminal: TerminalBridge) -> APIRouter:
     return routes
 
 
-async def _frames(
-    terminal: TerminalBridge, session: str, inbox_id: int | None, since: int | None
-) -> AsyncIterator[bytes]:
-    with terminal.attach(session, inbox_id, since) as attached:
-        async for frame in _written(attached):
-            yield frame
+class _Streams:
+    """The event streams over one way in; `open` of them go on."""
+
+    def __init__(self, terminal: TerminalBridge) -> None:
+        self.open = 0
+        self._terminal = terminal
+
+    async def frames(self, session: str, inbox_id: int | None, since: Mark | None) -> AsyncIterator[bytes]:
+        self.open += 1
+        try:
+            with self._terminal.attach(session, inbox_id, since) as attached:
+                async for frame in _written(attached):
+                    yield frame
+        finally:
+            self.open -= 1
 
 
 async def _written(attached: Terminal) -> AsyncIterator[bytes]:
@@ -110,6 +127,6 @@ async def _written(attached: Terminal) -> AsyncIterator[bytes]:
         if name == "idle":
             yield KEEPALIVE_COMMENT
             continue
-        number = str(data["id"]) if name in ("hello", "deliver") else None
+        number = data["id"] if name in ("hello", "deliver") else None
         retry = _COME_AGAIN if name == "hello" else None
         yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)

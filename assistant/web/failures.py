@@ -25,7 +25,10 @@ _MEANS: Mapping[int, str] = {
     413: f"The body is larger than {MAX_BODY_BYTES // 2**20} MB.",
     429: "Too many wrong tokens came from there (over TCP alone).",
     500: "The assistant failed at this; what was accepted is kept.",
-    503: "The home cannot be read or written just now, or the assistant is not ready. Try again later.",
+    503: (
+        "The home cannot be read or written just now, the assistant is not ready, or too many event streams are open. "
+        "Try again later."
+    ),
 }
 
 
@@ -44,23 +47,29 @@ def add_failures(app: FastAPI) -> None:
 
 
 class _SizeLimit:
-    """Refuses a body as soon as more than `MAX_BODY_BYTES` of it have come."""
+    """Refuses a body that says it is larger than `MAX_BODY_BYTES`, or as soon as more than that has come."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        read = 0
+        announced, read = _announced(scope), 0
 
         async def counted() -> Message:
             nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > MAX_BODY_BYTES:
-                raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES // 2**20} MB. Nothing was accepted.")
-            return message
+            if announced <= MAX_BODY_BYTES:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if read <= MAX_BODY_BYTES:
+                    return message
+            raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES // 2**20} MB. Nothing was accepted.")
 
         await self._app(scope, counted, send)
+
+
+def _announced(scope: Scope) -> int:
+    """How many bytes of a body are to come; 0 where that is not said."""
+    return next((int(value) for name, value in scope.get("headers", ()) if name == b"content-length"), 0)
 
 
 def _one_line(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.web.attempts import Attempts
+from assistant.web.crowd import Address
 from assistant.web.ways import Rules
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -38,16 +39,28 @@ class _Refusal:
     headers: Mapping[str, str] | None = None
 
 
+_NO_ROOM = _Refusal(
+    503, "As many are connected as may be. Nothing was done; try again when one has gone.", {"Connection": "close"}
+)
+
+
 class Guard:
     """An ASGI application around another."""
 
     def __init__(
-        self, app: ASGIApp, rules: Rules, clock: Callable[[], float], open_paths: frozenset[str] = frozenset()
+        self,
+        app: ASGIApp,
+        rules: Rules,
+        clock: Callable[[], float],
+        open_paths: frozenset[str] = frozenset(),
+        lets_in: Callable[[Address], bool] = lambda address: True,
     ) -> None:
-        """`clock` gives seconds that never go back; `open_paths` need no token."""
+        """`clock` gives seconds that never go back; `open_paths` need no token; `lets_in` is told who showed it,
+        and says whether there is room for them."""
         self._app = app
         self._rules = rules
         self._open_paths = open_paths
+        self._lets_in = lets_in
         self._token = rules.token.encode()
         self._hosts = {name.lower() for name in rules.hosts}
         self._attempts = Attempts(clock)
@@ -95,7 +108,7 @@ class Guard:
             )
         scheme, _, shown = (_only(scope["headers"], b"authorization")).partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode("latin-1"), self._token):
-            return None
+            return None if self._has_room(scope) else _NO_ROOM
         if shown:
             self._attempts.wrong(who)
         told = "is not the right one" if shown else "is missing"
@@ -104,6 +117,10 @@ class Guard:
             f"The bearer token {told}; `assistant web token` shows it. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},
         )
+
+    def _has_room(self, scope: Scope) -> bool:
+        client = scope.get("client")
+        return client is None or self._lets_in((client[0], client[1]))
 
     def _caller(self, scope: Scope) -> str:
         forwarded = _all(scope["headers"], b"x-forwarded-for")

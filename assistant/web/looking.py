@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -16,12 +15,14 @@ from assistant.errors import UsageError
 from assistant.looking_ports import Looking, Period, UsageKey
 from assistant.ports import Control
 from assistant.sessions import MAIN
-from assistant.web.answers import (
+from assistant.web.answers import Told
+from assistant.web.bodies import Id, Session, Words
+from assistant.web.failures import failures
+from assistant.web.looking_answers import (
     Compacted,
     Compactions,
     Conversation,
     Conversations,
-    Cost,
     Costs,
     Found,
     Hits,
@@ -33,11 +34,8 @@ from assistant.web.answers import (
     Sleeps,
     Slept,
     Status,
-    Told,
     WholeConversation,
 )
-from assistant.web.bodies import Id, Session, Words
-from assistant.web.failures import failures
 
 Most = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 Wanted = Annotated[Words, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")]
@@ -97,7 +95,7 @@ def _said(looking: Looking) -> APIRouter:
     async def history(
         q: Wanted, session: Session | None = None, after: After = None, before: Before = None, limit: Most = 10
     ) -> Hits:
-        hits = await looking.search(q, _period(after, before), session=session, limit=limit)
+        hits = await looking.search(q, Period(after, before), session=session, limit=limit)
         return Hits(hits=[Found.of(hit) for hit in hits])
 
     @routes.get("/history/{message_id}", responses=failures(404), summary="Read one message")
@@ -128,7 +126,7 @@ def _remembered(looking: Looking) -> APIRouter:
         as_of: Annotated[AwareDatetime | None, Query(description="What was known at this time.")] = None,
         limit: Most = 10,
     ) -> RecalledMemories:
-        found = await looking.recall(q, _period(after, before), limit=limit, as_of=as_of)
+        found = await looking.recall(q, Period(after, before), limit=limit, as_of=as_of)
         return RecalledMemories(memories=[RecalledMemory.found(one) for one in found])
 
     return routes
@@ -145,21 +143,17 @@ def _running(control: Control, looking: Looking) -> APIRouter:
     async def compactions(session: Session = MAIN, limit: Most = 100) -> Compactions:
         return Compactions(compactions=[Compacted.of(one) for one in looking.compactions(session)[:limit]])
 
-    @routes.get("/usage", summary="What models cost")
+    @routes.get("/usage", summary="What models cost, and may", response_model_exclude_unset=True)
     async def usage(
         by: UsageKey = "day", days: Annotated[int, Query(ge=1, le=36_500, description="How far back.")] = 31
     ) -> Costs:
-        return Costs(usage=[Cost.of(name, spent) for name, spent in looking.usage(by, days)])
+        return Costs.model_validate(looking.usage(by, days))
 
     @routes.get("/status", summary="How the assistant is")
     async def status() -> Status:
         return Status.model_validate(control.status())
 
     return routes
-
-
-def _period(after: datetime | None, before: datetime | None) -> Period:
-    return Period(after, before)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -17,6 +18,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from assistant.web.control import control_app
+from assistant.web.crowd import Crowd, Entrance
 from assistant.web.guard import Guard
 from assistant.web.impatient import Impatient
 from assistant.web.listener import Serving
@@ -28,9 +30,11 @@ _GRACE_SECONDS = 1
 _KEPT_OPEN_SECONDS = 600
 # For whoever watches over it: they say no more than yes or no.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-# Over TCP whoever connects costs something before they show a token.
+# Over TCP whoever connects costs something before they show a token: a file, of which the stores need some too.
 _MOST_CONNECTIONS = 256
+_MOST_OF_ALL_FILES = 1 / 4
 _KEPT_OPEN_TCP_SECONDS = 60
+_HANDSHAKE_SECONDS = 10
 
 
 def control_server(behind: Behind) -> Serving:
@@ -40,28 +44,35 @@ def control_server(behind: Behind) -> Serving:
 
 def guarded_server(behind: Behind, rules: Rules, tls: ssl.SSLContext | None, clock: Callable[[], float]) -> Serving:
     """What `TcpListener` loads: the API for whoever keeps the rules."""
-    app = control_app(behind, trusted=False)
-    return serving(
-        Guard(app, rules, clock, _OPEN_PATHS), tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, most=_MOST_CONNECTIONS,
-        protocol=Impatient,
-    )  # fmt: skip
+    crowd = Crowd(_most_connections())
+    app = Guard(control_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
+    return serving(app, tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, crowd=crowd, protocol=Impatient)
+
+
+def _most_connections() -> int:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if files < 0 else min(_MOST_CONNECTIONS, int(files * _MOST_OF_ALL_FILES))
 
 
 def serving(
-    app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS, most: int | None = None,
-    protocol: type[H11Protocol] = H11Protocol,
+    app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS,
+    crowd: Crowd | None = None, protocol: type[H11Protocol] = H11Protocol,
+    handshake_seconds: float = _HANDSHAKE_SECONDS,
 ) -> Serving:  # fmt: skip
+    """`crowd` says who may be connected; without one everybody may."""
+
     @asynccontextmanager
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
         config = Config(
-            app, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False,
-            server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=kept_open,
-            limit_concurrency=most, ssl_context_factory=None if tls is None else lambda config, default: tls,
+            app, http=protocol, ws="none", lifespan="off", log_config=None, log_level="error", access_log=False,
+            proxy_headers=False, server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_keep_alive=kept_open,
         )  # fmt: skip
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)
-        await server.startup(sockets=[listening])
+        entrance = listening if crowd is None else Entrance(listening, crowd)
+        await _start(server, entrance, tls, handshake_seconds)
         ticking = asyncio.create_task(server.main_loop(), name="control server")
         try:
             yield
@@ -69,6 +80,20 @@ def serving(
             ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticking
-            await server.shutdown(sockets=[listening])
+            await server.shutdown(sockets=[listening, entrance])
 
     return serve
+
+
+async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext | None, handshake: float) -> None:
+    """As uvicorn does, which would wait a minute for a word of TLS."""
+
+    def connected() -> asyncio.Protocol:
+        made: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
+            config=server.config, server_state=server.server_state, app_state={}
+        )
+        return made
+
+    loop, patience = asyncio.get_running_loop(), None if tls is None else handshake
+    server.servers = [await loop.create_server(connected, sock=listening, ssl=tls, ssl_handshake_timeout=patience)]
+    server.started = True

@@ -50,7 +50,8 @@ async def matrix_login(homeserver: str, user: str, password: str) -> Login:
         made = importlib.import_module("assistant.bridges.matrix.bridge")
     except ImportError as error:
         raise BridgeError(why_unmade("matrix", error)) from None
-    return Login(*await made.login(homeserver, user, password))
+    login: Login = await made.login(homeserver, user, password)
+    return login
 
 
 async def matrix_device(homeserver: str, user: str, token: str) -> Login:

@@ -12,21 +12,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import structlog
 from pydantic import SecretStr
 
 from assistant import settings as settings_module
 from assistant.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
 from assistant.bridging.commands import BridgeCommands
 from assistant.bridging.deliveries import DeliveryCommands
-from assistant.bridging.values import NETWORKS
+from assistant.bridging.values import NETWORKS, Login
 from assistant.delivery import Delivery
-from assistant.errors import BridgeError, SettingsError
+from assistant.errors import BridgeError, SettingsError, StoreError
+from assistant.extras import brought_by
 from assistant.people_ports import People
 from assistant.persons import Identity
 from assistant.secrets import IN_KEYRING
 from assistant.settings import Settings
 from assistant.settings_networks import NetworkSettings
 from assistant.wire.stores import Stores
+
+log = structlog.get_logger()
 
 
 class Lines(Protocol):
@@ -43,6 +47,8 @@ class Networks:
         """Without `people` nobody is the owner there."""
         self._people = people
         self._settings = settings
+        # Those that are not as the settings ask for.
+        self._due: set[str] = set()
         # Settings may be found changed while somebody has them taken up.
         self._one_at_a_time = asyncio.Lock()
 
@@ -53,18 +59,36 @@ class Networks:
         """Have those that `settings` ask for; one whose settings did not change is left alone."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
-            for name in NETWORKS:
-                if _section(before, name) != _section(settings, name):
-                    await self._take_up(name, lines)
+            self._due |= {name for name in NETWORKS if _section(before, name) != _section(settings, name)}
+        await self.catch_up(lines)
+
+    @property
+    def behind(self) -> bool:
+        """Whether one is not as the settings ask for: `catch_up` tries again."""
+        return bool(self._due)
+
+    async def catch_up(self, lines: Lines) -> None:
+        async with self._one_at_a_time:
+            try:
+                await self._have_due(lines)
+            except StoreError as error:
+                log.error("a bridge is not as the settings ask for; tried again", error=str(error))
 
     async def reload(self, name: str, lines: Lines) -> None:
-        """Have one as the settings are at this moment, its token too. Raises `SettingsError`."""
+        """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
+        could not be had yet."""
         async with self._one_at_a_time:
             found = settings_module.load(self._settings.home, ring=None)
             values = self._settings.values.model_copy(update={name: _section(found, name)})
             origins = {key: origin for key, origin in found.origins.items() if key.startswith(f"{name}.")}
             self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
+            self._due.add(name)
+            await self._have_due(lines)
+
+    async def _have_due(self, lines: Lines) -> None:
+        for name in sorted(self._due):
             await self._take_up(name, lines)
+            self._due.discard(name)
 
     async def _take_up(self, name: str, lines: Lines) -> None:
         if _wanted(self._settings, name):
@@ -94,9 +118,7 @@ class Networks:
         made = importlib.import_module("assistant.bridges.matrix.bridge")
         bridge: Bridge = made.MatrixBridge(
             wanted.homeserver,
-            wanted.user,
-            wanted.device,
-            self._token("matrix", wanted.token),
+            Login(wanted.user, wanted.device, self._token("matrix", wanted.token)),
             store=self._settings.home.path / "bridges" / "matrix",
             encryption=wanted.encryption,
             invites=wanted.invites,
@@ -149,8 +171,7 @@ def why_unmade(name: str, error: Exception) -> str:
     """What a person is told of a bridge that can't be made."""
     if isinstance(error, ImportError):
         return (
-            f"The {name} bridge needs packages that are not installed ({error.name}). `pipx install --force "
-            f"'nocturne-assistant[{name}]'` or `uv tool install 'nocturne-assistant[{name}]'` brings them; then start "
+            f"The {name} bridge needs a package that is not installed ({error.name}); {brought_by(name)}. Then start "
             "the assistant again."
         )
     return str(error)

@@ -14,6 +14,7 @@ from assistant.condition import report
 from assistant.condition.sources import Sources
 from assistant.delivery import Delivery
 from assistant.errors import StoreError
+from assistant.ports import Model
 from assistant.progress import Progress
 from assistant.runtime import Runtime
 from assistant.sessions import role_of
@@ -59,16 +60,21 @@ def lived_status(house: Lived, now: datetime, problems: Sequence[str], waiting: 
     """The whole report of a running house; `problems` are those that no store tells of, `waiting` the settings that
     hold from the next start on."""
     model = house.turns.model
-    name = f"{model.provider} {model.name}" if model.provider != model.name else model.name
     found = stored_status(house.settings, house.stores, now, house.context.describe_counting(model.name))
-    full = {one["session"]: house.context.pressure(one["session"]) for one in found["sessions"]}
+    measured = ((one["session"], house.context.pressure(one["session"])) for one in found["sessions"])
+    full = {session: pressure for session, pressure in measured if pressure is not None}
     problems = [*found["problems"], *problems, *_full(house, full)]
     runtime = {
         **house.runtime.status(), **house.progress.status(), "started_at": house.started_at.isoformat(),
         "uptime_seconds": round((now - house.started_at).total_seconds()),
     }  # fmt: skip
     found = {**found, "problems": problems, "changed_settings": list(waiting)}
-    return report.with_daemon(found, runtime, house.delivery.status(), name, full)
+    return report.with_daemon(found, runtime, house.delivery.status(), named(model), full)
+
+
+def named(model: Model) -> str:
+    """Who answers, as people read it."""
+    return f"{model.provider} {model.name}" if model.provider != model.name else model.name
 
 
 def _full(house: Lived, pressures: Mapping[str, float]) -> list[str]:
@@ -125,7 +131,8 @@ class Watched:
         pressures: dict[str, float] = {}
         for one in told["sessions"]:
             role = role_of(one["session"])
-            pressures[role] = max(pressures.get(role, 0.0), one["pressure"] or 0.0)
+            if one["pressure"] is not None:
+                pressures[role] = max(pressures.get(role, 0.0), one["pressure"])
         last = told["last_sleep"]
         return Gauges(
             at=now, started_at=self._house.started_at, version=__version__, problems=len(told["problems"]),

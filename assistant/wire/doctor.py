@@ -61,11 +61,14 @@ class Wish:
 
 def examine(home: Home, serving: Serving, wish: Wish, clock: Callable[[], datetime]) -> Iterator[Finding]:
     """Finding after finding, as they come."""
+    files = _files(home.path)
+    # Before the settings are read, which warn of secrets that are open.
+    closed = list(_permissions(files, wish))
     found, problems = _settings(home)
     yield from surroundings.settings(problems, found)
-    files = _files(home.path)
     yield at_home.there(files)
     yield process.daemon(serving)
+    yield from closed
     if files.exists:
         yield from _of_home(files, serving, wish)
     # What is not understood is left out: what was said can be looked at all the same.
@@ -102,17 +105,21 @@ def _files(home: Path) -> Files:
     )
 
 
+def _permissions(files: Files, wish: Wish) -> Iterator[Finding]:
+    def permissions() -> Iterator[Finding]:
+        yield at_home.permissions(files, fix=wish.fix)
+
+    if files.exists:
+        yield from looked("permissions", permissions, "Make the home yours: `chown -R` and `chmod -R go-rwx`.")
+
+
 def _of_home(files: Files, serving: Serving, wish: Wish) -> Iterator[Finding]:
     def process_left() -> Iterator[Finding]:
         left = process.stale_socket(serving, fix=wish.fix)
         if left is not None:
             yield left
 
-    def permissions() -> Iterator[Finding]:
-        yield at_home.permissions(files, fix=wish.fix)
-
     yield from looked("socket", process_left, "Remove it by hand.")
-    yield from looked("permissions", permissions, "Make the home yours: `chown -R` and `chmod -R go-rwx`.")
     yield from looked("disk", partial(at_home.disk, files), "Make room, or the home writable.")
     yield from at_home.databases(files)
 

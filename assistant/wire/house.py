@@ -30,7 +30,7 @@ from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.forgetting import Forgetting
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.talk import MemoryTalk
-from assistant.models.chain import build_chain, build_writer
+from assistant.models.chain import Means, build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
 from assistant.ports import Model
 from assistant.progress import Progress
@@ -45,7 +45,7 @@ from assistant.wire.agenda import reminding
 from assistant.wire.backup import ForgettingBackups, backing_up, backup_commands
 from assistant.wire.backup import settle as settle_backups
 from assistant.wire.bridges import Networks, bridge_rooms
-from assistant.wire.condition import Watched, lived_status
+from assistant.wire.condition import Watched, lived_status, named
 from assistant.wire.people import check_grants, destinations, people_commands, reception, turned_away
 from assistant.wire.recall import surroundings
 from assistant.wire.resets import Live, sessions
@@ -110,6 +110,7 @@ class House:
         )  # fmt: skip
         self.toolbox = self._toolbox()
         self.networks = Networks(settings, stores.people)
+        self._renewing: asyncio.Future[None] | None = None
         self.delivery = self._delivery(bridges)
         self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
         voices = Voices(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
@@ -270,6 +271,8 @@ class House:
     def look(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
         self._watch.look()
+        if self.networks.behind and (self._renewing is None or self._renewing.done()):
+            self._renewing = asyncio.ensure_future(self.networks.catch_up(self.delivery))
         self.runtime.wake()
         self.reminding.alarm.look()
         self.sleeping.sleeper.look()
@@ -320,24 +323,20 @@ class House:
     # ------------------------------------------------------------------------------------------------------------ model
 
     def _chain(self, settings: Settings) -> Model:
-        return build_chain(settings, **self._for_models())
+        return build_chain(settings, self._for_models())
 
     def _writer_of(self, settings: Settings) -> Model:
-        return build_writer(settings, **self._for_models())
+        return build_writer(settings, self._for_models())
 
-    def _for_models(self) -> dict[str, Any]:
-        return {
-            "ledger": self.stores.ledger,
-            "facts": self.stores.facts,
-            "tokens_of": partial(tokens_of, lambda: self.context),
-            "clock": self._clock,
-            "offline": OfflineModel,
-            "tracer": self.listening.tracer,
-        }
+    def _for_models(self) -> Means:
+        estimate = partial(tokens_of, lambda: self.context)
+        return Means(
+            self.stores.ledger, self.stores.facts, estimate, self._clock, OfflineModel, tracer=self.listening.tracer
+        )
 
     def describe_model(self) -> str:
         model = self.turns.model
-        return f"{model.provider} {model.name}; tokens: {self.context.describe_counting(model.name)}"
+        return f"{named(model)}; tokens: {self.context.describe_counting(model.name)}"
 
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""

@@ -12,7 +12,7 @@ from assistant.errors import SettingsError
 from assistant.people.commands import PeopleCommands
 from assistant.people.pairing import PairingDesk, PairingRules
 from assistant.people.turned_away import TurnedAway
-from assistant.reception import Reception, Slash, Ways
+from assistant.reception import Kept, Reception, Slash, Ways
 from assistant.records import Accepted, Incoming, Outgoing
 from assistant.settings import Settings
 from assistant.settings_sections import RoleSettings
@@ -45,11 +45,9 @@ def reception(
     ways: Ways,
     clock: Callable[[], datetime],
 ) -> Reception:
+    kept = Kept(stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes)
     desk = pairing_desk(settings, stores)
-    return Reception(
-        stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes, desk, slash, accept, ways,
-        lambda: settings.values.room.answers == "everything", clock,
-    )  # fmt: skip
+    return Reception(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
 
 
 def destinations(stores: Stores, home: str) -> Callable[[Outgoing], Destination | None]:

@@ -56,7 +56,7 @@ def sessions(settings: Settings, stores: Stores, sleeping: Sleeping, live: Live,
 
     async def pressure(session: str) -> float:
         await sleeping.measures.get_to_know()
-        return sleeping.context.pressure(session)
+        return sleeping.context.pressure(session) or 0.0
 
     around = means.Around(
         extract=sleeping.cycle.extract_session, read_on=read_on, holding=live.holding, awake=sleeping.sleeper.awake,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,15 +14,16 @@ from functools import partial
 import structlog
 
 from assistant import settings as settings_module
+from assistant.errors import StoreError
 from assistant.messages import Message
-from assistant.models.chain import DEFAULT_NAMES, build_chain
+from assistant.models.chain import DEFAULT_NAMES, Means, build_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.requests import Reply, Request, SystemBlock
 from assistant.secrets import Keyring, SecretStore
 from assistant.settings import SYSTEM_KEYRING, Home, Settings
 from assistant.settings_watch import SettingsWatch
 from assistant.spending.guard import TurnGuard
-from assistant.store.config_file import ConfigFile
+from assistant.store.config_file import ConfigFile, keep_copy
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
 from assistant.store.ledger import Ledger
@@ -52,17 +53,33 @@ def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretSto
 def settings_watch(
     settings: Settings, ledger: Ledger, take_over: Callable[[Settings], None], read: Callable[[], Settings] | None
 ) -> SettingsWatch:
-    """`read` reads the settings again; without it, as they were read at the start."""
+    """`read` reads the settings again; without it, as they were read at the start. Each time they are understood, what
+    config.toml says is kept for the commands that look (`Home.understood`)."""
+    read_again = read or partial(settings_module.load, settings.home, ring=None)
+
+    def understood() -> Settings:
+        found = read_again()
+        _keep_understood(found)
+        return found
 
     def taken(found: Settings) -> None:
         ledger.budget = found.values.budget
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(found.values.log.level))
         take_over(found)
 
-    watch = SettingsWatch(settings, read or partial(settings_module.load, settings.home, ring=None), taken)
+    _keep_understood(settings)
+    watch = SettingsWatch(settings, understood, taken)
     # A cap that was raised holds for the call that it would have refused.
     ledger.look_again = watch.look
     return watch
+
+
+def _keep_understood(settings: Settings) -> None:
+    """Unless the file became another since it was read: then the next look reads it, and keeps it if it can."""
+    with suppress(StoreError):
+        text = config_file(settings.home).text()
+        if settings_module.mark_of(settings.home.config) == settings.marks[0]:
+            keep_copy(text, settings.home.understood)
 
 
 def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
@@ -85,10 +102,7 @@ def first_answer(settings: Settings, clock: Callable[[], datetime], *, served: b
 async def _greeting(settings: Settings, clock: Callable[[], datetime], ledger: Ledger, facts: ModelFacts) -> str:
     wanted = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
     alone = replace(settings, values=settings.values.model_copy(update={"model": wanted}))
-    model = build_chain(
-        alone, ledger=ledger, facts=facts, tokens_of=lambda request, name: _ROUGH_TOKENS, clock=clock,
-        offline=OfflineModel,
-    )  # fmt: skip
+    model = build_chain(alone, Means(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel))
     request = Request((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MOST_ANSWER)
     answer = ""
     try:

@@ -9,14 +9,15 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from assistant.extras import brought_by
 from assistant.settings import Settings
 from assistant.tallies import Tallies
 from assistant.telemetry import Together, Tracer
 
 _ENDPOINT = "http://127.0.0.1:4318/v1/traces"
 _MISSING = (
-    'telemetry.traces is "otlp", and the package lacks what it needs, so that no spans are sent. Install the extra: '
-    "`pipx install 'nocturne-assistant[telemetry]'`."
+    'telemetry.traces is "otlp", and a package that it needs is not installed, so that no spans are sent; '
+    f"{brought_by('telemetry')}."
 )
 
 

@@ -208,10 +208,11 @@ def _bridge(name: str) -> None:
         TelegramBridge("1:token", "http://127.0.0.1:9")
     else:
         from assistant.bridges.matrix.bridge import MatrixBridge
+        from assistant.bridging.values import Login
 
         with TemporaryDirectory() as folder:
             MatrixBridge(
-                "http://127.0.0.1:9", "@a:b", "D", "token", store=Path(folder), encryption=True, invites=(),
+                "http://127.0.0.1:9", Login("@a:b", "D", "token"), store=Path(folder), encryption=True, invites=(),
                 is_owners=lambda account: False,
             )  # fmt: skip
     print(json.dumps({"mb": resident_mb() - before}))

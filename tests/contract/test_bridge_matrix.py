@@ -56,7 +56,8 @@ async def test_what_was_said_while_it_was_away_arrives_once(bot: Bot, erik: Pers
         await door.has(*said)
     async with bot.running(door):
         await erik.say(room, "and more")
-        await door.has(*said, "and more")
+        arrivals = await door.has(*said, "and more")
+    assert len({one.external_id for one in arrivals}) == 103
 
 
 async def test_what_was_said_meanwhile_is_there_once_it_is_connected(bot: Bot, erik: Person) -> None:
@@ -78,8 +79,9 @@ async def test_what_was_said_before_it_came_is_none_of_its_business(bot: Bot, er
     async with bot.running(door):
         await erik.ask("POST", f"/rooms/{room}/invite", {"user_id": bot.user})
         await erik.until(lambda: joined(erik, room, bot.user))
-        await erik.say(room, "welcome")
-        await door.has("welcome")
+        event = await erik.say(room, "welcome")
+        (arrival,) = await door.has("welcome")
+    assert arrival.external_id == event
 
 
 async def test_f35_what_the_house_could_not_keep_comes_again(bot: Bot, erik: Person) -> None:
@@ -194,8 +196,9 @@ async def test_other_bots_and_its_own_words_are_not_answered(bot: Bot, erik: Per
     async with bot.running(door) as bridge:
         await bridge.send(part(room, "mine"))
         await erik.send(room, {"msgtype": "m.notice", "body": "I am a bot"})
-        await erik.say(room, "a person")
-        await door.has("a person")
+        event = await erik.say(room, "a person")
+        (arrival,) = await door.has("a person")
+    assert arrival.external_id == event
 
 
 async def test_invitations_are_accepted_from_those_allowed_alone(bot: Bot, erik: Person, zoe: Person) -> None:
@@ -214,6 +217,7 @@ async def test_a_whole_server_may_be_allowed_to_invite(bot: Bot, zoe: Person) ->
     room = await zoe.room(bot.user)
     async with bot.running(KeptDoor()):
         await zoe.until(lambda: joined(zoe, room, bot.user))
+    assert await zoe.members(room) == {zoe.user, bot.user}
 
 
 async def test_pictures_and_files_come_along(bot: Bot, erik: Person) -> None:

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from nio.crypto.attachments import decrypt_attachment
+from structlog.testing import capture_logs
+from vodozemac import Account
 
 from assistant.bridges.matrix.bridge import login
+from assistant.bridges.matrix.crypto import SigningKeys
 from assistant.errors import BridgeError
 from assistant.messages import Media
 from tests.encrypted_person import EncryptedPerson
@@ -62,7 +66,8 @@ async def test_what_was_encrypted_while_it_was_away_is_read(bot: Bot, erik: Encr
     for text in said:
         await erik.say(room, {"msgtype": "m.text", "body": text})
     async with bot.running(door):
-        await door.has(*said)
+        arrivals = await door.has(*said)
+    assert {one.sender for one in arrivals} == {erik.user}
 
 
 async def test_a_message_whose_key_comes_late_is_read_late(bot: Bot, erik: EncryptedPerson) -> None:
@@ -149,7 +154,8 @@ async def test_files_are_encrypted_both_ways(bot: Bot, erik: EncryptedPerson) ->
 
 async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse) -> None:
     user, password = homeserver.register("nocturne")
-    bot.user, bot.device, bot.token = await login(homeserver.url, user, password)
+    first = await login(homeserver.url, user, password)
+    bot.user, bot.device, bot.token = first.user, first.device, first.token
     person = await Person(homeserver, "erik").log_in()
 
     async def signed_by() -> tuple[str, str, set[str]]:
@@ -161,12 +167,41 @@ async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse
     async with bot.running(KeptDoor()):
         master, signing, signatures = await signed_by()
     assert signing in signatures
-    _, bot.device, bot.token = await login(homeserver.url, user, password)
+    second = await login(homeserver.url, user, password)
+    bot.device, bot.token = second.device, second.token
     async with bot.running(KeptDoor()):
         again, signing, signatures = await signed_by()
     assert again == master and signing in signatures
     await person.aclose()
     assert {one.stat().st_mode & 0o777 for one in (bot.store, bot.store / "signing-keys.json")} == {0o700, 0o600}
+
+
+async def test_where_the_server_asks_for_a_password_the_device_stays_unverified_and_the_owner_is_told(
+    bot: Bot, erik: EncryptedPerson, homeserver: Synapse
+) -> None:
+    """Another app gives the account its keys just then: Synapse asks who it is before others take their place."""
+    others = SigningKeys(bot.user, {usage: Account() for usage in ("master", "self_signing", "user_signing")})
+    path, headers = "/_matrix/client/v3/keys/device_signing/upload", {"Authorization": f"Bearer {bot.token}"}
+
+    def first(_: str, asked: str) -> None:
+        if asked == path:
+            body = {f"{usage}_key": others.published(usage) for usage in others.keys}
+            httpx2.post(homeserver.url + path, json=body, headers=headers).raise_for_status()
+
+    proxy = Proxy(homeserver.url)
+    await proxy.start()
+    proxy.on_request = first
+    door = KeptDoor()
+    room = await erik.room(bot.user)
+    with capture_logs() as logs:
+        async with bot.running(door, bot.bridge(proxy.url)) as bridge:
+            assert await bridge.check() == f"{bot.user} (device not verified)"
+            await erik.until(lambda: erik.joined(room, bot.user))
+            await erik.say(room, {"msgtype": "m.text", "body": "still read"})
+            await door.has("still read")
+    await proxy.aclose()
+    (told,) = [line for line in logs if "not verified" in line["event"]]
+    assert told["why"] == "The Matrix server asks for the account's password, which is not kept."
 
 
 @pytest.mark.parametrize(
@@ -187,6 +222,7 @@ async def test_what_is_encrypted_and_malformed_holds_up_nothing(
         await erik.encrypt(room, payload)
         await erik.say(room, {"msgtype": "m.text", "body": "after"})
         await door.until(lambda: [one.content for one in door.kept][-1:] == ["after"])
+    assert door.kept[0].content == "before"
 
 
 async def test_i10_who_is_in_a_room_is_not_what_somebody_encrypts(

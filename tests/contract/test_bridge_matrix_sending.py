@@ -107,6 +107,9 @@ async def test_a_turn_that_was_stopped_leaves_no_text(bot: Bot, erik: Person) ->
         await erik.until(lambda: erik.texts(room, bot.user) == ["Once upon"])
         bridge.show(turn("turn", state="aborted"), room)
         await erik.until(lambda: erik.texts(room, bot.user) == [])
+        await bridge.send(part(room, "Another time."))
+        await erik.until(lambda: bool(erik.texts(room, bot.user)))
+    assert erik.texts(room, bot.user) == ["Another time."]
 
 
 @pytest.mark.parametrize("resumed", [True, False])
@@ -158,11 +161,22 @@ async def test_the_account_tells_who_it_is(bot: Bot) -> None:
             await other.bridge().check()
 
 
+async def test_what_a_room_never_takes_is_told_apart(bot: Bot, erik: Person) -> None:
+    mine = await erik.room()
+    there = await met(bot, erik, KeptDoor())
+    bridge = bot.bridge()
+    for room, text in ((mine, "hello"), ("!nowhere:test.example", "hello"), (there, "x" * 70_000)):
+        with pytest.raises(BridgeError, match="refused") as refused:
+            await bridge.send(part(room, text))
+        assert refused.value.refused and not refused.value.ambiguous
+    await bridge.aclose()
+
+
 async def test_a_log_in_makes_a_device_or_says_that_the_password_is_wrong(homeserver: Synapse, bot: Bot) -> None:
     user, password = homeserver.register("nocturne")
-    account, bot.device, bot.token = await login(homeserver.url, user, password)
-    bot.user = user
-    assert account == user == await bot.bridge().check()
+    made = await login(homeserver.url, user, password)
+    bot.user, bot.device, bot.token = user, made.device, made.token
+    assert made.user == user == await bot.bridge().check()
     with pytest.raises(BridgeError, match="password"):
         await login(homeserver.url, bot.user, "wrong")
 
@@ -212,3 +226,5 @@ async def test_live_text_of_which_nobody_knows_never_covers_the_answer(
             await erik.until(lambda: erik.texts(room, bot.user) == ["It is about"])
         await bridge.send(part(room, "It is nine."))
         await erik.until(lambda: erik.texts(room, bot.user) == ["It is nine."])
+    (answer,) = erik.messages(room, bot.user)
+    assert answer["content"]["body"] == "It is nine."

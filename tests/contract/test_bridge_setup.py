@@ -11,7 +11,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant import settings as settings_module
 from assistant.bridge_ports import Bridge
-from assistant.errors import BridgeError
+from assistant.errors import BridgeError, StoreError
 from assistant.settings import Home
 from assistant.wire.bridge_setup import account_of, with_answers
 from assistant.wire.bridges import Networks, why_unmade
@@ -88,6 +88,30 @@ async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_
     assert lines.there == {}
 
 
+class FullDisk(Lines):
+    """It refuses once, when the bridge of before is gone already."""
+
+    refuses = True
+
+    async def put(self, name: str, bridge: Bridge) -> None:
+        await self.drop(name)
+        if self.refuses:
+            self.refuses = False
+            raise StoreError("The disk is full.")
+        await super().put(name, bridge)
+
+
+async def test_f39_a_bridge_that_the_disk_refused_is_taken_up_later(home: Home, server: StrictTelegram) -> None:
+    lines = FullDisk()
+    settings = settings_module.load(home, {"ASSISTANT_TELEGRAM__ENABLED": "false"})
+    networks = Networks(settings, None)
+    wanted = settings_module.load(home, {"ASSISTANT_TELEGRAM__TOKEN": server.token})
+    await networks.renew(wanted, lines)
+    assert (lines.there, networks.behind) == ({}, True)
+    await networks.catch_up(lines)
+    assert (await lines.there["telegram"].check(), networks.behind) == ("@nocturne_bot", False)
+
+
 async def test_what_was_typed_is_tried_without_being_kept(home: Home, server: StrictTelegram) -> None:
     settings = settings_module.load(home, {})
     assert await account_of(with_answers(settings, "telegram", {}, server.token), "telegram") == "@nocturne_bot"
@@ -98,5 +122,5 @@ async def test_what_was_typed_is_tried_without_being_kept(home: Home, server: St
 
 def test_packages_that_are_not_there_are_named_with_what_brings_them() -> None:
     told = why_unmade("matrix", ModuleNotFoundError("No module named 'nio'", name="nio"))
-    assert "needs packages that are not installed (nio)" in told
-    assert "`pipx install --force 'nocturne-assistant[matrix]'`" in told
+    assert "needs a package that is not installed (nio)" in told
+    assert "`pipx install --force './[matrix]'`" in told and "`uv tool install './[matrix]'`" in told

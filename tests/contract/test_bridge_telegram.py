@@ -302,3 +302,17 @@ async def test_a_button_comes_in_as_its_command_and_is_let_go(server: StrictTele
         await server.until(lambda: bool(server.answered))
     assert (arrival.content, arrival.sender, arrival.target) == ("/pair ABCD", str(OWNER), str(OWNER))
     assert arrival.external_id.startswith("press:")
+
+
+async def test_f39_a_token_that_is_revoked_while_nothing_comes_is_found_by_the_next_poll(
+    server: StrictTelegram, bridge: TelegramBridge
+) -> None:
+    async with running(bridge, KeptDoor()) as receiving:
+        await server.until(lambda: server.polling)
+        server.token = "123456:another-one"
+        server.end_poll()
+        with pytest.raises(BridgeError, match="does not accept the bot's token"):
+            await receiving
+    # However long nothing comes, it is asked again within a minute.
+    waits = [float(params["timeout"]) for method, params in server.calls if method == "getupdates"]
+    assert waits[0] == 0 and 0 < waits[1] < 60

@@ -113,25 +113,31 @@ async def test_files_go_out_as_what_they_are(server: StrictTelegram, bridge: Tel
 
 
 @pytest.mark.parametrize(
-    ("trouble", "ambiguous", "retry_after", "shown"),
+    ("trouble", "what", "retry_after", "shown"),
     [
-        ("before", True, None, 0),
-        ("after", True, None, 1),
-        (Refusal(429, "Too Many Requests: retry after 7", retry_after=7), False, 7.0, 0),
-        (Refusal(500, "Internal Server Error: restart"), True, None, 0),
-        (Refusal(502, "Bad Gateway"), True, None, 0),
-        (Refusal(503, "Service Unavailable"), False, None, 0),
-        (Refusal(403, "Forbidden: bot was blocked by the user"), False, None, 0),
-        (Refusal(400, "Bad Request: chat not found"), False, None, 0),
+        ("before", "ambiguous", None, 0),
+        ("after", "ambiguous", None, 1),
+        (Refusal(429, "Too Many Requests: retry after 7", retry_after=7), "", 7.0, 0),
+        (Refusal(500, "Internal Server Error: restart"), "ambiguous", None, 0),
+        (Refusal(502, "Bad Gateway"), "ambiguous", None, 0),
+        (Refusal(503, "Service Unavailable"), "", None, 0),
+        (Refusal(401, "Unauthorized"), "", None, 0),
+        (Refusal(403, "Forbidden: bot was blocked by the user"), "refused", None, 0),
+        (Refusal(400, "Bad Request: chat not found"), "refused", None, 0),
+        (Refusal(413, "Request Entity Too Large"), "refused", None, 0),
+        (Refusal(403, ""), "", None, 0),
+        (Refusal(400, ""), "", None, 0),
     ],
 )
-async def test_f36_what_may_have_arrived_is_said_and_nothing_is_tried_twice(
-    server: StrictTelegram, bridge: TelegramBridge, trouble: Any, ambiguous: bool, retry_after: float | None, shown: int
+async def test_f36_what_may_have_arrived_or_is_refused_is_said_and_nothing_is_tried_twice(
+    server: StrictTelegram, bridge: TelegramBridge, trouble: Any, what: str, retry_after: float | None, shown: int
 ) -> None:
+    """What refuses without a word of Telegram's is a proxy."""
     server.trouble("send", trouble)
     with pytest.raises(BridgeError) as caught:
         await bridge.send(part())
-    assert (caught.value.ambiguous, caught.value.retry_after) == (ambiguous, retry_after)
+    assert (caught.value.ambiguous, caught.value.refused) == (what == "ambiguous", what == "refused")
+    assert caught.value.retry_after == retry_after
     assert len(server.sent) == shown
     assert [method for method, _ in server.calls].count("sendmessage") == 1
 
@@ -156,8 +162,9 @@ async def test_where_nothing_connects_nothing_arrived(server: StrictTelegram, br
 
 
 async def test_where_no_chat_is_named_nothing_is_sent(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    with pytest.raises(BridgeError, match="no chat of Telegram"):
+    with pytest.raises(BridgeError, match="no chat of Telegram") as caught:
         await bridge.send(part(target="@ann"))
+    assert caught.value.refused
     assert server.calls == []
 
 

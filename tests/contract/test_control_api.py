@@ -193,7 +193,7 @@ async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: S
     served.terminal.on_attach = attached.set
     async with aclosing(served.link.events("main")) as events:
         await anext(events)
-        await attached.wait()
+        assert await asyncio.wait_for(attached.wait(), 20)
 
 
 async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Served) -> None:

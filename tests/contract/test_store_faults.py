@@ -174,15 +174,11 @@ def test_a_network_id_that_is_broken_is_still_accepted_once(home: StoreHome) -> 
 def test_ten_thousand_messages_at_once_all_wait_their_turn() -> None:
     with in_memory() as directory:
         home = StoreHome(directory / "home").open()
-        _accept_ten_thousand(home)
+        ids = [home.accept(f"m{number}").message_id for number in range(10_000)]
+        home.restart()
+        home.conversation.reconcile(NOW)
+        assert home.conversation.waiting() == ["main"]
+        assert [item.message_id for item in home.conversation.inbox("main", limit=20_000)] == ids
+        home.conversation.begin_turn(home.conversation.inbox("main", limit=1)[0], "", NOW)
+        assert len(home.conversation.inbox("main", limit=20_000)) == 9_999
         home.close()
-
-
-def _accept_ten_thousand(home: StoreHome) -> None:
-    ids = [home.accept(f"m{number}").message_id for number in range(10_000)]
-    home.restart()
-    home.conversation.reconcile(NOW)
-    assert home.conversation.waiting() == ["main"]
-    assert [item.message_id for item in home.conversation.inbox("main", limit=20_000)] == ids
-    home.conversation.begin_turn(home.conversation.inbox("main", limit=1)[0], "", NOW)
-    assert len(home.conversation.inbox("main", limit=20_000)) == 9_999

@@ -117,6 +117,7 @@ def test_without_caps_nothing_is_refused(db: Database) -> None:
     ledger = Ledger(db, budget(), OSLO)
     for usd in (1e6, None, 1e6):
         ledger.reserve(call(usd, tokens=10**9), NOW)
+    assert ledger.spent(NOW, NOW + timedelta(seconds=1)).calls == 3
 
 
 def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Database) -> None:

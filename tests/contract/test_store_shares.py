@@ -95,6 +95,7 @@ def test_a_share_of_nothing_admits_what_is_free_alone(db: Database) -> None:
 
 def test_without_a_cap_a_share_is_no_cap(db: Database) -> None:
     ledger_of(db, 0.1).reserve(call(ANN, 1e6), NOW)
+    assert len(db.rows("SELECT * FROM usage")) == 1
 
 
 def test_a_refused_call_leaves_nothing_behind(db: Database) -> None:

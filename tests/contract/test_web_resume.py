@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from assistant.bridge_ports import Part
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.bridges.terminal.feed import Mark
 from assistant.errors import NobodyThere
 from assistant.records import Outgoing
 from tests.contract.web import Caller, Event, Reached, reached
@@ -33,9 +38,9 @@ async def said(it: Reached, *texts: str) -> None:
         await it.answered()
 
 
-def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "terminal") -> list[int]:
-    """What waits to be delivered; their ids."""
-    now = it.house.started_at
+def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "terminal", day: int = 0) -> list[int]:
+    """What waits to be delivered, from so many days on; their ids."""
+    now = it.house.started_at + timedelta(days=day)
     items = [
         it.house.stores.outbox.push(Outgoing(key, session, "owner", bridge, session, key, "notice"), now)
         for key in keys
@@ -55,7 +60,7 @@ async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) 
         assert stream.hello is not None and stream.hello.id == "0"
         await it.tcp.say("hi")
         event = await stream.delivery()
-        assert event.id == str(event.data["id"]) != "0"
+        assert event.id == event.data["id"] != "0"
 
 
 async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
@@ -129,11 +134,34 @@ async def test_i8_an_id_that_is_not_there_yet_confirms_nothing(tmp_path: Path) -
         assert (await stream.delivery()).data["body"] == "one"
 
 
+@pytest.mark.parametrize("later", [("e",), ("e", "f"), ("e", "f", "g")])
+async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_of_before(
+    tmp_path: Path, later: tuple[str, ...]
+) -> None:
+    home, backup = tmp_path / "home", tmp_path / "backup"
+    async with reached(home) as it:
+        notices(it, "a", "b")
+        _, before = await told(it.tcp, 2)
+    shutil.copytree(home, backup)
+    async with reached(home) as it:
+        notices(it, "c", "d", day=1)
+        _, lost = await told(it.tcp, 2, before.id)
+    shutil.rmtree(home)
+    shutil.copytree(backup, home)
+    async with reached(home) as it:
+        ids = notices(it, *later, day=2)
+        assert ids[0] < Mark.read(lost.id).id
+        assert bodies(await told(it.tcp, len(later), lost.id, confirm=False)) == list(later)
+        last = (await told(it.tcp, len(later), before.id))[-1]
+        notices(it, "z", day=3)
+        assert bodies(await told(it.tcp, 1, last.id)) == ["z"]
+
+
 async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
     async with reached(tmp_path) as it:
         terminal = it.house.terminal
         notices(it, "a", "b")
-        with terminal.attach("main", after=0):
+        with terminal.attach("main", after=Mark(0)):
             # Nothing ran yet between attaching and this: the pump did not ask.
             assert terminal.acknowledge("a") and terminal.acknowledge("b")
             assert not terminal.acknowledge("c")
@@ -162,7 +190,7 @@ async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path:
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "mine")
         (mine,) = await told(it.tcp, 1)
-        assert elsewhere < int(mine.id)
+        assert elsewhere < Mark.read(mine.id).id
         it.house.stores.outbox.redirect(elsewhere, "terminal", "main", it.house.started_at)
         it.house.delivery.wake("terminal")
         assert bodies(await told(it.tcp, 1, mine.id)) == ["from elsewhere"]
@@ -181,9 +209,25 @@ async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_p
                     got += [event for event in await stream.rest() if event.name == "deliver"]
                 else:
                     got += [await stream.delivery() for _ in range(100)]
-        assert [event.data["id"] for event in got] == ids
+        assert [Mark.read(event.id).id for event in got] == ids
         async with it.tcp.events(got[-1].id):
             assert await open_items(it) == []
+
+
+async def test_what_waits_is_given_in_order_however_much_waits_for_other_sessions(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        outbox, now = it.house.stores.outbox, it.house.started_at
+        for number in range(510):
+            outbox.push(Outgoing(f"n{number}", "thread:b", "owner", "terminal", "thread:b", "news"), now)
+        items = [outbox.push(Outgoing(key, "main", "owner", "terminal", "main", key), now) for key in ("a", "b")]
+        terminal = TerminalBridge(outbox)
+        with terminal.attach("main") as attached:
+            send = asyncio.create_task(terminal.send(Part(items[1], 1, "b")))
+            await asyncio.sleep(0)
+            got = [attached.queue.get_nowait() for _ in range(attached.queue.qsize())]
+        given = [event[1]["key"] for event in got if event is not None and event[0] == "deliver"]
+        assert given == ["a", "b"]
+        assert isinstance(*await asyncio.gather(send, return_exceptions=True), NobodyThere)
 
 
 async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from assistant.messages import Usage
+from assistant.requests import Call
+from assistant.spending.asking import ask
+from assistant.spending.report import Key, as_json
 from tests.contract.web import Caller, reached
 from tests.scripted import said
 
@@ -93,8 +98,22 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
         slept = (await it.tcp.get("/v1/sleeps"))["sleeps"]
         assert slept[0]["trigger"] == "manual" and slept[0]["text"].startswith("Sleep 1")
         assert (await it.tcp.get("/v1/compactions"))["compactions"] == []
-        assert (await it.tcp.get("/v1/usage", by="model"))["usage"] == []
+        assert (await it.tcp.get("/v1/usage", by="model"))["rows"] == []
         assert (await it.tcp.get("/v1/status"))["problems"] == []
+
+
+@pytest.mark.parametrize("by", ["day", "model", "kind", "session"])
+async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: Key) -> None:
+    async with reached(tmp_path, "I see.") as it:
+        ledger, now = it.house.stores.ledger, it.house.started_at
+        answering = Call("chat", "anthropic", "claude", 100, 10, 0.5, "main")
+        for call in (answering, replace(answering, purpose="extraction", session=None)):
+            ledger.settle(ledger.reserve(call, now), Usage(80, 10, cost_usd=0.25), now)
+        told = await it.tcp.get("/v1/usage", by=by, days=7)
+        assert told == as_json(ask(ledger, by, 7, now))
+        assert {cap["setting"]: cap["used"] for cap in told["caps"]} == {"daily_usd": 0.5, "monthly_usd": 0.5}
+        assert {name: part["calls"] for name, part in told["split"].items()} == {"answering": 1, "background": 1}
+        assert all(by in row for row in told["rows"])
 
 
 async def test_the_description_loads_nothing_from_elsewhere_and_tells_every_route(tmp_path: Path) -> None:

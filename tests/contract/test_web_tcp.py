@@ -4,7 +4,6 @@ up."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import subprocess
@@ -14,13 +13,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
 
-from assistant.web.impatient import Impatient
 from assistant.web.listener import Serving
-from assistant.web.server import serving
-from assistant.web.tcp import TcpListener, TcpPlace, listen_at
+from assistant.web.tcp import TcpListener, TcpPlace
 from tests.contract.web import free_port, reached
 
 
@@ -96,48 +91,6 @@ async def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
         assert "192.0.2.5" in listener.problem
 
 
-class Quick(Impatient):
-    asking_seconds = 0.05
-
-
-async def fine(scope: Scope, receive: Receive, send: Send) -> None:
-    await PlainTextResponse("fine")(scope, receive, send)
-
-
-@asynccontextmanager
-async def served(most: int, protocol: type[Impatient]) -> AsyncIterator[tuple[str, int]]:
-    listening = await listen_at("127.0.0.1", 0)
-    with listening:
-        async with serving(fine, most=most, protocol=protocol)(listening):
-            yield listening.getsockname()
-
-
-@pytest.mark.parametrize("asked", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"])
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: loc"])
-async def test_f42_who_connects_and_asks_for_nothing_is_let_go(asked: bytes, begun: bytes) -> None:
-    async with served(5, Quick) as address, asyncio.timeout(10):
-        reader, writer = await asyncio.open_connection(*address)
-        if asked:
-            writer.write(asked)
-            await reader.readuntil(b"fine")
-        writer.write(begun or asked[:1])
-        with contextlib.suppress(ConnectionResetError):
-            assert await reader.read() == b""
-        writer.close()
-
-
-async def test_f42_no_more_connections_are_held_than_may_be() -> None:
-    async with served(2, Impatient) as address, asyncio.timeout(10):
-        many = [await asyncio.open_connection(*address) for _ in range(9)]
-        for reader, _ in many[3:]:
-            with contextlib.suppress(ConnectionResetError):
-                assert await reader.read() == b""
-        many[2][1].write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert (await many[2][0].readline()).startswith(b"HTTP/1.1 503")
-        for _, writer in many:
-            writer.close()
-
-
 async def test_what_fails_to_load_is_told() -> None:
     def broken(_: ssl.SSLContext | None) -> Serving:
         raise RuntimeError("no framework")
@@ -156,11 +109,11 @@ async def test_what_fails_to_load_is_told() -> None:
 def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> None:
     code = """if True:
         import asyncio, sys
-        from assistant import daemon, settings
+        from assistant import settings
         from assistant.wire.house import build
 
         async def serve():
-            house = build(settings.load(ring=None), daemon.utc_now)
+            house = build(settings.load(ring=None), utc_now)
             async with house.serve():
                 await house.web.tcp.opened.wait()
             house.close()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.lived_home import Life, lived
+from tests.lived_home import Life, Picture, lived
 from tests.store_home import in_memory
 
 SAID = (
@@ -29,17 +30,18 @@ ACTS = st.lists(
 @given(ACTS)
 def test_what_was_known_at_any_time_is_what_was_held_then(acts: list[tuple[str, int]]) -> None:
     with in_memory() as directory, lived(directory / "home") as life:
-        asyncio.run(_lived(life, acts))
+        for at, picture in asyncio.run(_lived(life, acts)):
+            assert life.then(at) == picture, at
 
 
-async def _lived(life: Life, acts: list[tuple[str, int]]) -> None:
+async def _lived(life: Life, acts: list[tuple[str, int]]) -> list[tuple[datetime, Picture]]:
+    """What was held at each moment."""
     pictures = [(life.now, await life.by_now())]
     for what, which in acts:
         await _act(life, what, which)
         pictures.append((life.now, await life.by_now()))
         assert life.then(life.now) == pictures[-1][1]
-    for at, picture in pictures:
-        assert life.then(at) == picture, at
+    return pictures
 
 
 async def _act(life: Life, what: str, which: int) -> None:

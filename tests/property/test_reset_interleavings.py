@@ -124,4 +124,5 @@ def test_f31_resets_lose_nothing_however_they_fall_between_other_things(lived: l
         life = Life(home)
         for step in lived:
             life.live(step)
+        assert sum(one.startswith("q") for one in life.said + life.waiting) == life.words
         home.close()

@@ -17,9 +17,9 @@ import pytest
 
 from assistant.backup.backing_up import BackingUp
 from assistant.backup.values import named
-from assistant.daemon import home_lock
 from assistant.errors import UsageError
 from assistant.forgotten import Wanted
+from assistant.home_lock import home_lock
 from assistant.settings import Home, Settings, load
 from assistant.wire import stores as wire_stores
 from assistant.wire.backup import making_here

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.daemon import home_lock
+from assistant.home_lock import home_lock
 from assistant.messages import Message
 from assistant.settings import Home
 from assistant.store import session_rows

@@ -15,7 +15,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.bridging.commands import TEST_MESSAGE
 from assistant.cli import bridge_keeping
 from assistant.cli.bridge_answers import Answers
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.errors import SettingsError
 from assistant.people.pairing import WELCOME, WELCOME_OWNER
 from assistant.records import Outgoing

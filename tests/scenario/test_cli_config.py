@@ -80,6 +80,11 @@ def test_every_kind_of_value_is_set_and_the_change_is_told(home: Home, key: str,
     assert config(home, "get", key).out.strip() == {"budget.daily_usd": "2.0"}.get(key, value)
 
 
+def test_a_time_zone_is_kept_as_the_database_spells_it(home: Home) -> None:
+    assert config(home, "set", "home.timezone", "europe/oslo").out.endswith(' -> "Europe/Oslo"\n')
+    assert 'timezone = "Europe/Oslo"' in home.config.read_text()
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("context.target", "0.9"), ("turn.max_steps", "five"), ("home.timezone", "Atlantis")]
 )

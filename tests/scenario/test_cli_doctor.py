@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+import sqlite_utils
+from sqlite_utils import Migrations
+
 from assistant.cli.main import assistant as assistant_command
+from assistant.store.character_schema import character
+from assistant.store.script_schema import script
 from tests.scenario.command_line import look
 
 
@@ -84,6 +92,33 @@ def test_fix_closes_what_is_open_and_says_so(tmp_path: Path) -> None:
     assert done.returncode == 0, done.out
     assert re.search(r"Closed \d+ files? to others\.", done.out) and "Took it away." in done.out
     assert look(home, "doctor").returncode == 0
+
+
+def test_fix_leaves_nothing_of_secrets_that_were_open(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    secrets = home / "secrets.toml"
+    secrets.write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
+    secrets.chmod(0o644)
+    assert verdicts(home)["settings"] == verdicts(home)["permissions"] == ["problem"]
+    done = look(home, "doctor", "--fix")
+    assert (done.returncode, done.out.splitlines()[-1]) == (0, "All is well."), done.out
+    assert secrets.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("name", "migrations"), [("script.db", script), ("character.db", character)])
+def test_a_home_of_an_earlier_version_needs_a_start_and_no_backup(
+    tmp_path: Path, name: str, migrations: Migrations
+) -> None:
+    home = spoken_in(tmp_path / "home")
+    with contextlib.closing(sqlite3.connect(home / name)) as db, db:
+        last = list(migrations.applied(sqlite_utils.Database(home / name)))[-1].name
+        db.execute("DELETE FROM _sqlite_migrations WHERE name = ?", (last,))
+    done = look(home, "doctor")
+    (finding,) = [one for one in found(home)["home"] if one["verdict"] != "ok"]
+    assert (done.returncode, finding["verdict"]) == (0, "note")
+    assert f"{name} was written by an earlier version (it has no {last})" in finding["text"]
+    assert "`assistant run`" in finding["text"] and "keeps a copy" in finding["text"]
+    assert "backup restore" not in done.out
 
 
 def test_a_bridge_that_cannot_be_reached_is_told_with_its_name(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from assistant import settings as settings_module
 from assistant.bridge_ports import Arrival
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.wire.house import build
 from tests.meeting import OWNER, STRANGER, Meeting
 from tests.scenario.command_line import ROOT, look

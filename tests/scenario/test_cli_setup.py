@@ -16,7 +16,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.cli.lazy import guarded
 from assistant.cli.main import assistant as assistant_command
 from assistant.cli.setup_steps import serve
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.errors import AssistantError
 from assistant.settings import Home, load
 from assistant.wire.stores import open_stores

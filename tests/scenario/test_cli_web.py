@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from assistant.cli.secret import put
+from assistant.errors import UsageError
+from assistant.settings import Home
 from tests.scenario.command_line import look, one_line_error
+
+TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
 
 
 def test_a_token_that_is_not_there_yet_is_told(tmp_path: Path) -> None:
@@ -33,3 +40,19 @@ def test_a_token_in_the_environment_wins_and_that_is_told(tmp_path: Path) -> Non
     done = look(tmp_path / "home", "web", "token", "--new", ASSISTANT_WEB__PORT="8484", ASSISTANT_WEB__TOKEN=mine)
     assert done.out == f"{mine}\n"
     assert "ASSISTANT_WEB__TOKEN" in done.err and mine not in done.err
+
+
+@pytest.mark.parametrize("guessable", ["secret", "0123456789abcdef", "nocturne" * 8, TOKEN[:-1]])
+def test_a_token_that_could_be_guessed_is_not_kept_and_what_makes_one_is_told(tmp_path: Path, guessable: str) -> None:
+    home = Home(tmp_path / "home")
+    with pytest.raises(UsageError) as refused:
+        put(home, "web.token", guessable, in_file=True)
+    told = str(refused.value)
+    assert "`assistant web token --new`" in told and "Nothing was changed" in told and guessable not in told
+    assert not home.secrets.exists()
+
+
+def test_a_token_of_ones_own_that_is_as_strong_as_ours_is_kept(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    put(home, "web.token", TOKEN, in_file=True)
+    assert look(home.path, "web", "token").out == f"{TOKEN}\n"

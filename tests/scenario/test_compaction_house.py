@@ -49,7 +49,9 @@ def made(it: Lived, state: str = "live") -> list[Checkpoint]:
 
 
 def pressure(it: Lived) -> float:
-    return it.house.context.pressure("main")
+    found = it.house.context.pressure("main")
+    assert found is not None
+    return found
 
 
 def told(it: Lived) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant import settings as settings_module
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.records import Outgoing
 from assistant.settings import Home
 from assistant.wire.stores import open_stores

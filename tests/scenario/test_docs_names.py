@@ -11,6 +11,7 @@ import click
 import pytest
 
 from assistant.cli.slash import COMMANDS, LEAVING
+from assistant.extras import brought_by
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, PROGRAMS, shell_lines, words_of
 
@@ -22,9 +23,7 @@ _SETTING = re.compile(rf"`(?:({'|'.join(DEFAULTS)})\.([a-z_]+))(?: = [^`]*)?`")
 # Addresses of the web API, and commands of Telegram's @BotFather.
 _NOT_OURS = {"/healthz", "/readyz", "/metrics", "/newbot", "/revoke", "/setprivacy", "/setjoingroups"}
 _FILES = {"md", "db", "toml", "json", "jsonl", "py"}
-_INSTALLED = re.compile(
-    r"(?:pipx install|uv tool install|pip install)(?: --[\w-]+)* '?([\w-]+)(?:\[([\w,]+)\])?(?:==[\d.]+)?'?"
-)
+_INSTALLED = re.compile(r"(?:pipx|uv tool|pip) install(?: --[\w-]+)* '?([^\s'`\[-][^\s'`\[]*)(?:\[([\w,]+)\])?'?")
 
 
 def named(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -82,8 +81,14 @@ def test_every_setting_that_a_page_names_is_there(path: Path) -> None:
         assert key in DEFAULTS[section] or key in _FILES, f"{section}.{key}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_what_a_page_has_installed_is_this_package_with_extras_that_it_has(path: Path) -> None:
-    for name, extras in _INSTALLED.findall(path.read_text(encoding="utf-8")):
-        assert name == PACKAGE["name"]
+def test_what_a_page_has_installed_is_the_checkout_and_no_name_on_an_index_with_extras_that_it_has() -> None:
+    installed = [found for path in DOCS.glob("*.md") for found in _INSTALLED.findall(path.read_text(encoding="utf-8"))]
+    assert len(installed) >= 8
+    for place, extras in installed:
+        assert place == "./"
         assert {one for one in extras.split(",") if one} <= set(PACKAGE["optional-dependencies"])
+
+
+@pytest.mark.parametrize("extra", PACKAGE["optional-dependencies"])
+def test_what_brings_an_extra_is_said_as_the_pages_say_it(extra: str) -> None:
+    assert _INSTALLED.findall(brought_by(extra)) == [("./", extra)] * 2

@@ -22,6 +22,7 @@ from assistant.bridge_ports import Bridge, Part
 from assistant.cli.status import report_of
 from assistant.ending import Patience, within
 from assistant.errors import BridgeError, StoreError
+from assistant.home_lock import home_lock
 from assistant.requests import ModelEvent, Purpose, Request
 from assistant.settings import Home
 from assistant.web.listener import listen
@@ -236,7 +237,7 @@ async def rounds() -> None:
 def test_f40_a_daemon_that_does_not_answer_turns_the_status_red(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     assert look(home.path, "chat", "-m", "hello").returncode == 0
-    with listen(home.socket), daemon.home_lock(home), MonkeyPatch.context() as patch:
+    with listen(home.socket), home_lock(home), MonkeyPatch.context() as patch:
         patch.setenv("ASSISTANT_HOME", str(home.path))
         report = report_of(home, 0.05)
     assert (report["ok"], report["running"]) == (False, True)

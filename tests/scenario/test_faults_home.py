@@ -18,8 +18,9 @@ import structlog
 
 from assistant import settings as settings_module
 from assistant.cli.logs import log_to_stderr
-from assistant.daemon import home_lock, is_served, running
+from assistant.daemon import running
 from assistant.errors import HomeError, HomeReplaced, StoreError
+from assistant.home_lock import home_lock, is_served
 from assistant.requests import Request
 from assistant.settings import Home
 from assistant.store.backup_folder import BackupFolder

@@ -98,6 +98,7 @@ async def live(it: Lived) -> None:
     for number in range(4):
         await it.say(f"remember that I like {WORD} {number}")
         await it.answered()
+    it.house.delivery.hurry(it.bridge.name)
     for line in (f"/remind tomorrow at 9 eat {WORD}", f"/forget {WORD}", f"/{WORD}", "/status"):
         try:
             await it.house.commands.run(line, "main")

@@ -11,7 +11,7 @@ from pathlib import Path
 from freezegun import freeze_time
 
 from assistant import settings as settings_module
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.generations import Generation
 from assistant.messages import Message
 from assistant.wire.house import House, build

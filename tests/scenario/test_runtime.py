@@ -239,7 +239,7 @@ async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path:
         for n in range(30):
             await it.say(f"message {n}: " + "words and more words " * 40)
             await it.answered()
-            assert it.house.context.pressure("main") < 0.95
+            assert (it.house.context.pressure("main") or 1.0) < 0.95
         assert it.house.stores.conversation.checkpoints("main")
         assert len(it.bridge.bodies) == 30
 

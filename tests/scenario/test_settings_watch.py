@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from assistant.condition.lines import lines
-from assistant.errors import BudgetExceeded
+from assistant.errors import BudgetExceeded, SettingsError
 from assistant.requests import Call
 from assistant.settings import Home, Settings, load
 from assistant.settings_watch import SettingsWatch
@@ -199,3 +199,16 @@ def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
     home.config.write_text("[turn]\nmax_steps = 3\n")
     watch.look()
     assert watch.waiting() == ["turn.max_steps"]
+
+
+async def test_what_was_last_understood_is_kept_for_whoever_looks(running: Running) -> None:
+    running.home.run.mkdir()
+    running.edit("[budget]\ndaily_usd = 3.0\n")
+    running.look()
+    assert running.home.understood.read_text() == "[budget]\ndaily_usd = 3.0\n"
+    assert running.home.understood.stat().st_mode & 0o777 == 0o600
+    running.edit("[budget\n")
+    assert running.problems() != []
+    assert load(running.home, {}, config=running.home.understood).values.budget.daily_usd == 3.0
+    with pytest.raises(SettingsError):
+        load(running.home, {})

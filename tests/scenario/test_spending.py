@@ -16,7 +16,7 @@ import pytest
 
 from assistant import settings as settings_module
 from assistant.messages import Message, ToolCall
-from assistant.models.chain import build_chain
+from assistant.models.chain import Means, build_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.requests import BACKGROUND, Purpose
 from assistant.wire.house import House, build
@@ -190,10 +190,8 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         """Nobody waits."""
 
     ledger = house.stores.ledger
-    chain = build_chain(
-        house.settings, ledger=ledger, facts=house.stores.facts, tokens_of=lambda request, model: 100,
-        clock=SteppingClock(), offline=OfflineModel, sleep=at_once,
-    )  # fmt: skip
+    means = Means(ledger, house.stores.facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once)
+    chain = build_chain(house.settings, means)
     try:
         heard = await ask(chain, asked("hi"))
         assert heard.reply.message.content == "here I am"
@@ -318,6 +316,36 @@ async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_bui
         await it.answered()
         # Somebody waits for that one.
         assert it.kinds() == {"chat": 1} and len(server.requests) == 1
+
+
+def _delegates(body: dict[str, Any]) -> Behaviour:
+    """Whoever is asked for news sends somebody to look."""
+    asking = text_of(body)
+    if "Your task:" in asking:
+        return Answer("Nothing in the paper.")
+    looked = any(part.get("type") == "tool_result" for part in _parts(body))
+    return Answer("No news.") if looked else Answer(calls=[ToolUse("delegate", {"tasks": ["read the paper"]})])
+
+
+def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for message in body["messages"]:
+        if isinstance(message["content"], list):
+            yield from message["content"]
+
+
+async def test_helpers_of_a_schedule_are_the_background_too_and_those_of_an_answer_are_not(
+    tmp_path: Path, server: Minded
+) -> None:
+    server.says = _delegates
+    async with housed(tmp_path, server) as it:
+        await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+        it.clock.now += timedelta(hours=1, minutes=5)
+        await it.house.reminding.alarm.fire()
+        await it.answered()
+        # The turn, its helper, the turn again.
+        assert it.kinds() == {"schedule": 3}
+        await it.say("What is new?", session="thread:news")
+        assert it.kinds() == {"schedule": 3, "chat": 3}
 
 
 # -------------------------------------------------------------------------------------------------------------- runaway

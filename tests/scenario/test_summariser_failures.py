@@ -22,7 +22,7 @@ from tests.scripted import ScriptedModel
 from tests.strict.asking import KeptLedger, clock
 from tests.strict.behaviour import Answer, Cut, ErrorEvent, Garbage, Refusal, Stall, Status, ToolUse
 from tests.strict.validate import Bounds
-from tests.summarising import RECORD, SPOKEN, START, answered, material, spoken
+from tests.summarising import COUNTER, RECORD, SPOKEN, START, answered, material, spoken
 
 # ----------------------------------------------------------------------------------------------- F12: no summary at all
 
@@ -139,7 +139,9 @@ async def test_what_is_restored_leaves_a_summary_smaller_than_its_source(desk: D
 @pytest.mark.parametrize("said", ["hi", "ok", "x" * 9_000, "说" * 3_000, "\ud83d \0"])
 async def test_however_little_was_said_there_is_something_smaller(desk: Desk, said: str) -> None:
     desk.play(*[GOOD] * 9)
-    await desk.summarise(material(spoken(said, "hello")))
+    rows = spoken(said, "hello")
+    found = await desk.summarise(material(rows))
+    assert 0 < found.tokens < sum(COUNTER.count_message(row) for row in rows)
 
 
 # --------------------------------------------------------------------------------------- F19, F26: whose words they are

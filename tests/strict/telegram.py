@@ -31,6 +31,8 @@ _FAR_AHEAD = 10
 
 
 class Refusal(Exception):
+    """Without a description it is a page of a proxy's."""
+
     def __init__(self, status: int, description: str, **parameters: Any) -> None:
         super().__init__(description)
         self.status = status
@@ -133,6 +135,8 @@ class StrictTelegram(TelegramPeople):
 
     def _refused(self, refusal: Refusal) -> web.Response:
         self.complaints.append(str(refusal))
+        if not str(refusal):
+            return web.Response(text="<html>No.</html>", content_type="text/html", status=refusal.status)
         answer: dict[str, Any] = {"ok": False, "error_code": refusal.status, "description": str(refusal)}
         if refusal.parameters:
             answer["parameters"] = refusal.parameters
@@ -186,6 +190,11 @@ class StrictTelegram(TelegramPeople):
     def polling(self) -> bool:
         """Whether the bot waits for what comes."""
         return self._poll is not None and not self._poll.done()
+
+    def end_poll(self) -> None:
+        """The bot has waited for as long as it asked to, and nothing came."""
+        assert self._poll is not None
+        self._poll.set_result([])
 
     # --------------------------------------------------------------------------------------------------------- methods
 

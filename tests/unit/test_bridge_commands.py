@@ -15,7 +15,7 @@ from assistant.bridging.commands import TEST_MESSAGE, BridgeCommands
 from assistant.bridging.deliveries import DeliveryCommands
 from assistant.bridging.report import NO_BRIDGE, NOTHING_STUCK
 from assistant.delivery import Delivery
-from assistant.errors import AssistantError, BridgeError, UsageError
+from assistant.errors import AssistantError, BridgeError, NobodyThere, UsageError
 from assistant.persons import Identity
 from assistant.records import OutboxItem, Outgoing
 from assistant.sessions import MAIN, OWNER_SCOPE
@@ -159,6 +159,7 @@ async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: Desk) -> None:
     [
         (BridgeError("the network is away."), "still waits: the network is away.", "pending"),
         (UNCERTAIN, "whether the test message arrived is not known", "ambiguous"),
+        (BridgeError("you blocked the bot.", refused=True), "refused the test message: you blocked", "failed"),
     ],
 )
 async def test_a_test_that_was_not_sent_fails_with_what_became_of_it(
@@ -248,6 +249,49 @@ async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: Desk)
     assert [(item.outgoing.key, item.outgoing.body) for item in desk.letters] == [("a", "words")]
     with pytest.raises(UsageError, match="Delivery 1 is not stuck"):
         await desk.type(f"/deliveries again {number}")
+
+
+async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(desk: Desk) -> None:
+    desk.bridge.fail.append(BridgeError("you blocked the bot.", refused=True))
+    number = desk.push("a")
+    await desk.delivery.flush("telegram")
+    listed = await desk.type("/deliveries")
+    assert f"- #{number} to telegram" in listed and "was refused (you blocked the bot). `words`" in listed
+    await desk.type(f"/deliveries again {number}")
+    await desk.delivery.flush("telegram")
+    assert (desk.state("a"), desk.bridge.bodies) == ("sent", ["words"])
+
+
+async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_goes(desk: Desk) -> None:
+    desk.bridge.fail.append(BridgeError("the network is away."))
+    number, after = desk.push("a"), desk.push("b")
+    await desk.delivery.flush("telegram")
+    assert "is tried again by itself, after 1 try (the network is away)" in await desk.type("/deliveries")
+    with pytest.raises(UsageError, match="is tried again by itself"):
+        await desk.type(f"/deliveries again {number}")
+    with pytest.raises(UsageError, match=f"Delivery #{after} is on its way"):
+        await desk.type(f"/deliveries drop {after}")
+    await desk.type(f"/deliveries drop {number}")
+    await desk.delivery.flush("telegram")
+    assert ([item.outgoing.key for item in desk.bridge.sent], desk.state("a")) == (["b"], "dropped")
+    assert await desk.type("/deliveries") == NOTHING_STUCK
+
+
+async def test_what_is_being_sent_cannot_be_let_go(desk: Desk) -> None:
+    desk.bridge.fail.append(BridgeError("the network is away."))
+    number = desk.push("a")
+    await desk.delivery.flush("telegram")
+    desk.outbox.mark(number, "sending", desk.clock())
+    with pytest.raises(UsageError, match=f"Delivery #{number} is on its way"):
+        await desk.type(f"/deliveries drop {number}")
+    assert (desk.state("a"), desk.stuck.drop(number, desk.clock())) == ("sending", False)
+
+
+async def test_what_nobody_is_there_to_hear_is_not_listed(desk: Desk) -> None:
+    desk.home.fail.append(NobodyThere())
+    desk.outbox.push(Outgoing("a", MAIN, OWNER_SCOPE, "terminal", MAIN, "words"), desk.clock())
+    await desk.delivery.flush("terminal")
+    assert (await desk.type("/deliveries"), desk.state("a")) == (NOTHING_STUCK, "pending")
 
 
 async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Desk) -> None:

@@ -12,7 +12,7 @@ import pytest
 from assistant import settings as settings_module
 from assistant.cli.bridge_following import connected, until_known
 from assistant.cli.link import Event
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.errors import AssistantError
 from assistant.persons import Identity
 from assistant.records import Accepted

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import SettingsError
-from assistant.models.chain import build_chain
+from assistant.models.chain import Means, build_chain
 from assistant.ports import Model
 from assistant.settings import Home, Settings, load
 from tests.scripted import ScriptedModel
@@ -52,15 +52,10 @@ class Chains:
         self.waits: list[float] = []
 
     def __call__(self, **variables: str) -> Model:
-        chain = build_chain(
-            settings(self.home, **variables),
-            ledger=self.ledger,
-            facts=self.facts,
-            tokens_of=lambda request, name: 100,
-            clock=clock,
-            offline=lambda: ScriptedModel("noted"),
-            sleep=self._wait,
+        means = Means(
+            self.ledger, self.facts, lambda request, name: 100, clock, lambda: ScriptedModel("noted"), self._wait
         )
+        chain = build_chain(settings(self.home, **variables), means)
         self.built.append(chain)
         return chain
 
@@ -149,16 +144,10 @@ async def test_a_fallback_may_name_another_model_and_one_without_a_key_is_left_o
 
 
 def test_a_table_of_prices_that_cannot_be_read_is_refused_at_start(tmp_path: Path, ledger: KeptLedger) -> None:
+    nowhere = tmp_path / "none.toml"
+    means = Means(ledger, KeptFacts(), lambda request, name: 1, clock, ScriptedModel, prices_file=nowhere)
     with pytest.raises(SettingsError, match="table of prices"):
-        build_chain(
-            settings(tmp_path),
-            ledger=ledger,
-            facts=KeptFacts(),
-            tokens_of=lambda request, name: 1,
-            clock=clock,
-            offline=ScriptedModel,
-            prices_file=tmp_path / "none.toml",
-        )
+        build_chain(settings(tmp_path), means)
 
 
 def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from assistant.cli.aihistory import aihistory
 from assistant.cli.lazy import guarded, spell_out
 from assistant.cli.main import assistant
 from assistant.cli.slash import COMMANDS, is_command, leaves
-from assistant.daemon import utc_now
+from assistant.clock import utc_now
 from assistant.wire.house import build
 
 
@@ -49,6 +51,23 @@ def test_every_command_tells_what_it_does_with_an_example(name: str) -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
     assert "Usage:" in shown.output
+
+
+def test_the_menu_names_each_command_once_in_the_order_of_the_reference() -> None:
+    shown = CliRunner().invoke(assistant, ["--help"]).output
+    listed = [line.split()[0] for line in shown.partition("Talk:")[2].splitlines() if line.startswith("  ")][:-1]
+    assert listed == assistant.list_commands(click.Context(assistant))
+
+
+def test_the_menu_is_shown_without_loading_a_command() -> None:
+    program = (
+        "import sys, assistant.cli.main as main; main.assistant(['--help'], standalone_mode=False);"
+        "print(sorted(name for name in sys.modules if name.startswith(('assistant.', 'pydantic'))), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "Look after it:" in ran.stdout
+    assert "assistant.cli.main" in ran.stderr
+    assert "assistant.cli.chat" not in ran.stderr and "pydantic" not in ran.stderr
 
 
 def test_the_version_is_told() -> None:

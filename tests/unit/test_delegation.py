@@ -316,6 +316,12 @@ async def test_every_call_is_metered_and_its_cost_noted() -> None:
     assert [one.cost_usd for one in house.kept.rows] == [0.5]
 
 
+async def test_helpers_are_called_for_what_their_turn_is_called_for() -> None:
+    model = Metered(answered("ok"))
+    await House(model).run("one", context=replace(CONTEXT, purpose="schedule"))
+    assert model.made_for == [("schedule", "main", "t7")]
+
+
 async def test_a_call_without_a_price_has_no_known_cost() -> None:
     house = House(ScriptedModel(answered("ok", usage=Usage(10, 5))))
     await house.run("one")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.bridge_ports import Capabilities, Door, TurnEvent
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
 from assistant.records import Outgoing
-from assistant.store.database import Database
 from assistant.store.outbox import Outbox
-from assistant.store.script_schema import script
+from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
 
 FORGETFUL = Capabilities(dedupe_seconds=0)
@@ -49,13 +47,8 @@ def clock() -> SteppingClock:
 
 @pytest.fixture
 def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[Outbox]:
-    db = Database.open(tmp_path / "script.db", script, clock())
-    yield Outbox(db)
-    db.close()
-
-
-def letter(key: str, bridge: str = "kept") -> Outgoing:
-    return Outgoing(key, "main", "owner", bridge, "main", f"body of {key}")
+    with outbox_in(tmp_path, clock) as opened:
+        yield opened
 
 
 async def test_what_is_pending_is_sent_in_order_and_marked(outbox: Outbox, clock: SteppingClock) -> None:
@@ -125,15 +118,6 @@ async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Ou
     assert bridge.bodies == ["body of a"]
 
 
-async def test_one_item_in_trouble_does_not_hold_up_the_next(outbox: Outbox, clock: SteppingClock) -> None:
-    bridge = KeptBridge(fail=[BridgeError("that room is gone")])
-    for key in ("a", "b"):
-        outbox.push(letter(key), clock())
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
-    assert bridge.bodies == ["body of b"]
-    assert outbox.counts().get("pending") == 1
-
-
 async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alone(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
@@ -183,20 +167,6 @@ async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: Outbox, 
     assert [one.outgoing.buttons[0].command for one in bridge.sent] == [f"/deliveries again {item.id}"] * 2
 
 
-@pytest.mark.parametrize("asked", [-5.0, float("nan"), float("inf"), 1e300])
-async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
-    outbox: Outbox, clock: SteppingClock, asked: float
-) -> None:
-    outbox.push(letter("a"), clock())
-    bridge = KeptBridge(fail=[BridgeError("slowly", retry_after=asked)])
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
-    await delivery.flush()
-    assert bridge.bodies == []
-    clock.now += timedelta(days=1, minutes=1)
-    await delivery.flush()
-    assert bridge.bodies == ["body of a"]
-
-
 class Unclosing(KeptBridge):
     """One whose library fails at the end; what runs of it is counted."""
 
@@ -234,21 +204,3 @@ async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: Outbox, 
     assert (Unclosing.running, delivery.status()["bridges"]["kept"]["state"]) == (1, "connected")
     await delivery.stop()
     assert Unclosing.running == 0
-
-
-class Barred(KeptBridge):
-    """One that may not write at a place."""
-
-    async def send(self, part: Part) -> None:
-        if part.item.outgoing.target == "barred":
-            raise BridgeError("not there")
-        await super().send(part)
-
-
-async def test_however_much_waits_for_one_place_the_others_have_theirs(outbox: Outbox, clock: SteppingClock) -> None:
-    for number in range(101):
-        outbox.push(Outgoing(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
-    outbox.push(letter("a"), clock())
-    bridge = Barred()
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
-    assert bridge.bodies == ["body of a"]

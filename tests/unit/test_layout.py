@@ -121,7 +121,7 @@ def test_every_module_says_what_it_is() -> None:
 def test_only_the_settings_read_the_environment() -> None:
     readers = {
         place(path)
-        for path in sources(*PACKAGES)
+        for path in sources(*PACKAGES, "docs")
         for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assistant.bridges.matrix import form
-from assistant.bridges.matrix.form import Position, Unread
+from assistant.bridges.matrix.position import Position, Unread
 
 ME = "@nocturne:example.org"
 
@@ -23,8 +23,8 @@ def own(event: str, transaction: str, **content: Any) -> dict[str, Any]:
 
 def test_a_position_is_read_as_it_was_written() -> None:
     position = Position("s7", (Unread("!a", "$1", "session"),), {"!a": "$2"})
-    assert form.position(str(position)) == position
-    assert form.position("") == Position()
+    assert Position.read(str(position)) == position
+    assert Position.read("") == Position()
 
 
 def test_the_oldest_that_waits_for_its_key_is_given_up_where_too_many_do() -> None:

@@ -268,7 +268,9 @@ async def first_reply(text: str, *, tools: tuple[ToolSpec, ...] = TOOLS) -> Mess
 
 @pytest.mark.parametrize(("text", "expectation"), TABLE, ids=[text[:60] for text, _ in TABLE])
 async def test_an_everyday_utterance_is_understood(text: str, expectation: Expectation) -> None:
-    expectation(await first_reply(text))
+    reply = await first_reply(text)
+    assert reply.role == "assistant"
+    expectation(reply)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in TABLE], ids=[text[:60] for text, _ in TABLE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,5 +140,19 @@ def test_what_goes_out_is_read_from_the_workspace_and_from_nowhere_else(tmp_path
     (tmp_path / "workspace" / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "workspace" / "folder").symlink_to(tmp_path)
     for wrong in ("../secret", "/etc/passwd", "link", "folder/secret", "sent", "sent/gone", "sent/..", ""):
-        with pytest.raises(BridgeError, match="was not sent"):
+        with pytest.raises(BridgeError, match="was not sent") as caught:
             loaded(files, Media("file", "a/b", path=wrong))
+        assert caught.value.refused
+
+
+class Unreadable(WorkspaceFiles):
+    """On a disk that fails."""
+
+    def _opened(self, path: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_file_that_cannot_be_read_now_is_not_given_up(tmp_path: Path) -> None:
+    with pytest.raises(BridgeError, match="Input/output error") as caught:
+        loaded(Unreadable(tmp_path / "workspace"), Media("file", "a/b", path="sent/plan.pdf"))
+    assert not caught.value.refused

@@ -211,3 +211,18 @@ def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:
         "ASSISTANT_HOME": str(tmp_path),
     }
     assert service_place.unseen_variables(load(None, environ)) == ["ASSISTANT_TURN__MAX_STEPS", "OPENAI_BASE_URL"]
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"), ("ASSISTANT_TELEGRAM__TOKEN", "telegram.token")],
+)
+def test_a_key_that_the_service_would_not_see_is_kept_by_a_command(placed: Placed, name: str, secret: str) -> None:
+    assert f"`assistant config secret set {secret}`" in service_place.kept_by(name, placed)
+    of_its_own = replace(placed, user="nocturne")
+    named = f"`sudo -u nocturne env ASSISTANT_HOME={placed.home.path} assistant config secret set {secret} --file`"
+    assert named in service_place.kept_by(name, of_its_own)
+
+
+def test_what_is_no_secret_belongs_into_the_settings(placed: Placed) -> None:
+    assert service_place.kept_by("ASSISTANT_TURN__MAX_STEPS", placed) == f"write it into {placed.home.config}"

@@ -10,6 +10,7 @@ import pytest
 
 from assistant.errors import SettingsError
 from assistant.settings import VARIABLES, Home, Settings, config_dir, describe, home_from_environment, load
+from assistant.settings_layers import from_text
 from assistant.settings_sections import FIELDS, allowed, bounds
 
 SECRET = "sk-ant-0123456789abcdef"
@@ -97,7 +98,7 @@ def test_a_value_out_of_range_is_refused_with_file_key_found_and_the_whole_range
     section, _, name = key.partition(".")
     told = refused(home, f"[{section}]\n{name} = {value}\n")
     assert told.startswith(f"{home.config}: `{key}` is {value}; allowed: {words}")
-    assert told.endswith("Nothing was started; correct it and start again.")
+    assert told.endswith("correct it (`assistant config edit` opens config.toml) and start again.")
 
 
 @pytest.mark.parametrize(("key", "value", "words"), OUT_OF_RANGE)
@@ -214,7 +215,7 @@ def test_all_problems_of_all_layers_are_told_at_once(home: Home) -> None:
         "ASSISTANT_NOPE__X",
     ):
         assert sum(part in line for line in told) == 1, part
-    assert told[-1] == "Nothing was started; correct these 5 and start again."
+    assert told[-1].startswith("Nothing was started; correct these 5 (`assistant config edit` opens config.toml)")
 
 
 def test_a_syntax_mistake_does_not_hide_what_is_wrong_in_the_environment(home: Home) -> None:
@@ -372,3 +373,26 @@ def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
     assert rows["model.fallback"].value == '["offline"]'
     assert rows["ASSISTANT_HOME"].value == f'"{home.path}"'
     assert set(rows) - set(FIELDS) < set(VARIABLES)
+
+
+@pytest.mark.parametrize("written", ["europe/oslo", "EUROPE/OSLO", "Europe/Oslo"])
+def test_a_time_zone_is_understood_in_any_case_and_spelled_as_the_database_does(home: Home, written: str) -> None:
+    home.config.write_text(f'[home]\ntimezone = "{written}"\n')
+    assert load(home, {}).values.home.timezone == load(home, {}).zone.key == "Europe/Oslo"
+    assert from_text("home.timezone", written) == "Europe/Oslo"
+
+
+@pytest.mark.parametrize(
+    ("written", "near"),
+    [("oslo", '"Europe/Oslo"'), ("new york", '"America/New_York"'), ("Europ/Oslo", '"Europe/Oslo"')],
+)
+def test_a_time_zone_that_there_is_not_is_refused_with_the_names_that_are_nearest(
+    home: Home, written: str, near: str
+) -> None:
+    told = refused(home, f'[home]\ntimezone = "{written}"\n').splitlines()[0]
+    assert f'`home.timezone` is "{written}"; allowed: an IANA time zone' in told
+    assert near in told.partition("Did you mean ")[2]
+
+
+def test_a_time_zone_that_is_like_none_is_refused_without_a_guess(home: Home) -> None:
+    assert "Did you mean" not in refused(home, '[home]\ntimezone = "../../etc/passwd"\n')

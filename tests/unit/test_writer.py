@@ -10,7 +10,7 @@ import pytest
 
 from assistant import settings as settings_module
 from assistant.errors import SettingsError
-from assistant.models.chain import build_writer
+from assistant.models.chain import Means, build_writer
 from assistant.ports import Model
 from assistant.settings import Home, load
 from assistant.wire.house import House, build
@@ -36,10 +36,10 @@ async def writer(home: Path, ledger: KeptLedger, **variables: str) -> AsyncItera
     async def wait(seconds: float) -> None:
         pass
 
-    made = build_writer(
-        load(Home(home), variables), ledger=ledger, facts=KeptFacts(), tokens_of=lambda request, name: 100,
-        clock=clock, offline=lambda: ScriptedModel("built in", name="offline"), sleep=wait,
-    )  # fmt: skip
+    means = Means(
+        ledger, KeptFacts(), lambda request, name: 100, clock, lambda: ScriptedModel("built in", name="offline"), wait
+    )
+    made = build_writer(load(Home(home), variables), means)
     try:
         yield made
     finally:

@@ -5,7 +5,7 @@ What always holds:
 - A part goes out under a transaction id of its own. Synapse answers a known one with the event that it made then, for
   24 hours and this device; a resend is encrypted anew, which changes nothing about that.
 - The keys of encrypted rooms are the one thing that stays in the bridge's own directory: they belong to the device.
-- Everything that others see of a turn before its answer is provisional (`matrix_drafts`).
+- Everything that others see of a turn before its answer is provisional (`drafts`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.bridges.matrix import form
 from assistant.bridges.matrix.client import Client
-from assistant.bridges.matrix.crypto import sign_device
+from assistant.bridges.matrix.crypto import is_verified, sign_device
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.matrix.inbound import Inbound
+from assistant.bridging.values import Login
 from assistant.errors import BridgeError
 
 _EDIT_SECONDS = 2.0
@@ -47,9 +48,7 @@ class MatrixBridge:
     def __init__(
         self,
         homeserver: str,
-        user: str,
-        device: str,
-        token: str,
+        login: Login,
         *,
         store: Path,
         encryption: bool,
@@ -59,9 +58,7 @@ class MatrixBridge:
     ) -> None:
         """`store` is a directory of the bridge's own; `edit_seconds` how often live text changes at most."""
         self._homeserver = homeserver
-        self._user = user
-        self._device = device
-        self._token = token
+        self._login = login
         self._store = store
         self._encryption = encryption
         self._invites = invites
@@ -75,9 +72,10 @@ class MatrixBridge:
         client = self._signed_in(Client(self._homeserver, None))
         try:
             await self._identify(client)
+            verified = not self._encryption or await is_verified(client)
         finally:
             await client.close()
-        return self._user
+        return self._login.user if verified else f"{self._login.user} (device not verified)"
 
     async def run(self, door: Door) -> None:
         client = self._opened()
@@ -125,7 +123,7 @@ class MatrixBridge:
             if client.store is not None:
                 client.store.database.close()
 
-    # ---------------------------------------------------------------------------------------------- for `matrix_drafts`
+    # ----------------------------------------------------------------------------------------------------- for `drafts`
 
     async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
         room, _ = form.place_of(target)
@@ -150,27 +148,28 @@ class MatrixBridge:
         return self._client
 
     def _signed_in(self, client: Client) -> Client:
-        if not self._user or not self._device:
+        if not self._login.user or not self._login.device:
             raise BridgeError("`[matrix] user` and `device` are not set. `assistant bridge add matrix` sets them.")
-        client.signed_in(self._user, self._device, self._token)
+        client.signed_in(self._login.user, self._login.device, self._login.token)
         return client
 
     async def _identify(self, client: Client) -> None:
         """The token has to be that of the account and device whose keys are kept here."""
+        user, device = self._login.user, self._login.device
         found = await client.ask("GET", form.path("account", "whoami"))
-        if found.get("user_id") != self._user or found.get("device_id", self._device) != self._device:
+        if found.get("user_id") != user or found.get("device_id", device) != device:
             raise BridgeError(
-                f"The Matrix token belongs to {found.get('user_id')} ({found.get('device_id')}), not to {self._user} "
-                f"({self._device}). `assistant bridge add matrix` sets all of them."
+                f"The Matrix token belongs to {found.get('user_id')} ({found.get('device_id')}), not to {user} "
+                f"({device}). `assistant bridge add matrix` sets all of them."
             )
 
 
-async def login(homeserver: str, user: str, password: str) -> tuple[str, str, str]:
-    """Log in as a new device: account, device and token. Raises `BridgeError`."""
+async def login(homeserver: str, user: str, password: str) -> Login:
+    """Log in as a new device. Raises `BridgeError`."""
     client = Client(homeserver, None)
     client.user = user
     try:
         answer = await client.login(password, device_name=_DEVICE_NAME)
     finally:
         await client.close()
-    return answer.user_id, answer.device_id, answer.access_token
+    return Login(answer.user_id, answer.device_id, answer.access_token)

@@ -14,11 +14,12 @@ import json
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import structlog
-from aiohttp import ClientConnectorError, ClientError
+from aiohttp import ClientConnectorError, ClientError, ClientResponse
 from nio import AsyncClient, AsyncClientConfig, Event, MatrixRoom, MegolmEvent, UnknownEvent
 from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
 from nio.events import ToDeviceEvent
@@ -27,16 +28,27 @@ from nio.responses import ErrorResponse, RoomMessagesResponse, ShareGroupSession
 from nio.store import SqliteStore
 from peewee import PeeweeException
 
-from assistant.bridges.matrix.form import Attached, Json, Unread
+from assistant.bridges.matrix.form import Attached, Json
+from assistant.bridges.matrix.form import path as api_path
+from assistant.bridges.matrix.position import Unread
 from assistant.errors import BridgeError
 
 log = structlog.get_logger()
 
 _REQUEST_SECONDS = 30.0
 _FILE_SECONDS = 120.0
+# The state of some large rooms; what is larger would be too much for the memory once it is read.
+_MOST_ANSWER_BYTES = 50_000_000
 _RETRY_SECONDS = 5.0
 # So often a file is asked for that the server does not hand out.
 _TRIES = 3
+
+# What a server says of the account, of itself, or of what it does not know, while a proxy is half up: nothing that
+# becomes of one message. Every other code with 4xx is a refusal.
+_NOT_OF_THIS = (
+    "M_UNRECOGNIZED", "M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_SUSPENDED", "M_USER_LOCKED",
+    "ORG_MATRIX_EXPIRED_ACCOUNT",
+)  # fmt: skip
 
 # What is sent encrypted. Who is in a room and what holds there is never: the server says so, nobody else.
 _SAID = ("m.room.message", "m.sticker")
@@ -44,18 +56,27 @@ _SAID = ("m.room.message", "m.sticker")
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 _ADD_AGAIN = "The Matrix server does not know this device any more. Log in again with `assistant bridge add matrix`."
+_WHO_IS_IT = "The Matrix server asks for the account's password, which is not kept."
 
 
 class Refused(BridgeError):
     """The server answered that it will not. `code` is Matrix' own."""
 
-    def __init__(self, text: str, code: str, *, retry_after: float | None = None, ambiguous: bool = False) -> None:
-        super().__init__(text, retry_after=retry_after, ambiguous=ambiguous)
+    def __init__(
+        self,
+        text: str,
+        code: str,
+        *,
+        retry_after: float | None = None,
+        ambiguous: bool = False,
+        refused: bool = False,
+    ) -> None:
+        super().__init__(text, retry_after=retry_after, ambiguous=ambiguous, refused=refused)
         self.code = code
 
     @property
     def final(self) -> bool:
-        """Whether asking again later would be refused as well."""
+        """Whether what was asked for is not to be had. Of what others may name at will, no answer holds up anything."""
         return self.retry_after is None and not self.ambiguous
 
 
@@ -94,13 +115,37 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
             raise
         return response
 
+    async def parse_body(self, transport_response: ClientResponse) -> dict[str, Any]:
+        """For nio, which takes most of what is no answer for one: an error where a state was asked for, or a proxy's
+        page, which would say yes to a key that was handed out. Raises `BridgeError` for each, and for one without
+        end."""
+        try:
+            data = await _at_most(transport_response.content, _MOST_ANSWER_BYTES)
+            if data is None:
+                transport_response.close()
+                text = f"The Matrix server's answer is larger than {_MOST_ANSWER_BYTES // 1_000_000} MB."
+                raise BridgeError(text, ambiguous=True)
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            found = None
+        told = found if isinstance(found, dict) else {}
+        if isinstance(found, dict) and transport_response.status < HTTPStatus.BAD_REQUEST:
+            return found
+        if "flows" in told:
+            raise Refused(_WHO_IS_IT, "M_UNAUTHORIZED", refused=True)
+        error = ErrorResponse(f"what it answers with {transport_response.status} is not Matrix")
+        error = ErrorResponse.from_dict(told) if "errcode" in told else error
+        error.transport_response = transport_response
+        raise _refusal(error)
+
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     async def known(self, room_id: str) -> MatrixRoom:
         """The room, looked up where nothing was received of it yet."""
         if room_id not in self.rooms:
             try:
-                await self.room_get_state_event(room_id, "m.room.encryption")
+                # nio would take most errors for the answer.
+                await self.ask("GET", api_path("rooms", room_id, "state", "m.room.encryption"))
                 encrypted = True
             except Refused as refusal:
                 if refusal.code != "M_NOT_FOUND":
@@ -206,10 +251,6 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
         with plainly():
             async with await self.send(method, path, data, headers) as answer:
                 found: Json = await self.parse_body(answer)
-        if answer.status != 200:
-            error = ErrorResponse.from_dict(dict(found))
-            error.transport_response = answer
-            raise _refusal(error)
         return found
 
     async def read_again(self, unread: Unread) -> Event | None:
@@ -292,9 +333,11 @@ def _refusal(response: ErrorResponse) -> Refused:
         return Refused(f"The Matrix server asks to wait {wait:g} s.", code, retry_after=wait)
     if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"):
         return Refused(_ADD_AGAIN, code)
-    if status >= 500 or not (code or status >= 400):
-        return Refused(f"The Matrix server is in trouble: {text or status}.", code, ambiguous=True)
-    return Refused(f"The Matrix server refused: {text} ({code}).", code)
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (code and 400 <= status < 500 and code not in _NOT_OF_THIS):
+        return Refused(f"The Matrix server refused: {text} ({code or status}).", code, refused=True)
+    # A proxy that refuses without a word of Matrix passed nothing on.
+    taken = not 400 <= status < 500
+    return Refused(f"The Matrix server is in trouble: {text or code or status}.", code, ambiguous=taken)
 
 
 async def _at_most(stream: Any, most: int) -> bytes | None:

@@ -19,6 +19,7 @@ from nio import Api
 from vodozemac import Account
 
 from assistant.bridges.matrix.client import Client, Refused
+from assistant.bridges.matrix.form import path
 
 log = structlog.get_logger()
 
@@ -51,13 +52,33 @@ class SigningKeys:
         return {**plain, "signatures": {self.user: {f"ed25519:{self.public(usage)}": signature}}}
 
 
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What the server tells of this device, and of its account's keys; None for what there is not."""
+
+    own: Mapping[str, Any] | None
+    master: Mapping[str, Any] | None
+    signing: Mapping[str, Any] | None
+
+
+async def _published(client: Client) -> _Published:
+    user, device = client.user_id, client.device_id or ""
+    asked = await client.ask("POST", path("keys", "query"), {"device_keys": {user: []}})
+    own = asked.get("device_keys", {}).get(user, {}).get(device)
+    return _Published(own, asked.get("master_keys", {}).get(user), asked.get("self_signing_keys", {}).get(user))
+
+
+async def is_verified(client: Client) -> bool:
+    """Whether the account vouches for this device, or it has no keys yet to be vouched for. Raises `BridgeError`."""
+    there = await _published(client)
+    return there.own is None or _is_signed(there.own, there.signing, client.user_id)
+
+
 async def sign_device(client: Client, folder: Path) -> None:
     """Have the account vouch for this device, where it is ours to say. Raises `BridgeError`."""
     user, device = client.user_id, client.device_id or ""
-    asked = await client.ask("POST", "/_matrix/client/v3/keys/query", {"device_keys": {user: []}})
-    own = asked.get("device_keys", {}).get(user, {}).get(device)
-    master = asked.get("master_keys", {}).get(user)
-    signing = asked.get("self_signing_keys", {}).get(user)
+    there = await _published(client)
+    own, master, signing = there.own, there.master, there.signing
     if own is None:
         return
     kept = _kept(folder / _FILE, user)
@@ -72,19 +93,19 @@ async def sign_device(client: Client, folder: Path) -> None:
     elif _is_signed(own, signing, user):
         return
     signed = {device: kept.signed(own, "self_signing")}
-    await client.ask("POST", "/_matrix/client/v3/keys/signatures/upload", {user: signed})
+    await client.ask("POST", path("keys", "signatures", "upload"), {user: signed})
     log.info("this device is signed by its account", device=device)
 
 
 async def _hand_in(client: Client, keys: SigningKeys) -> bool:
     body = {f"{usage}_key": keys.published(usage) for usage in _USAGES}
     try:
-        await client.ask("POST", "/_matrix/client/v3/keys/device_signing/upload", body)
+        await client.ask("POST", path("keys", "device_signing", "upload"), body)
     except Refused as refusal:
         # Servers may ask for the password even the first time.
         if not refusal.final:
             raise
-        log.warning("the account could not be given keys to sign its device with", error=str(refusal))
+        log.warning("the account could not be given keys to sign its device with: it is not verified", why=str(refusal))
         return False
     return True
 

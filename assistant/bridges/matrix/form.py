@@ -1,8 +1,8 @@
-"""The Matrix bridge's forms, pure: what events say, what is written as events, where it goes on receiving.
+"""The Matrix bridge's forms, pure: what events say, and what is written as events.
 
 What always holds: an answer fits into one event, encrypted too. A transaction id is made of what is sent under it, so
 that a resend has the same one and nothing else ever has (Synapse answers a known id with the old event, whatever the
-body). Where the bridge goes on is one text, kept with the inbox: nothing else has to be durable.
+body).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -25,61 +25,11 @@ Json = Mapping[str, Any]
 _CONTENT_BYTES = 44_000
 MAX_TEXT_BYTES = 20_000
 _EDIT_PREVIEW = 200
-_WAITING = 200
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 # Pictures of elsewhere are not shown by Matrix apps: they stay links.
 _MARKDOWN.disable("image")
 _QUOTED_REPLY = expression(r"> (\* )?<@[^>]+>")
-
-
-# ------------------------------------------------------------------------------------------------------ where to go on
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """An encrypted event whose key has not come yet."""
-
-    room: str
-    event: str
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where receiving goes on: `since` is the server's own token. `unread` waits for its keys; `drafts` are texts of
-    turns that stand in rooms and were not replaced by an answer yet, by target."""
-
-    since: str = ""
-    unread: tuple[Unread, ...] = ()
-    drafts: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        unread = [[one.room, one.event, one.session] for one in self.unread]
-        return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts)})
-
-    def waiting_for(self, one: Unread) -> Position:
-        """With one more that waits; the oldest is given up where too many do."""
-        return self if one in self.unread else replace(self, unread=(*self.unread, one)[-_WAITING:])
-
-    def having_read(self, one: Unread) -> Position:
-        return replace(self, unread=tuple(other for other in self.unread if other != one))
-
-    def seen_own(self, event: Json, target: str) -> Position:
-        """After an own event: a draft stands there, or has got its answer, or is gone."""
-        id_, drafts = str(event.get("event_id", "")), dict(self.drafts)
-        if is_draft(event):
-            drafts[target] = id_
-        gone = redacted(event) or (replaced(event) if _sent_under(event, _ANSWER) else "")
-        return replace(self, drafts={place: one for place, one in drafts.items() if one != gone})
-
-
-def position(text: str) -> Position:
-    """`text` as `str(Position)` made it; "" for where nothing was received yet."""
-    if not text:
-        return Position()
-    raw = json.loads(text)
-    return Position(raw["since"], tuple(Unread(*one) for one in raw["unread"]), raw["drafts"])
 
 
 # ---------------------------------------------------------------------------------------------------- transaction ids
@@ -108,6 +58,10 @@ def notice_id(*of: str) -> str:
 
 def is_draft(event: Json) -> bool:
     return _sent_under(event, _DRAFT)
+
+
+def is_answer(event: Json) -> bool:
+    return _sent_under(event, _ANSWER)
 
 
 def _sent_under(event: Json, prefix: str) -> bool:

@@ -7,24 +7,25 @@ that cannot be decrypted yet is remembered with the position, and read when its 
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import json
 import random
-import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import structlog
-from nio import Event, MatrixInvitedRoom, MatrixRoom, MegolmEvent
+from nio import Event, MatrixRoom, MegolmEvent
 from nio.api import MessageDirection
 from nio.events import ForwardedRoomKeyEvent, RoomKeyEvent
 from nio.responses import RoomInfo, SyncResponse
 
 from assistant.bridge_ports import Arrival, Change, Door
 from assistant.bridges.matrix import form
-from assistant.bridges.matrix.client import Client, Refused
-from assistant.bridges.matrix.form import Attached, Json, Unread
+from assistant.bridges.matrix.client import Client, Refused, plainly
+from assistant.bridges.matrix.form import Attached, Json
+from assistant.bridges.matrix.invitations import Invitations
+from assistant.bridges.matrix.position import Position, Unread
 from assistant.errors import BridgeError
 from assistant.messages import Media
 
@@ -32,6 +33,7 @@ log = structlog.get_logger()
 
 _BRIDGE = "matrix"
 _POLL_MILLISECONDS = 30_000
+_SYNC_SECONDS = 300.0
 _PAGE = 100
 # Of what a room said while the assistant was away, as many pages are read.
 _PAGES = 100
@@ -44,7 +46,6 @@ _FILTER: dict[Any, Any] = {
     "account_data": {"types": []},
     "room": {"timeline": {"limit": _PAGE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
 }
-_INVITES = {**_FILTER, "room": {**_FILTER["room"], "timeline": {"limit": 1}, "state": {"types": []}}}
 _CANNOT_READ = (
     "I could not read an encrypted message here: its key has not reached me. I read it as soon as it does; otherwise, "
     "please send it again."
@@ -52,7 +53,7 @@ _CANNOT_READ = (
 
 
 class Shown(Protocol):
-    """Who is told of drafts that stand in rooms (`matrix_drafts.Drafts`)."""
+    """Who is told of drafts that stand in rooms (`drafts.Drafts`)."""
 
     def found(self, drafts: Mapping[str, str]) -> None: ...
 
@@ -66,13 +67,12 @@ class Inbound:
         self._client = client
         self._door = door
         self._shown = shown
-        self._invites = invites
-        self._is_owners = is_owners
-        self._position = form.position(door.position(_BRIDGE))
+        self._named = frozenset(invites)
+        self._invitations = Invitations(client, invites, is_owners)
+        self._position = Position.read(door.position(_BRIDGE))
         self._kept = self._position
         # Threads and messages of our own, asked for once.
         self._ours: dict[str, None] = {}
-        self._passed_over: set[str] = set()
         self._services: dict[str, frozenset[str]] = {}
         self._missed: dict[Unread, int] = {}
 
@@ -82,7 +82,7 @@ class Inbound:
         # Synapse answers the same question the same for minutes; of a first one it takes no account of the patience.
         first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not began)
         await self._pass(first, nothing_said=began)
-        await self._look_for_invites()
+        await self._invitations.look()
         if self._position.unread:
             await self._read_late(self._position.unread)
             self._advance()
@@ -93,7 +93,10 @@ class Inbound:
     async def _sync(self, wait: int, *, full_state: bool = False) -> SyncResponse:
         # nio passes over an answer that ends where it is already, as one that comes again after a failure does.
         self._client.next_batch = ""
-        synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
+        with plainly():
+            # Of nio's, a first one has no end.
+            async with asyncio.timeout(_SYNC_SECONDS):
+                synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
         return synced
 
     async def _pass(self, synced: SyncResponse, *, nothing_said: bool = False) -> None:
@@ -105,7 +108,7 @@ class Inbound:
         for room_id in synced.rooms.leave:
             self._client.rooms.pop(room_id, None)
             self._client.invited_rooms.pop(room_id, None)
-        await self._answer_invites()
+        await self._invitations.answer()
         await self._client.keep_keys()
         await self._read_late(self._readable(synced))
         await self._ask_for_keys()
@@ -172,7 +175,7 @@ class Inbound:
     def _is_private(self, room: MatrixRoom) -> bool:
         """Whether it is between two for sure. Who was invited can read on; what anybody may enter never is. A bridge's
         own account counts for nobody where the owner named it, not because the room says so."""
-        services = self._services.get(room.room_id, frozenset()) & frozenset(self._invites)
+        services = self._services.get(room.room_id, frozenset()) & self._named
         return len(room.users.keys() - services) == 2 and room.join_rule == "invite"
 
     def _target(self, room: MatrixRoom, event: Json) -> str:
@@ -295,39 +298,6 @@ class Inbound:
                 await self._client.say(unread.room, notice, form.notice_id("key", unread.session))
             except BridgeError as error:
                 log.warning("nobody could be asked for a key", room=unread.room, error=str(error))
-
-    # ------------------------------------------------------------------------------------------------------ invitations
-
-    async def _look_for_invites(self) -> None:
-        """Invitations of before: the owner may have allowed them meanwhile."""
-        query = urllib.parse.urlencode({"filter": json.dumps(_INVITES)})
-        synced = await self._client.ask("GET", f"/_matrix/client/v3/sync?{query}")
-        for room_id, invited in synced.get("rooms", {}).get("invite", {}).items():
-            room = self._client.invited_rooms.setdefault(room_id, MatrixInvitedRoom(room_id, self._client.user_id))
-            for event in invited["invite_state"]["events"]:
-                if form.membership(event, self._client.user_id)[0] == "invite":
-                    room.inviter = event["sender"]
-        await self._answer_invites()
-
-    async def _answer_invites(self) -> None:
-        for room_id, room in list(self._client.invited_rooms.items()):
-            inviter = room.inviter or ""
-            allowed = self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & {*self._invites})
-            if allowed:
-                await self._accept(room_id, inviter)
-            elif room_id not in self._passed_over:
-                self._passed_over.add(room_id)
-                log.warning("an invitation waits: nobody allowed it", room=room_id, inviter=inviter)
-
-    async def _accept(self, room_id: str, inviter: str) -> None:
-        try:
-            await self._client.join(room_id)
-        except BridgeError as error:
-            # A join may take minutes where many servers are in a room: that is tried again beside what else there is.
-            log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(error))
-            if not (isinstance(error, Refused) and error.final):
-                return
-        self._client.invited_rooms.pop(room_id, None)
 
 
 def _entered(change: tuple[str, str]) -> bool:

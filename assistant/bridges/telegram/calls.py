@@ -3,7 +3,8 @@
 What always holds: the token stands in the address of every request and in no error, no log and no representation.
 Nothing is tried twice here: whoever calls decides that. A message may have arrived (`ambiguous`) unless Telegram
 refused it, or no connection to it was had. A server's fault (5xx) counts as such: a gateway that gave up waiting
-says it too, when the message is out already; only 503 is an answer from before any work.
+says it too, when the message is out already; only 503 is an answer from before any work. What refuses without
+Telegram's own words is something on the way to it, and refuses no message for good (but one that is too large for it).
 """
 
 from __future__ import annotations
@@ -122,13 +123,16 @@ class Calls:
                     "Something else receives this bot's messages too, another assistant perhaps. Stop it, or give this "
                     "one a bot of its own: `assistant bridge add telegram`."
                 )
+            case Forbidden() | BadRequest() if error.__cause__ is not None:
+                return BridgeError("Something on the way to Telegram lets nothing through: a proxy, perhaps.")
             case Forbidden():
                 return BridgeError(
                     f"Telegram does not let the bot write there ({said}). Whoever it is for has to unblock the bot, or "
-                    "add it to the group again; the message is kept."
+                    "add it to the group again; the message is kept.",
+                    refused=True,
                 )
             case BadRequest() | ChatMigrated():
-                return BridgeError(f"Telegram refused it ({said}). It is kept.")
+                return BridgeError(f"Telegram refused it ({said}). It is kept.", refused=True)
             case ServerFault():
                 ambiguous = error.status != HTTPStatus.SERVICE_UNAVAILABLE
                 return BridgeError(f"Telegram has a fault ({said}).", ambiguous=ambiguous)
@@ -150,6 +154,8 @@ class _Request(HTTPXRequest):
             raise ServerFault(status)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             raise Patience(float(self.parse_json_payload(payload).get("parameters", {}).get("retry_after", 1)))
+        if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise BadRequest("too large")
         return status, payload
 
     @staticmethod

@@ -38,7 +38,8 @@ def place_of(target: str) -> tuple[int, int | None]:
     try:
         return int(chat), int(thread) if thread else None
     except ValueError:
-        raise BridgeError(f'"{target}" is no chat of Telegram: those are numbers. It is kept.') from None
+        text = f'"{target}" is no chat of Telegram: those are numbers. It is kept.'
+        raise BridgeError(text, refused=True) from None
 
 
 def keyboard(buttons: Iterable[Button]) -> InlineKeyboardMarkup | None:

@@ -4,7 +4,7 @@ What always holds:
 - A delivery counts as made only when a terminal confirmed its key, so a terminal that dies in between loses nothing.
 - Nothing here waits for a terminal's reading: each has a bounded queue, and one that falls behind, or does not confirm
   in time, is detached with a notice. It may attach again and is then given what is still pending, or, where it names
-  the last delivery it has, everything after that (`terminal_feed`).
+  the last delivery it has, everything after that (`feed`).
 - A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
 
 What people type does not come in here: it is accepted through `ports.Control`, which answers with its ids.
@@ -20,7 +20,7 @@ from typing import Any
 
 from assistant import __version__
 from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.bridges.terminal.feed import Deliveries, Feed, NoDeliveries
+from assistant.bridges.terminal.feed import Deliveries, Feed, Mark, NoDeliveries
 from assistant.errors import BridgeError, NobodyThere
 from assistant.pump import parts
 from assistant.records import OutboxItem, Outgoing
@@ -110,14 +110,14 @@ class TerminalBridge:
     # -------------------------------------------------------------------------------------------------------- terminals
 
     @contextmanager
-    def attach(self, session: str, inbox_id: int | None = None, after: int | None = None) -> Iterator[Terminal]:
+    def attach(self, session: str, inbox_id: int | None = None, after: Mark | None = None) -> Iterator[Terminal]:
         """A terminal of `session` for as long as the context is open. With `inbox_id` it takes only the deliveries that
-        answer that message; `after` is the id of the last delivery it has, which confirms those up to it.
+        answer that message; `after` is the place of the last delivery it has, which confirms those up to it.
 
         Raises `StoreError`."""
         feed = Feed(self._deliveries, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
-        hello = {"session": session, "version": __version__, "id": feed.begins}
+        hello = {"session": session, "version": __version__, "id": str(feed.begins)}
         terminal.queue.put_nowait(("hello", hello))
         missed, is_all = feed.missed() if after is not None else ((), True)
         for item in missed:
@@ -218,7 +218,7 @@ class TerminalBridge:
 def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
     outgoing = item.outgoing
     return {
-        "id": item.id, "key": outgoing.key, "kind": outgoing.kind, "body": text,
+        "id": str(Mark(item.id, item.created_at)), "key": outgoing.key, "kind": outgoing.kind, "body": text,
         "message_id": outgoing.message_id, "inbox_id": outgoing.inbox_id,
     }  # fmt: skip
 

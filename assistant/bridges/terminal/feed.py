@@ -4,11 +4,17 @@ What always holds: an id names a place in that order, and whoever was given it w
 theirs, or had been there before they came. So a terminal that comes again and names the last id it has is given
 what came after it, none twice and none missing, however it went away, and whether the daemon is the same or a later
 one: the outbox is where the deliveries are read from. Naming an id says that everything up to it was shown.
+
+After a backup was restored, ids are given a second time, to other deliveries. So a terminal names a `Mark`: an id and
+when that delivery was made. Where another one stands under the id, what the terminal has ends before the first that was
+made later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from assistant.records import OutboxItem, Outgoing
@@ -22,10 +28,33 @@ _OPEN = ("pending", "sending")
 _NOT_TO_SHOW = ("withheld", "dropped")
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the order of deliveries: an id, and when the delivery there, or the last one before it, was made."""
+
+    id: int
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
+
+    @classmethod
+    def read(cls, text: str) -> Mark:
+        """As `str` made it; up to 18 and 16 digits."""
+        id_, _, made = text.partition("-")
+        return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
+
+
 class Deliveries(Protocol):
     """What of the outbox a terminal may be given."""
 
-    def pending(self, bridge: str, *, limit: int = 100) -> list[OutboxItem]: ...
+    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        """Those of a session's items that wait to be sent there, oldest first."""
+        ...
 
     def delivered(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
@@ -33,15 +62,19 @@ class Deliveries(Protocol):
         """Items with ids between the two, in every state, oldest first."""
         ...
 
-    def newest(self, bridge: str, session: str) -> int:
-        """The largest id of a session's items there; 0 where there is none."""
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        """The one with the largest id of a session's items there, up to an id."""
+        ...
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        """The one with the smallest id of a session's items there that were made later than that."""
         ...
 
 
 class NoDeliveries:
     """Where there is no outbox, nothing was sent before."""
 
-    def pending(self, bridge: str, *, limit: int = 100) -> list[OutboxItem]:
+    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         return []
 
     def delivered(
@@ -49,26 +82,28 @@ class NoDeliveries:
     ) -> list[OutboxItem]:
         return []
 
-    def newest(self, bridge: str, session: str) -> int:
-        return 0
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        return None
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        return None
 
 
 class Feed:
-    """`after` is the last id that the terminal has; None for one that has none, and is given what waits and what comes.
+    """`after` is the place of the last one that the terminal has; None for one that has none, and is given what waits
+    and what comes.
 
     With `inbox_id` it takes only what answers that message."""
 
     def __init__(
-        self, deliveries: Deliveries, bridge: str, session: str, inbox_id: int | None, after: int | None
+        self, deliveries: Deliveries, bridge: str, session: str, inbox_id: int | None, after: Mark | None
     ) -> None:
         self._deliveries = deliveries
         self._bridge = bridge
         self._session = session
         self._inbox_id = inbox_id
-        # Nobody has seen what is not there yet: an id from before a backup was restored may be larger than any.
-        newest = deliveries.newest(bridge, session)
-        self._seen = min(after or 0, newest)
-        self._begun = self._given = newest if after is None else self._seen
+        self._seen = 0 if after is None else self._reached(after)
+        self._begun = self._given = self._newest() if after is None else self._seen
         # What waited when it came; the pump gives it item by item, as it is confirmed.
         self._waiting = self._open() if after is None else []
         # Of that, what it was given.
@@ -77,9 +112,11 @@ class Feed:
         self._ahead: set[str] = set()
 
     @property
-    def begins(self) -> int:
-        """The id that stands for everything that it does not lack."""
-        return self._waiting[0].id - 1 if self._waiting else self._given
+    def begins(self) -> Mark:
+        """The place up to which it lacks nothing."""
+        id_ = self._waiting[0].id - 1 if self._waiting else self._given
+        last = self._deliveries.newest(self._bridge, self._session, id_)
+        return Mark(id_, None if last is None else last.created_at)
 
     def takes(self, outgoing: Outgoing) -> bool:
         return self._session == outgoing.session and self._inbox_id in (None, outgoing.inbox_id)
@@ -118,6 +155,18 @@ class Feed:
         """Whether it was given before it was sent, and may be confirmed before that too."""
         return key in self._ahead
 
+    def _newest(self) -> int:
+        newest = self._deliveries.newest(self._bridge, self._session)
+        return 0 if newest is None else newest.id
+
+    def _reached(self, mark: Mark) -> int:
+        """The id of the last delivery up to the mark that is the one which it was when the mark was given."""
+        last = self._deliveries.newest(self._bridge, self._session, mark.id)
+        if last is None or mark.at is None or last.created_at == mark.at:
+            return 0 if last is None else last.id
+        first = self._deliveries.first_since(self._bridge, self._session, mark.at)
+        return last.id if first is None else min(last.id, first.id - 1)
+
     def _given_ahead(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
         given = [one for one in items if one.state not in _NOT_TO_SHOW and self.takes(one.outgoing)]
         self._ahead |= {one.outgoing.key for one in given if one.state in _OPEN}
@@ -126,5 +175,5 @@ class Feed:
         return given
 
     def _open(self) -> list[OutboxItem]:
-        items = self._deliveries.pending(self._bridge, limit=MOST_AT_ONCE)
+        items = self._deliveries.open_of(self._bridge, self._session, limit=_MOST_BETWEEN)
         return [one for one in items if self.takes(one.outgoing)]

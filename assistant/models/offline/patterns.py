@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from assistant.agenda.splitting import split
+from assistant.expressions import expression
 from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,
@@ -53,7 +54,7 @@ _OBJECT = r"(?:me|us|an?|the|my|our|this|that|it|him|her|them|some|all|on|off|up
 
 
 def _rule(make: Maker, *alternatives: str) -> Rule:
-    return make, tuple(re.compile(alternative, re.IGNORECASE | re.DOTALL) for alternative in alternatives)
+    return make, tuple(expression(alternative, re.IGNORECASE | re.DOTALL) for alternative in alternatives)
 
 
 # ----------------------------------------------------------------------------------------------------------- small talk

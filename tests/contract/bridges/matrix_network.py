@@ -20,6 +20,7 @@ import httpx2
 
 from assistant.bridge_ports import Bridge
 from assistant.bridges.matrix.bridge import MatrixBridge
+from assistant.bridging.values import Login
 from assistant.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
@@ -35,11 +36,11 @@ class MatrixNetwork:
     name = "matrix"
     facts = Facts(threads=True)
 
-    def __init__(self, server: Synapse, proxy: Proxy, people: dict[Who, Person], account: tuple[str, str, str]) -> None:
+    def __init__(self, server: Synapse, proxy: Proxy, people: dict[Who, Person], login: Login) -> None:
         self._server = server
         self._proxy = proxy
         self._people = people
-        self._bot = account
+        self._bot = login
         self._rooms: dict[tuple[Who, Where], str] = {}
         self._said: dict[str, str] = {}
         self._again: list[tuple[str, dict[str, Any]]] = []
@@ -48,7 +49,7 @@ class MatrixNetwork:
         self._moves = Moves()
         self._receives = asyncio.Event()
         self._watching = [asyncio.create_task(self._watch(person)) for person in people.values()]
-        self._joining = httpx2.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {account[2]}"})
+        self._joining = httpx2.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {login.token}"})
         self.room = ""
         proxy.on_request, proxy.on_answer = self._asked, self._answered
 
@@ -65,7 +66,7 @@ class MatrixNetwork:
 
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return MatrixBridge(
-            self._proxy.url, *self._bot, store=settings.home.path / "bridges" / "matrix", encryption=False, invites=(),
+            self._proxy.url, self._bot, store=settings.home.path / "bridges" / "matrix", encryption=False, invites=(),
             is_owners=lambda account: False, edit_seconds=0.0,
         )  # fmt: skip
 
@@ -99,7 +100,7 @@ class MatrixNetwork:
 
     async def _private(self, who: Who) -> str:
         if (who, "private") not in self._rooms:
-            room = self._rooms[who, "private"] = await self._people[who].room(self._bot[0], is_direct=True)
+            room = self._rooms[who, "private"] = await self._people[who].room(self._bot.user, is_direct=True)
             await self._join(room)
         return self._rooms[who, "private"]
 
@@ -116,7 +117,7 @@ class MatrixNetwork:
     ) -> str:
         more: dict[str, Any] = {}
         if where == "room" and addressed:
-            more["m.mentions"] = {"user_ids": [self._bot[0]]}
+            more["m.mentions"] = {"user_ids": [self._bot.user]}
         if thread:
             more["m.relates_to"] = {"rel_type": "m.thread", "event_id": thread}
         return await self._send(who, await self._place(who, where), {"msgtype": "m.text", "body": text, **more})
@@ -160,7 +161,7 @@ class MatrixNetwork:
         room = self.room if where == "room" else self._rooms.get((who, where), "")
         person = self._people[who]
         person.look_now()
-        return tuple(self._seen(person, one) for one in person.messages(room, self._bot[0]))
+        return tuple(self._seen(person, one) for one in person.messages(room, self._bot.user))
 
     def _seen(self, person: Person, event: dict[str, Any]) -> Seen:
         content = event["content"]
@@ -202,7 +203,7 @@ class MatrixNetwork:
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float) -> None:
+    def refuse(self, calls: int, retry_after: float | None) -> None:
         self._proxy.refuse(calls, retry_after)
 
     def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
@@ -232,7 +233,7 @@ async def matrix(server: Synapse) -> AsyncIterator[Network]:
     people = {who: await Person.of(server, who) for who in _PEOPLE}
     proxy = Proxy(server.url)
     await proxy.start()
-    network = MatrixNetwork(server, proxy, people, server.device("nocturne"))
+    network = MatrixNetwork(server, proxy, people, Login(*server.device("nocturne")))
     try:
         await network.open()
         yield network

@@ -37,8 +37,9 @@ class Refused(Exception):
 class Facts:
     """What people can do on this network. What the bridge can do is told by its `capabilities`.
 
-    `redelivers`: what was not acknowledged comes again by itself, so that the suite need not ask for it. `outages`: the
-    network may be gone while the bridge stays (not so where the bridge is the server)."""
+    `redelivers`: what was not acknowledged comes again by itself, so that the suite need not ask for it. `refuses`: the
+    network may take no message, for a while or never. `outages`: it may be gone while the bridge stays (not so where
+    the bridge is the server)."""
 
     strangers: bool = True
     rooms: bool = True
@@ -48,7 +49,7 @@ class Facts:
     pictures: bool = True
     files: bool = True
     redelivers: bool = True
-    rate_limits: bool = True
+    refuses: bool = True
     outages: bool = True
 
 
@@ -158,8 +159,9 @@ class Network(Protocol):
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float) -> None:
-        """The next `calls` messages that the bridge sends are refused for `retry_after` seconds, and not shown."""
+    def refuse(self, calls: int, retry_after: float | None) -> None:
+        """The next `calls` messages that the bridge sends are not shown: the network takes none for `retry_after`
+        seconds, or (None) never takes these."""
         ...
 
     def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:

@@ -60,7 +60,7 @@ class PlainNetwork:
         self._shown: list[_Shown] = []
         self._known: dict[str, datetime] = {}
         self._typing: dict[str, int] = {}
-        self._refusals: list[float] = []
+        self._refusals: list[float | None] = []
         self._cuts: list[Literal["before", "after"]] = []
         self._gone = False
         self._changed = asyncio.Event()
@@ -92,7 +92,8 @@ class PlainNetwork:
         self._move()
         self.answer()
         if self._refusals:
-            raise BridgeError("Too many messages.", retry_after=self._refusals.pop(0))
+            wait = self._refusals.pop(0)
+            raise BridgeError("This network does not take it.", retry_after=wait, refused=wait is None)
         cut = self._cuts.pop(0) if self._cuts else None
         if cut == "before":
             raise BridgeError("The connection broke.", ambiguous=True)
@@ -200,7 +201,7 @@ class PlainNetwork:
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float) -> None:
+    def refuse(self, calls: int, retry_after: float | None) -> None:
         self._refusals += [retry_after] * calls
 
     def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:

@@ -132,8 +132,11 @@ class TelegramNetwork:
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float) -> None:
-        refusal = Refusal(429, f"Too Many Requests: retry after {retry_after:g}", retry_after=retry_after)
+    def refuse(self, calls: int, retry_after: float | None) -> None:
+        if retry_after is None:
+            refusal = Refusal(403, "Forbidden: bot was blocked by the user")
+        else:
+            refusal = Refusal(429, f"Too Many Requests: retry after {retry_after:g}", retry_after=retry_after)
         self.server.trouble("send", *[refusal] * calls)
 
     def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:

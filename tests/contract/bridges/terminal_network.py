@@ -37,7 +37,7 @@ class TerminalNetwork:
         edits=False,
         deletes=False,
         redelivers=False,
-        rate_limits=False,
+        refuses=False,
         outages=False,
     )
     room = ""
@@ -176,7 +176,7 @@ class TerminalNetwork:
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float) -> None:
+    def refuse(self, calls: int, retry_after: float | None) -> None:
         raise Refused("A terminal takes whatever comes.")
 
     def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:

@@ -124,9 +124,13 @@ async def test_a_room_is_answered_when_it_speaks_to_the_assistant(network: Netwo
 
 async def test_a_room_may_be_answered_whatever_it_says(network: Network, home: Path) -> None:
     async with living(network, home, ASSISTANT_ROOM__ANSWERS="everything") as it:
-        if network.facts.rooms:
-            await network.say("guest", "pears", where="room", addressed=False)
-            await it.answered("pears", "guest", "room")
+        if not network.facts.rooms:
+            with pytest.raises(Refused):
+                await network.say("guest", "pears", where="room", addressed=False)
+            return
+        await network.say("guest", "pears", where="room", addressed=False)
+        await it.answered("pears", "guest", "room")
+        assert len(it.texts("guest", "room")) == len(it.model.requests) == 1
 
 
 async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> None:

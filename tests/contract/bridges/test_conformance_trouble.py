@@ -107,7 +107,7 @@ async def test_f36_a_reply_that_may_have_arrived_is_never_shown_twice(network: N
         await it.later(600)
         await it.restart()
         await it.later(600)
-        assert len(it.seen("marmalade")) == 1
+        assert it.texts().count("marmalade") == 1
         assert it.item(key).state == ("sent" if it.can.dedupe_seconds else "ambiguous")
 
 
@@ -122,7 +122,7 @@ async def test_a_reply_that_did_not_arrive_arrives_or_is_told_as_uncertain(netwo
         await it.later(600)
         state = it.item(key).state
         assert state == "sent" or (state == "ambiguous" and not it.can.dedupe_seconds)
-        assert len(it.seen("marmalade")) == (state == "sent")
+        assert it.texts().count("marmalade") == (state == "sent")
 
 
 async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: Path) -> None:
@@ -137,7 +137,7 @@ async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: 
         await it.later(it.can.dedupe_seconds + 1)
         await it.restart()
         await it.later(600)
-        assert len(it.seen("marmalade")) == 1
+        assert it.texts().count("marmalade") == 1
         # The one more is what the owner is told of it; without a window they were told at once.
         told = sends + int(it.can.dedupe_seconds > 0)
         assert it.can.terminals or (it.item(key).state, network.sends) == ("ambiguous", told)
@@ -145,7 +145,7 @@ async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: 
 
 async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: Path) -> None:
     async with living(network, home) as it:
-        if not network.facts.rate_limits:
+        if not network.facts.refuses:
             return
         await known(it)
         sends = network.sends
@@ -157,7 +157,7 @@ async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: 
         assert (network.sends, it.seen("marmalade")) == (sends + 1, [])
         await it.later(11)
         assert it.item(key).state == "sent"
-        assert len(it.seen("marmalade")) == 1
+        assert it.texts().count("marmalade") == 1
 
 
 async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: Path) -> None:
@@ -173,6 +173,37 @@ async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: 
         it.house.delivery.hurry(network.name)
         await it.answered("marmalade")
         assert it.item(key).state == "sent"
+
+
+async def test_after_an_outage_what_waits_for_a_place_arrives_in_its_order(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.outages:
+            return
+        await known(it)
+        await network.go()
+        for word in _WORDS:
+            it.post(word)
+            await it.later(1)
+        await network.come_back()
+        it.house.delivery.hurry(network.name)
+        await it.answered(_WORDS[-1])
+        assert it.texts()[-len(_WORDS) :] == _WORDS
+
+
+async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told(network: Network, home: Path) -> None:
+    async with living(network, home) as it:
+        if not network.facts.refuses:
+            return
+        await known(it)
+        network.refuse(1, None)
+        refused, taken = it.post("marmalade"), it.post("jam")
+        await it.answered("jam")
+        for _ in range(2):
+            await it.later(600)
+        assert (it.item(refused).state, it.item(taken).state, it.seen("marmalade")) == ("failed", "sent", [])
+        (told,) = it.house.stores.outbox.pending("terminal")
+        assert f"/deliveries again {it.item(refused).id}" in told.outgoing.body
+        assert it.condition()["ok"]
 
 
 # ---------------------------------------------------------------------------------------------------------- neighbours

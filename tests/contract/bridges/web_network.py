@@ -30,7 +30,7 @@ class WebNetwork(TerminalNetwork):
     def __init__(self) -> None:
         super().__init__()
         self._client: httpx2.AsyncClient | None = None
-        self._last = 0
+        self._last = "0"
 
     @asynccontextmanager
     async def _serving(self, house: House) -> AsyncIterator[None]:
@@ -64,11 +64,11 @@ class WebNetwork(TerminalNetwork):
 
     async def _stream(self, client: httpx2.AsyncClient, attached: asyncio.Event) -> bool:
         """Whether the connection broke."""
-        async with client.sse("/v1/events", headers={"Last-Event-ID": str(self._last)}) as stream:
+        async with client.sse("/v1/events", headers={"Last-Event-ID": self._last}) as stream:
             async for event in stream:
                 attached.set()
                 data = json.loads(event.data)
-                if event.event == "deliver" and not await self._given(client, data, int(event.id or 0)):
+                if event.event == "deliver" and not await self._given(client, data, event.id or "0"):
                     return True
                 if event.event == "turn" and data["state"] == "started":
                     self._typing += 1
@@ -77,13 +77,13 @@ class WebNetwork(TerminalNetwork):
                 self._moves.move()
         return False
 
-    async def _given(self, client: httpx2.AsyncClient, data: Mapping[str, Any], number: int) -> bool:
+    async def _given(self, client: httpx2.AsyncClient, data: Mapping[str, Any], number: str) -> bool:
         """Whether the client lived to confirm it."""
         self.sends += 1
         cut = self._cuts.pop(0) if self._cuts else None
         if cut != "before":
             drafts, self._drafts = tuple(self._drafts), []
-            self._shown[f"{number}:{len(self._shown)}"] = Seen(str(number), data["body"], len(data["body"]), drafts)
+            self._shown[f"{number}:{len(self._shown)}"] = Seen(number, data["body"], len(data["body"]), drafts)
             self._last = number
         self._moves.move()
         if cut is None:

@@ -1,0 +1,99 @@
+"""What comes in the place of a Matrix server's answer: pages of proxies, half an answer, one without end. Each is a
+`BridgeError` that says so, and nothing of it is taken for a yes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from aiohttp import web
+
+from assistant.bridges.matrix.client import Client
+from assistant.errors import BridgeError
+
+PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"
+USER = "@assistant:test.example"
+ENDLESS = object()
+
+
+@dataclass
+class Answering:
+    """A server that answers everything so; `sent` bytes of it."""
+
+    status: int
+    body: bytes | object
+    kind: str = "application/json"
+    sent: int = 0
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        await request.read()
+        if isinstance(self.body, bytes):
+            return web.Response(status=self.status, body=self.body, headers={"Content-Type": self.kind})
+        answer = web.StreamResponse(status=self.status, headers={"Content-Type": self.kind})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b'{"next_batch": "' + b"a" * 1_000_000)
+            self.sent += 1_000_000
+
+
+@asynccontextmanager
+async def asking(server: Answering) -> AsyncIterator[Client]:
+    runner = web.ServerRunner(web.Server(server.answer), shutdown_timeout=0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    client = Client(site.name, None)
+    client.signed_in(USER, "DEVICE", "token")
+    try:
+        yield client
+    finally:
+        await client.close()
+        await runner.cleanup()
+
+
+NO_ANSWERS = {
+    "a proxy's page": Answering(502, PAGE, "text/html"),
+    "a proxy's page, said to be JSON": Answering(502, PAGE),
+    "a page that says all is well": Answering(200, PAGE, "text/html"),
+    "nothing": Answering(503, b""),
+    "nothing, and all is well": Answering(200, b""),
+    "a page that refuses": Answering(403, PAGE, "text/html"),
+    "half an answer": Answering(200, b'{"event_id": "$1'),
+    "a list": Answering(200, b"[]"),
+    "no object of Matrix": Answering(500, b'{"message": "upstream"}'),
+    "no words": Answering(200, b"\xff\xfe\x80"),
+    "without bottom": Answering(200, b"[" * 100_000),
+    "a charset that nobody has": Answering(200, b"{", "application/json; charset=nonsense"),
+}
+
+
+@pytest.mark.parametrize("server", NO_ANSWERS.values(), ids=NO_ANSWERS.keys())
+async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_yes(server: Answering) -> None:
+    async with asking(server) as client:
+        for request in (
+            client.ask("GET", "/_matrix/client/v3/account/whoami"),
+            client.room_typing("!room:test.example", True, 1000),
+            client.sync(1000),
+            client.room_send("!room:test.example", "m.room.message", {"body": "hi"}, "t1"),
+        ):
+            with pytest.raises(BridgeError, match=f"in trouble: what it answers with {server.status} ") as trouble:
+                await request
+            # What a proxy refuses went nowhere; of the rest nobody knows.
+            assert trouble.value.ambiguous == (server.status != 403)
+            assert not trouble.value.refused and "\n" not in str(trouble.value)
+
+
+async def test_what_the_server_itself_says_is_read_whatever_it_says_it_is() -> None:
+    async with asking(Answering(200, b'{"user_id": "@a:b"}', "text/plain")) as client:
+        assert await client.ask("GET", "/_matrix/client/v3/account/whoami") == {"user_id": "@a:b"}
+
+
+async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() -> None:
+    server = Answering(200, ENDLESS)
+    async with asking(server) as client:
+        with pytest.raises(BridgeError, match="larger than 50 MB") as trouble:
+            await client.sync(1000)
+        assert trouble.value.ambiguous
+        assert server.sent < 60_000_000

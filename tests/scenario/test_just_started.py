@@ -1,0 +1,34 @@
+"""What a house says of itself when it was just started, before anybody asked it anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from structlog.testing import capture_logs
+
+from assistant import daemon
+from assistant.condition.lines import lines
+from assistant.settings import Home, load
+from tests.scenario.test_runtime import lived
+
+
+async def test_how_full_a_conversation_is_is_not_told_before_a_model_was_asked(tmp_path: Path) -> None:
+    async with lived(tmp_path, "fine") as it:
+        await it.say("hello")
+        await it.answered()
+        assert "% full)" in said_of_main(it.house.status())
+    async with lived(tmp_path, "fine") as it:
+        (session,) = it.house.status()["sessions"]
+        assert session["pressure"] is None and it.house.vitals.gauges().pressures == {}
+        assert "full" not in said_of_main(it.house.status())
+
+
+async def test_the_log_says_once_who_answers_and_apart_from_that_how_it_is_counted(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with daemon.running(load(Home(tmp_path / "home"), {})):
+            (ready,) = [entry for entry in logs if entry["event"] == "ready"]
+    assert ready["model"] == "offline" and ready["tokens"].startswith("characters / 4")
+
+
+def said_of_main(status: dict[str, object]) -> str:
+    return next(line for line in lines({**status, "running": True}) if line.startswith("Session main"))

@@ -1,0 +1,215 @@
+"""What waits, and for what: the order at each place, pauses, and what the network takes never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.bridge_ports import Part
+from assistant.delivery import Delivery
+from assistant.errors import BridgeError, NobodyThere
+from assistant.records import Outgoing
+from assistant.store.outbox import Outbox
+from tests.letters import letter, outbox_in
+from tests.scripted import KeptBridge, SteppingClock
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[Outbox]:
+    with outbox_in(tmp_path, clock) as opened:
+        yield opened
+
+
+async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_on(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = KeptBridge(fail=[BridgeError("the network is away")])
+    for key in ("a", "b"):
+        outbox.push(letter(key), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    outbox.push(letter("c"), clock())
+    outbox.push(Outgoing("there", "main", "owner", "kept", "elsewhere", "news"), clock())
+    await delivery.flush()
+    assert (bridge.bodies, delivery.status()["bridges"]["kept"]["error"]) == (["news"], "the network is away")
+    clock.now += timedelta(minutes=1)
+    await delivery.flush()
+    assert bridge.bodies == ["news", "body of a", "body of b", "body of c"]
+    assert delivery.status()["bridges"]["kept"]["ok"]
+
+
+async def test_each_failure_holds_its_place_for_longer(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = KeptBridge(fail=[BridgeError("away") for _ in range(20)])
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    tried = []
+    for second in range(64):
+        left = len(bridge.fail)
+        await delivery.flush()
+        tried += [second] if len(bridge.fail) < left else []
+        clock.now += timedelta(seconds=1)
+    assert tried == [0, 1, 3, 7, 15, 31, 63]
+
+
+async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_asked_for(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = KeptBridge(fail=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    for _ in range(2):
+        delivery.attached("kept")
+        await delivery.flush()
+        assert (bridge.bodies, bridge.fail) == ([], [])
+    clock.now += timedelta(seconds=41)
+    await delivery.flush()
+    assert bridge.bodies == ["body of a"]
+
+
+class Reached(KeptBridge):
+    """One that is reached again just when the first send fails."""
+
+    delivery: Delivery
+
+    async def send(self, part: Part) -> None:
+        if self.fail:
+            self.delivery.attached(self.name)
+        await super().send(part)
+
+
+async def test_who_comes_while_a_send_fails_changes_no_order(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = Reached(fail=[BridgeError("away")])
+    for key in ("a", "b"):
+        outbox.push(letter(key), clock())
+    bridge.delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await bridge.delivery.flush()
+    assert bridge.bodies == ["body of a", "body of b"]
+
+
+async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(outbox: Outbox, clock: SteppingClock) -> None:
+    """However much there is of it: on terminals each message has an audience of its own."""
+    bridge = KeptBridge(fail=[NobodyThere() for _ in range(150)])
+    for number in range(150):
+        outbox.push(letter(f"n{number}"), clock())
+    outbox.push(letter("asked for"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    assert (bridge.bodies, delivery.status()["bridges"]["kept"]["ok"]) == (["body of asked for"], True)
+
+
+async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_once(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    refused = [BridgeError("Nobody may write there.", refused=True) for _ in range(2)]
+    bridge, home = KeptBridge(fail=refused), KeptBridge("terminal")
+    mine = outbox.push(letter("a"), clock())
+    hers = outbox.push(Outgoing("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
+    outbox.push(letter("c"), clock())
+    delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
+    for _ in range(2):
+        await delivery.flush()
+        clock.now += timedelta(hours=1)
+    assert bridge.bodies == ["body of c"]
+    assert outbox.counts() == {"failed": 2, "sent": 3}
+    assert [one.outgoing.key for one in home.sent] == [f"refused:{mine.id}:1", f"refused:{hers.id}:1"]
+    assert home.bodies[0] == (
+        f"A message to you (`body of a`) was refused by kept: Nobody may write there. `/deliveries again {mine.id}` "
+        f"sends it once more, `/deliveries drop {mine.id}` lets it be."
+    )
+    assert "A message to peer:kept:7 was refused" in home.bodies[1] and "for them alone" not in home.bodies[1]
+    assert delivery.status()["bridges"]["kept"]["ok"]
+
+
+async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: SteppingClock) -> None:
+    refused = [BridgeError("not here", refused=True) for _ in range(3)]
+    outbox.push(letter("a", "terminal"), clock())
+    await Delivery(outbox, {"terminal": KeptBridge("terminal", fail=refused)}, clock).flush()
+    assert (outbox.counts(), len(refused)) == ({"failed": 2}, 1)
+
+
+async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = KeptBridge(fail=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)])
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    for _ in range(2):
+        await delivery.flush()
+        clock.now += timedelta(minutes=1)
+    assert (outbox.counts().get("ambiguous"), outbox.counts().get("failed")) == (1, None)
+
+
+async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    """The account that it was sent to is the owner's no more."""
+    bridge, home = KeptBridge(), KeptBridge("terminal")
+    cut, waits = outbox.push(letter("cut"), clock()), outbox.push(letter("waits"), clock())
+    outbox.mark(cut.id, "sending", clock())
+    delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
+    await delivery.flush()
+    await delivery.flush()
+    assert bridge.bodies == []
+    assert [one.outgoing.key for one in home.sent] == ["waits", f"uncertain:{cut.id}:1"]
+    assert (outbox.counts().get("ambiguous"), outbox.still_open(waits.id)) == (1, None)
+
+
+class Slow(KeptBridge):
+    """One whose owner decides on something while it sends."""
+
+    def __init__(self, outbox: Outbox, dropped: int, clock: SteppingClock) -> None:
+        super().__init__()
+        self._drop = lambda: outbox.mark(dropped, "dropped", clock())
+
+    async def send(self, part: Part) -> None:
+        self._drop()
+        await super().send(part)
+
+
+async def test_what_was_let_go_meanwhile_is_not_sent(outbox: Outbox, clock: SteppingClock) -> None:
+    outbox.push(letter("a"), clock())
+    dropped = outbox.push(letter("b"), clock())
+    bridge = Slow(outbox, dropped.id, clock)
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert (bridge.bodies, outbox.counts()) == (["body of a"], {"sent": 1, "dropped": 1})
+
+
+@pytest.mark.parametrize("asked", [-5.0, float("nan"), float("inf"), 1e300])
+async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
+    outbox: Outbox, clock: SteppingClock, asked: float
+) -> None:
+    outbox.push(letter("a"), clock())
+    bridge = KeptBridge(fail=[BridgeError("slowly", retry_after=asked)])
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    assert bridge.bodies == []
+    clock.now += timedelta(days=1, minutes=1)
+    await delivery.flush()
+    assert bridge.bodies == ["body of a"]
+
+
+class Barred(KeptBridge):
+    """One that may not write at a place."""
+
+    async def send(self, part: Part) -> None:
+        if part.item.outgoing.target == "barred":
+            raise BridgeError("not there")
+        await super().send(part)
+
+
+async def test_however_much_waits_for_one_place_the_others_have_theirs(outbox: Outbox, clock: SteppingClock) -> None:
+    for number in range(101):
+        outbox.push(Outgoing(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
+    outbox.push(letter("a"), clock())
+    bridge = Barred()
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert bridge.bodies == ["body of a"]
