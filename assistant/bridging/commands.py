@@ -10,6 +10,7 @@ import asyncio
 import json
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
@@ -53,25 +54,28 @@ class Fates(Protocol):
     def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the home keeps of bridges: what goes out and what became of it, how far each has come, and where the owner
+    is there."""
+
+    outbox: Outbox
+    fates: Fates
+    states: States
+    places: Places
+
+
 class BridgeCommands:
     def __init__(
-        self,
-        running: Running,
-        reload: Callable[[str], Awaitable[None]],
-        outbox: Outbox,
-        fates: Fates,
-        states: States,
-        places: Places,
-        zone: ZoneInfo,
-        home: str,
+        self, running: Running, reload: Callable[[str], Awaitable[None]], kept: Kept, zone: ZoneInfo, home: str
     ) -> None:
         """`reload` takes one bridge up as the settings are now; `home` is the bridge of the home's own terminals."""
         self._running = running
         self._reload = reload
-        self._outbox = outbox
-        self._fates = fates
-        self._states = states
-        self._places = places
+        self._outbox = kept.outbox
+        self._fates = kept.fates
+        self._states = kept.states
+        self._places = kept.places
         self._zone = zone
         self._home = home
         self._accounts: dict[str, tuple[Bridge, str]] = {}

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from assistant import settings as settings_module
 from assistant.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
-from assistant.bridging.commands import BridgeCommands
+from assistant.bridging.commands import BridgeCommands, Kept
 from assistant.bridging.deliveries import DeliveryCommands
 from assistant.bridging.values import NETWORKS, Login
 from assistant.delivery import Delivery
@@ -189,9 +189,8 @@ def bridge_rooms(
         if name in delivery.bridges:
             delivery.hurry(name)
 
-    about_bridges = BridgeCommands(
-        delivery, reload, stores.outbox, stores.deliveries, stores.bridge_states, stores.places, settings.zone, home
-    )
+    kept = Kept(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
+    about_bridges = BridgeCommands(delivery, reload, kept, settings.zone, home)
     return about_bridges, DeliveryCommands(stores.deliveries, try_now, settings.zone)
 
 

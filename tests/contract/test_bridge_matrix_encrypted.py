@@ -164,8 +164,9 @@ async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse
         (signing,) = found["self_signing_keys"][bot.user]["keys"]
         return master, signing, set(found["device_keys"][bot.user][bot.device]["signatures"][bot.user])
 
-    async with bot.running(KeptDoor()):
+    async with bot.running(KeptDoor()) as bridge:
         master, signing, signatures = await signed_by()
+        assert await bridge.check() == bot.user
     assert signing in signatures
     second = await login(homeserver.url, user, password)
     bot.device, bot.token = second.device, second.token

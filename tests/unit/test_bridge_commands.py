@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.bridge_ports import Capabilities
-from assistant.bridging.commands import TEST_MESSAGE, BridgeCommands
+from assistant.bridging.commands import TEST_MESSAGE, BridgeCommands, Kept
 from assistant.bridging.deliveries import DeliveryCommands
 from assistant.bridging.report import NO_BRIDGE, NOTHING_STUCK
 from assistant.delivery import Delivery
@@ -55,9 +55,8 @@ class Desk:
         there = {"terminal": self.home, "telegram": self.bridge}
         self.delivery = Delivery(self.outbox, there, self.clock, None, self.states)
         zone = ZoneInfo("UTC")
-        bridges = BridgeCommands(
-            self.delivery, self.reload, self.outbox, self.stuck, self.states, self.places, zone, "terminal"
-        )
+        kept = Kept(self.outbox, self.stuck, self.states, self.places)
+        bridges = BridgeCommands(self.delivery, self.reload, kept, zone, "terminal")
         deliveries = DeliveryCommands(self.stuck, self.delivery.hurry, zone)
         self.table = {**bridges.entries(), **deliveries.entries()}
 
