@@ -14,6 +14,9 @@ from typing import Literal
 NEAR = 0.8
 """The share of a cap from which the owner is warned."""
 
+# A sum of many amounts is off by less than this: a cap that is used to the cent is used up, and what just fits, fits.
+_ROUNDING = 1e-9
+
 Level = Literal["near", "reached"]
 PERIODS = {"daily": "day", "monthly": "month"}
 """The periods that caps are of, by the first word of their settings."""
@@ -57,11 +60,11 @@ class CapUse:
 
     @property
     def is_near(self) -> bool:
-        return self.used >= NEAR * self.most
+        return self.used >= NEAR * self.most - _ROUNDING
 
     @property
     def is_used_up(self) -> bool:
-        return self.reached or self.used >= self.most
+        return self.reached or self.used >= self.most - _ROUNDING
 
     def amount(self, value: float) -> str:
         return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
@@ -111,9 +114,14 @@ def first_refused(caps: Iterable[CapUse], usd: float, unpriced_tokens: int) -> C
     """The first cap that a call of this worst case would pass. What is free passes none."""
     for cap in caps:
         asked = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
-        if asked and cap.used + asked > cap.most:
+        if asked and passes(cap.used, asked, cap.most):
             return cap
     return None
+
+
+def passes(used: float, asked: float, most: float) -> bool:
+    """Whether what is asked for, on top of what is used, is more than may be used."""
+    return used + asked > most + _ROUNDING
 
 
 def forecast(usd: float, since: datetime, now: datetime, until: datetime) -> float | None:

@@ -4,6 +4,7 @@ in the turns that answer those who wrote there."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ import structlog
 from assistant.bridge_ports import Bridge, Door, States, TurnEvent
 from assistant.connection import Connection
 from assistant.ending import PATIENCE, Patience, within
-from assistant.errors import BridgeError
+from assistant.errors import BridgeError, StoreError
 from assistant.messages import Media
 from assistant.ports import Outbox
 from assistant.pump import Destination, Loaded, Pump
@@ -209,8 +210,7 @@ class Delivery:
     def show(self, event: TurnEvent) -> None:
         """On the home's own terminals to whoever looks on the session; elsewhere only at the places that the turn
         answers, while they may have its answer (I10)."""
-        if event.kind != "delta" and event.turn in self._followed:
-            self._followed[event.turn] = [one for one in self._followed[event.turn] if self._is_meant(one)]
+        self._leave_off(event)
         places = {(one.bridge, one.target) for one in self._followed.get(event.turn, ())}
         for name, line in self._lines.items():
             if line.bridge.capabilities.terminals:
@@ -220,8 +220,22 @@ class Delivery:
             for _, target in [place for place in places if place[0] == name]:
                 line.bridge.show(event, target)
 
+    def _leave_off(self, event: TurnEvent) -> None:
+        """Where the answer may not go any more, its turn is shown as ended: what stands there is withdrawn."""
+        followed = self._followed.get(event.turn, [])
+        left = [one for one in followed if not self._is_meant(one)]
+        if left:
+            self._followed[event.turn] = [one for one in followed if one not in left]
+            ended = TurnEvent("turn", event.session, event.turn, {"state": "aborted"})
+            for one in left:
+                if one.bridge in self._lines and not self._lines[one.bridge].bridge.capabilities.terminals:
+                    self._lines[one.bridge].bridge.show(ended, one.target)
+
     def _is_meant(self, outgoing: Outgoing) -> bool:
-        return self._destination(outgoing) == (outgoing.bridge, outgoing.target)
+        """Where this cannot be known, nothing is shown."""
+        with contextlib.suppress(StoreError):
+            return self._destination(outgoing) == (outgoing.bridge, outgoing.target)
+        return False
 
 
 def _as_stored(outgoing: Outgoing) -> tuple[str, str]:

@@ -13,12 +13,13 @@ from zoneinfo import ZoneInfo
 
 from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
-from assistant.looking_ports import Conversed, Period, UsageKey
+from assistant.looking_ports import Conversed, Period
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.values import Held
 from assistant.ports import Conversation, History, Ledger
 from assistant.records import Hit, Record
 from assistant.remembered import CycleReport, Recalled
+from assistant.requests import UsageKey
 from assistant.resetting.listing import Listed
 from assistant.resetting.looking import Looking as LookingAtSessions
 from assistant.sessions import OWNER_SCOPE, role_of

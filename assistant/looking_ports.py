@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from assistant.compactions import Checkpoint
 from assistant.generations import Generation
 from assistant.memory.values import Held
 from assistant.records import Hit, Record, SessionInfo
 from assistant.remembered import CycleReport, Recalled
-
-UsageKey = Literal["day", "model", "kind", "session"]
+from assistant.requests import UsageKey
 
 
 @dataclass(frozen=True, slots=True)

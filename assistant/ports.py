@@ -37,7 +37,7 @@ from assistant.records import (
     TurnState,
     View,
 )
-from assistant.requests import Call, Limits, ModelEvent, Purpose, Request, Reservation, Spent, ToolSpec
+from assistant.requests import Call, Limits, ModelEvent, Purpose, Request, Reservation, Spent, ToolSpec, UsageKey
 from assistant.reset_ports import Turnover
 from assistant.sleep_ports import Compactions
 
@@ -86,7 +86,7 @@ class Ledger(Protocol):
 
     def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> Spent: ...
 
-    def by(self, key: Literal["day", "model", "kind", "session"], since: datetime) -> list[tuple[str, Spent]]: ...
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]: ...
     def standing(self, now: datetime) -> Standing:
         """How the caps stand, from sums that are kept."""
         ...

@@ -129,6 +129,10 @@ class Call:
     fingerprint: str = ""
 
 
+# What sums of what was spent are told by.
+UsageKey = Literal["day", "model", "kind", "session"]
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Sums over a period; reservations not settled count at their worst case. `unpriced_tokens` are the tokens of

@@ -13,9 +13,9 @@ import click
 
 from assistant import settings as settings_module
 from assistant.cli import attach
+from assistant.cli.lazy import load
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
-from assistant.cli.stored import opened
 from assistant.clock import utc_now
 from assistant.condition.lines import GREEN, facts, lines
 from assistant.condition.report import verdict
@@ -23,7 +23,6 @@ from assistant.home_lock import is_served, lock_holder
 from assistant.plural import counted
 from assistant.settings import Home
 from assistant.unix_socket import answers
-from assistant.wire.condition import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
@@ -88,8 +87,8 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
             if is_served(home):
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings = settings_module.load(home)
-    with opened(settings) as stores:
-        found = stored_status(settings, stores, utc_now())
+    with load("assistant.cli.stored:opened")(settings) as stores:
+        found = load("assistant.wire.condition:stored_status")(settings, stores, utc_now())
     return {"running": is_served(home), **found, **verdict([*silent, *found["problems"]])}
 
 

@@ -13,9 +13,10 @@ from assistant.cli.plain import as_json
 from assistant.cli.stored import opened
 from assistant.cli.tables import console
 from assistant.clock import utc_now
+from assistant.requests import UsageKey
 from assistant.spending.asking import ask
-from assistant.spending.report import Key, lines
 from assistant.spending.report import as_json as report_json
+from assistant.spending.report import lines
 
 
 class _Bars(RegexHighlighter):
@@ -38,7 +39,7 @@ _COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full
 )
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON object: rows, split, caps, forecast.")
-def usage(by: Key, days: int, json_out: bool) -> None:
+def usage(by: UsageKey, days: int, json_out: bool) -> None:
     """Show what models have cost, against the caps of the day and the month.
 
     Calls that are under way count at the most they may cost. Kinds that nobody waits for are the background:

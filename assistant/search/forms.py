@@ -23,7 +23,6 @@ POSTING = np.dtype([("unit", "<i4"), ("count", "u1")])
 """In which unit a term stands, how often."""
 
 Meta = NDArray[np.void]
-Postings = NDArray[np.void]
 Vectors = NDArray[np.int8]
 
 if (META.itemsize, POSTING.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):

@@ -7,8 +7,8 @@ from typing import Protocol, cast, get_args
 
 from assistant.caps import Standing
 from assistant.errors import UsageError
-from assistant.requests import Spent
-from assistant.spending.report import Asked, Key, lines
+from assistant.requests import Spent, UsageKey
+from assistant.spending.report import Asked, lines
 
 _DAYS = 31
 
@@ -16,11 +16,11 @@ _DAYS = 31
 class Told(Protocol):
     """What a ledger tells."""
 
-    def by(self, key: Key, since: datetime) -> list[tuple[str, Spent]]: ...
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]: ...
     def standing(self, now: datetime) -> Standing: ...
 
 
-def ask(ledger: Told, by: Key, days: int, now: datetime) -> Asked:
+def ask(ledger: Told, by: UsageKey, days: int, now: datetime) -> Asked:
     """What was spent in the days before `now`, and how the budget stands."""
     since = now - timedelta(days=days)
     rows = ledger.by(by, since)
@@ -29,6 +29,6 @@ def ask(ledger: Told, by: Key, days: int, now: datetime) -> Asked:
 
 def usage_block(ledger: Told, by: str, now: datetime) -> str:
     """The last month as Markdown that keeps its columns. Raises `UsageError` for what is no key."""
-    if by not in get_args(Key):
-        raise UsageError(f"Use /usage [{'|'.join(get_args(Key))}]. Nothing was changed.")
-    return "\n".join(["```", *lines(ask(ledger, cast(Key, by), _DAYS, now)), "```"])
+    if by not in get_args(UsageKey):
+        raise UsageError(f"Use /usage [{'|'.join(get_args(UsageKey))}]. Nothing was changed.")
+    return "\n".join(["```", *lines(ask(ledger, cast(UsageKey, by), _DAYS, now)), "```"])

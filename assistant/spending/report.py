@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from assistant.caps import CapUse, Standing, Sums
 from assistant.messages import Usage
-from assistant.requests import BACKGROUND, Spent
+from assistant.requests import BACKGROUND, Spent, UsageKey
 from assistant.spending.bars import bar, gauge
-
-Key = Literal["day", "model", "kind", "session"]
 
 WIDTH = 80
 _GAUGE = 20
@@ -35,7 +33,7 @@ _NO_SESSION = "(the house)"
 class Asked:
     """What somebody wants to see: how it stands, and what was spent in the last `days`, `by` what, and by kind."""
 
-    by: Key
+    by: UsageKey
     days: int
     standing: Standing
     rows: Sequence[tuple[str, Spent]]

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.caps import CapUse, Standing, Sums, first_refused, forecast, uses
 from assistant.errors import BudgetExceeded, RequestRepeated
 from assistant.messages import Usage
-from assistant.requests import BACKGROUND, Call, Reservation, Spent
+from assistant.requests import BACKGROUND, Call, Reservation, Spent, UsageKey
 from assistant.settings_sections import BudgetSettings
 from assistant.spending.notices import background_notice, cap_notice, mark, runaway_notice
 from assistant.store.database import Database
@@ -140,7 +139,7 @@ class Ledger:
         """What was spent from `since` until before `until`."""
         return self._sums.spent(since, until, session)
 
-    def by(self, key: Literal["day", "model", "kind", "session"], since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
         """Sums since a moment: days in order, the rest by name."""
         return self._sums.by(key, since)
 

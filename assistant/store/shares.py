@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assistant.authority import NOBODY_ELSE, Authority
-from assistant.caps import Sums
+from assistant.caps import Sums, passes
 from assistant.errors import BudgetExceeded
 from assistant.sessions import role_of
 from assistant.store.database import Database
@@ -63,7 +63,7 @@ class Shares:
         sums = self.used(of, period)
         used = (sums.usd, sums.unpriced_tokens)
         for asked, already, whole in zip((usd, unpriced), used, most, strict=True):
-            if asked and (share == 0 or (whole and already + asked > whole * share)):
+            if asked and (share == 0 or (whole and passes(already, asked, whole * share))):
                 raise ShareExceeded(of, name, unit)
 
     def used(self, of: str, period: str) -> Sums:

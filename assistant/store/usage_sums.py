@@ -7,11 +7,10 @@ from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from sqlite3 import Row
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.messages import Usage
-from assistant.requests import Spent
+from assistant.requests import Spent, UsageKey
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 
@@ -40,7 +39,7 @@ class UsageSums:
         row = self._db.row(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values)
         return _total([] if row is None else [row])
 
-    def by(self, key: Literal["day", "model", "kind", "session"], since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
         """Sums since a moment: days in order, the rest by name."""
         if key == "day":
             return list(self._days(since))

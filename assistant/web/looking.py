@@ -12,8 +12,9 @@ from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.errors import UsageError
-from assistant.looking_ports import Looking, Period, UsageKey
+from assistant.looking_ports import Looking, Period
 from assistant.ports import Control
+from assistant.requests import UsageKey
 from assistant.sessions import MAIN
 from assistant.web.answers import Told
 from assistant.web.bodies import Id, Session, Words

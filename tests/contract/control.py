@@ -14,11 +14,11 @@ from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import SocketLink, socket_link
 from assistant.compactions import Checkpoint
 from assistant.errors import UsageError
-from assistant.looking_ports import Conversed, Period, UsageKey
+from assistant.looking_ports import Conversed, Period
 from assistant.memory.values import Held
 from assistant.records import Accepted, Hit, Incoming, Record
 from assistant.remembered import CycleReport, Recalled
-from assistant.requests import Spent
+from assistant.requests import Spent, UsageKey
 from assistant.tallies import Tallies
 from assistant.unix_socket import short_address
 from assistant.vital_ports import Gauges

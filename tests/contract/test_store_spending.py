@@ -124,6 +124,29 @@ def test_what_a_guests_day_teaches_counts_against_both_parts_and_names_no_sums(d
 # -------------------------------------------------------------------------------------------------------------- notices
 
 
+@pytest.mark.parametrize(("most", "each"), [(1.0, 0.1), (0.3, 0.1), (5.0, 0.5), (0.7, 0.07)])
+def test_f43_a_cap_takes_what_just_fits_is_near_at_80_percent_and_used_up_to_the_cent(
+    db: Database, most: float, each: float
+) -> None:
+    ledger, times = ledger_of(db, daily_usd=most), round(most / each)
+    for number in range(1, times + 1):
+        spend(ledger, each)
+        (cap,) = ledger.standing(NOW).caps
+        assert (cap.is_near, cap.is_used_up) == (number * 10 >= times * 8, number == times)
+    assert told(db)[-1].startswith("The daily budget is used up")
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(usd=0.000_001), NOW)
+    ledger.reserve(call(usd=0.0), NOW)
+
+
+def test_what_just_fits_the_share_of_guests_is_theirs(db: Database) -> None:
+    ledger = ledger_of(db, daily_usd=1.2)
+    for _ in range(6):
+        ledger.reserve(call(usd=0.04, session="peer:a:ann"), NOW)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(usd=0.000_001, session="peer:a:ann"), NOW)
+
+
 def test_f43_the_owner_is_warned_once_at_80_percent_and_once_at_the_cap_over_restarts(db: Database) -> None:
     spend(ledger_of(db), 7.9)
     assert told(db) == []

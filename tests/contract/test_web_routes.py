@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from assistant.messages import Usage
-from assistant.requests import Call
+from assistant.requests import Call, UsageKey
 from assistant.spending.asking import ask
-from assistant.spending.report import Key, as_json
+from assistant.spending.report import as_json
 from tests.contract.web import Caller, reached
 from tests.scripted import said
 
@@ -103,7 +103,7 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
 
 
 @pytest.mark.parametrize("by", ["day", "model", "kind", "session"])
-async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: Key) -> None:
+async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
     async with reached(tmp_path, "I see.") as it:
         ledger, now = it.house.stores.ledger, it.house.started_at
         answering = Call("chat", "anthropic", "claude", 100, 10, 0.5, "main")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from assistant.bridge_ports import Capabilities, Door, TurnEvent
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
-from assistant.records import Outgoing
+from assistant.records import Incoming, Outgoing
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
@@ -127,6 +128,48 @@ async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alo
         delivery.show(TurnEvent("delta", session, "t", {"text": "hi"}))
     assert [event.session for event in theirs.events] == ["main", "peer:a:1", "room:a:2"]
     assert [event.session for event in other.events] == ["main"]
+
+
+@dataclass
+class Shown(KeptBridge):
+    """What was shown where: the text of a delta, the state of a turn."""
+
+    shown: list[tuple[str, str]] = field(default_factory=list)
+
+    def show(self, event: TurnEvent, target: str) -> None:
+        self.shown.append((target, str(event.data.get("text") or event.data.get("state"))))
+
+
+def followed(*targets: str) -> list[Incoming]:
+    return [Incoming("kept", target, "main", "owner", "7", "owner", "hi", target=target) for target in targets]
+
+
+async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_more(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    """What is shown there is withdrawn, and nobody is typing any more."""
+    bridge, denied = Shown(capabilities=Capabilities(edit=True)), set[str]()
+
+    def allowed(outgoing: Outgoing) -> tuple[str, str] | None:
+        return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
+
+    delivery = Delivery(outbox, {"kept": bridge}, clock, allowed)
+    delivery.follow("t", followed("a", "b"))
+    delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
+    denied.add("a")
+    delivery.show(TurnEvent("delta", "main", "t", {"text": "two"}))
+    delivery.show(TurnEvent("turn", "main", "t", {"state": "answered"}))
+    assert [said for target, said in bridge.shown if target == "a"] == ["one", "aborted"]
+    assert [said for target, said in bridge.shown if target == "b"] == ["one", "two", "answered"]
+
+
+async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = Shown(capabilities=Capabilities())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery.follow("t", followed("a"))
+    delivery.unfollow("t")
+    delivery.show(TurnEvent("delta", "main", "t", {"text": "late"}))
+    assert bridge.shown == []
 
 
 async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_the_choice(

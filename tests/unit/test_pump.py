@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Part
+from assistant.bridge_ports import Capabilities, Part
 from assistant.delivery import Delivery
 from assistant.errors import BridgeError, NobodyThere
 from assistant.records import Outgoing
@@ -127,6 +128,16 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     )
     assert "A message to peer:kept:7 was refused" in home.bodies[1] and "for them alone" not in home.bodies[1]
     assert delivery.status()["bridges"]["kept"]["ok"]
+
+
+async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: Outbox, clock: SteppingClock) -> None:
+    for number, trouble in enumerate(({"refused": True}, {"ambiguous": True})):
+        outbox.push(replace(letter(f"n{number}"), message_id=40 + number), clock())
+        bridge, home = KeptBridge(fail=[BridgeError("no", **trouble)]), KeptBridge("terminal")
+        bridge.capabilities = Capabilities()
+        await Delivery(outbox, {"kept": bridge, "terminal": home}, clock).flush()
+        (told,) = [*bridge.sent, *home.sent]
+        assert told.outgoing.message_id == 40 + number
 
 
 async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: SteppingClock) -> None:

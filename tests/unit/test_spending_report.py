@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from assistant.caps import CapUse, Standing, Stopped, Sums
 from assistant.errors import UsageError
 from assistant.messages import Usage
-from assistant.requests import Spent
+from assistant.requests import Spent, UsageKey
 from assistant.spending.asking import usage_block
 from assistant.spending.bars import bar, gauge
-from assistant.spending.report import WIDTH, Asked, Key, as_json, lines, short
+from assistant.spending.report import WIDTH, Asked, as_json, lines, short
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CAPS = (CapUse("daily_usd", "2026-11-20", 4.5, 5.0), CapUse("monthly_usd", "2026-11", 12.4, 50.0))
@@ -31,7 +31,7 @@ def spent(usd: float = 1.0, calls: int = 3, tokens: int = 1500, unpriced: int = 
 KINDS = [("chat", spent(3.0)), ("extraction", spent(1.0)), ("summary", spent(0.0))]
 
 
-def asked(by: Key, rows: list[tuple[str, Spent]], standing: Standing = STANDING) -> Asked:
+def asked(by: UsageKey, rows: list[tuple[str, Spent]], standing: Standing = STANDING) -> Asked:
     return Asked(by, 31, standing, rows, KINDS)
 
 
@@ -101,7 +101,7 @@ def test_what_has_no_price_has_a_column_of_its_own() -> None:
     ),
     st.sampled_from(["model", "kind", "session"]),
 )
-def test_no_line_is_wider_than_a_terminal_nor_has_control_characters(rows: list[tuple[str, Spent]], by: Key) -> None:
+def test_no_line_is_wider_than_a_terminal_nor_has_control_characters(rows: list[tuple[str, Spent]], by: UsageKey) -> None:
     for line in lines(asked(by, rows)):
         assert len(line) <= WIDTH and line == line.rstrip()
         assert not any(unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") for letter in line)
@@ -143,7 +143,7 @@ def test_numbers_are_short(count: int, told: str) -> None:
 class Known:
     """A ledger that knows this much."""
 
-    def by(self, key: Key, since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
         return KINDS if key == "kind" else [("claude", spent())]
 
     def standing(self, now: datetime) -> Standing:

@@ -203,6 +203,25 @@ def service_members(event: Json) -> frozenset[str]:
     return frozenset(one for one in members if isinstance(one, str)) if isinstance(members, list) else frozenset()
 
 
+def replacement(event: Json) -> str:
+    """The room that takes the place of the one where this stands, "" for none."""
+    if event.get("type") != "m.room.tombstone" or event.get("state_key") != "":
+        return ""
+    return _text(_part(event, "content"), "replacement_room")
+
+
+def predecessor(event: Json) -> str:
+    """The room whose place the one that begins with this takes, "" for none."""
+    if event.get("type") != "m.room.create" or event.get("state_key") != "":
+        return ""
+    return _text(_part(_part(event, "content"), "predecessor"), "room_id")
+
+
+def server_of(account: str) -> str:
+    """Of an account, for an address."""
+    return quote(account.partition(":")[2], safe="", errors="replace")
+
+
 def membership(event: Json, user: str) -> tuple[str, str]:
     """What the event makes of `user` in the room and what they were before; "" where it is not about them."""
     if event.get("type") != "m.room.member" or event.get("state_key") != user:

@@ -26,6 +26,7 @@ from assistant.bridges.matrix.client import Client, Refused, plainly
 from assistant.bridges.matrix.form import Attached, Json
 from assistant.bridges.matrix.invitations import Invitations
 from assistant.bridges.matrix.position import Position, Unread
+from assistant.bridges.matrix.upgrades import Upgrades
 from assistant.errors import BridgeError
 from assistant.messages import Media
 
@@ -58,17 +59,24 @@ class Shown(Protocol):
     def found(self, drafts: Mapping[str, str]) -> None: ...
 
 
+# Is told where rooms that were replaced go on, "" for nowhere yet.
+Moved = Callable[[Mapping[str, str]], None]
+
+
 class Inbound:
     """One run: from where the door is, until cancelled."""
 
     def __init__(
-        self, client: Client, door: Door, shown: Shown, invites: tuple[str, ...], is_owners: Callable[[str], bool]
-    ) -> None:
+        self, client: Client, door: Door, shown: Shown, moved: Moved, invites: tuple[str, ...],
+        is_owners: Callable[[str], bool],
+    ) -> None:  # fmt: skip
         self._client = client
         self._door = door
         self._shown = shown
+        self._moved = moved
         self._named = frozenset(invites)
         self._invitations = Invitations(client, invites, is_owners)
+        self._upgrades = Upgrades(client, self._invitations)
         self._position = Position.read(door.position(_BRIDGE))
         self._kept = self._position
         # Threads and messages of our own, asked for once.
@@ -102,7 +110,11 @@ class Inbound:
     async def _pass(self, synced: SyncResponse, *, nothing_said: bool = False) -> None:
         since, told = self._position.since, bool(synced.to_device_events or synced.rooms.invite)
         for room_id, info in synced.rooms.join.items():
-            self._note_services(room_id, [*info.state, *info.timeline.events])
+            events = [*info.state, *info.timeline.events]
+            self._note_services(room_id, events)
+            self._upgrades.note(room_id, events)
+        await self._follow()
+        for room_id, info in synced.rooms.join.items():
             if not nothing_said:
                 told = await self._take_room(self._client.rooms[room_id], info, since) or told
         for room_id in synced.rooms.leave:
@@ -120,6 +132,12 @@ class Inbound:
     def _advance(self) -> None:
         self._door.advance(_BRIDGE, str(self._position))
         self._kept = self._position
+
+    async def _follow(self) -> None:
+        """Before anything is handed in that was said where a room goes on."""
+        rooms = self._client.rooms
+        self._position = await self._upgrades.follow(self._position, lambda one: self._is_private(rooms[one]))
+        self._moved({**self._position.moved(), **dict.fromkeys(self._upgrades.waiting, "")})
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
@@ -175,6 +193,8 @@ class Inbound:
     def _is_private(self, room: MatrixRoom) -> bool:
         """Whether it is between two for sure. Who was invited can read on; what anybody may enter never is. A bridge's
         own account counts for nobody where the owner named it, not because the room says so."""
+        if self._position.is_room(room.room_id):
+            return False
         services = self._services.get(room.room_id, frozenset()) & self._named
         return len(room.users.keys() - services) == 2 and room.join_rule == "invite"
 
@@ -200,13 +220,14 @@ class Inbound:
             return
         private, sender = self._is_private(room), said["sender"]
         addressed = private or await self._is_addressed(room, said)
-        expected = self._door.expects(_BRIDGE, sender, None if private else room.room_id, addressed=addressed)
+        place = None if private else self._position.first(room.room_id)
+        expected = self._door.expects(_BRIDGE, sender, place, addressed=addressed)
         arrival = Arrival(
             _BRIDGE, said["event_id"], sender, text,
             sender_name=room.user_name(sender) or "",
             media=() if file is None else (await self._media(file, wanted=expected),),
             target=self._target(room, said),
-            room=None if private else room.room_id,
+            room=place,
             room_name="" if private else room.display_name,
             addressed=addressed,
         )  # fmt: skip
@@ -215,7 +236,7 @@ class Inbound:
     def _change(
         self, room: MatrixRoom, said: Json, of: str, kind: Literal["edit", "delete"], content: str = ""
     ) -> Change:
-        place = None if self._is_private(room) else room.room_id
+        place = None if self._is_private(room) else self._position.first(room.room_id)
         return Change(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
 
     async def _media(self, file: Attached, *, wanted: bool) -> Media:

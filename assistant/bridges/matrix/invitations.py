@@ -41,6 +41,10 @@ class Invitations:
         self._is_owners = is_owners
         self._passed_over: set[str] = set()
 
+    def allow(self, inviter: str) -> bool:
+        """Whether it goes where this account wants it."""
+        return self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & self._allowed)
+
     async def look(self) -> None:
         """Those of before too: the owner may have allowed them meanwhile. Raises `BridgeError`."""
         query = urllib.parse.urlencode({"filter": json.dumps(_FILTER)})
@@ -56,7 +60,7 @@ class Invitations:
         """Those that the client knows of."""
         for room_id, room in list(self._client.invited_rooms.items()):
             inviter = room.inviter or ""
-            if self._is_owners(inviter) or {inviter, inviter.partition(":")[2]} & self._allowed:
+            if self.allow(inviter):
                 await self._accept(room_id, inviter)
             elif room_id not in self._passed_over:
                 self._passed_over.add(room_id)

@@ -25,13 +25,24 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A room that goes on in another. `private`: as a talk between two."""
+
+    old: str
+    new: str
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """Where receiving goes on: `since` is the server's own token. `unread` waits for its keys; `drafts` are texts of
-    turns that stand in rooms and were not replaced by an answer yet, by target."""
+    turns that stand in rooms and were not replaced by an answer yet, by target; `replaced` are rooms in the order in
+    which others took their place."""
 
     since: str = ""
     unread: tuple[Unread, ...] = ()
     drafts: Mapping[str, str] = field(default_factory=dict)
+    replaced: tuple[Replaced, ...] = ()
 
     @classmethod
     def read(cls, text: str) -> Position:
@@ -39,11 +50,13 @@ class Position:
         if not text:
             return cls()
         raw = json.loads(text)
-        return cls(raw["since"], tuple(Unread(*one) for one in raw["unread"]), raw["drafts"])
+        replaced = tuple(Replaced(*one) for one in raw.get("replaced", ()))
+        return cls(raw["since"], tuple(Unread(*one) for one in raw["unread"]), raw["drafts"], replaced)
 
     def __str__(self) -> str:
         unread = [[one.room, one.event, one.session] for one in self.unread]
-        return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts)})
+        replaced = [[one.old, one.new, one.private] for one in self.replaced]
+        return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts), "replaced": replaced})
 
     def waiting_for(self, one: Unread) -> Position:
         """With one more that waits; the oldest is given up where too many do."""
@@ -59,3 +72,26 @@ class Position:
             drafts[target] = id_
         gone = form.redacted(event) or (form.replaced(event) if form.is_answer(event) else "")
         return replace(self, drafts={place: one for place, one in drafts.items() if one != gone})
+
+    # ------------------------------------------------------------------------------------------------- replaced rooms
+
+    def follows(self, old: str, new: str) -> bool:
+        return any((one.old, one.new) == (old, new) for one in self.replaced)
+
+    def first(self, room: str) -> str:
+        """The room that this one goes on from, by whose name it is known."""
+        for one in reversed(self.replaced):
+            room = one.old if one.new == room else room
+        return room
+
+    def is_room(self, room: str) -> bool:
+        """Whether it took the place of one that was more than a talk between two: it stays so while those who were
+        there are still on the way."""
+        return any(one.new == room and not one.private for one in self.replaced)
+
+    def moved(self) -> dict[str, str]:
+        """Of each room that was replaced, where it goes on now."""
+        found: dict[str, str] = {}
+        for one in reversed(self.replaced):
+            found[one.old] = found.get(one.new, one.new)
+        return found
