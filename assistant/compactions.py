@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from assistant.messages import Message
@@ -148,6 +148,10 @@ class Breaker:
     failures: int
     opened_at: datetime | None
     last_error: str = ""
+
+    def lets_through(self, now: datetime, cool_down: timedelta) -> bool:
+        """Whether a model may be asked. One that a wrong clock opened in the future holds nobody up until then."""
+        return self.opened_at is None or not self.opened_at <= now < self.opened_at + cool_down
 
 
 DelegationState = Literal["running", "done", "failed", "interrupted"]

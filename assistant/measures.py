@@ -69,6 +69,10 @@ class Measures:
         """The effective context of whoever answers, in tokens; a full one before anybody was asked."""
         return FULL_CONTEXT if self._met is None else self._budgets(self._met[1]).tokens
 
+    @property
+    def knows_who_answers(self) -> bool:
+        return self._met is not None
+
     async def get_to_know(self) -> None:
         """Ask whoever would answer for their limits, where nobody was asked yet."""
         if self._met is None:
@@ -103,10 +107,10 @@ class Measures:
     def pressure(self, view: View, terms: Terms) -> Pressure:
         return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
-    def ratio(self, session: str) -> float | None:
-        """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
+    def ratio(self, session: str) -> float:
+        """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
         terms = self.terms(session)
-        return None if terms is None else self.pressure(self._conversation.view(session), terms).ratio
+        return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
 
     def too_many(self, view: View) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where

@@ -20,6 +20,7 @@ from typing import Literal
 import structlog
 
 from assistant.bridge_ports import Bridge, Part
+from assistant.bridging.faults import contained
 from assistant.ending import Patience, within
 from assistant.errors import BridgeError, NobodyThere, StoreError
 from assistant.messages import Media
@@ -302,19 +303,14 @@ def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
 
 async def _sent(bridge: Bridge, part: Part) -> None:
     """Raises `BridgeError`, whatever it was that went wrong."""
-    try:
-        async with asyncio.timeout(_LONGEST_SEND):
-            await bridge.send(part)
-    except BridgeError:
-        raise
-    except TimeoutError:
-        raise BridgeError(
-            f"{bridge.name} neither took nor refused a message within {_LONGEST_SEND:g} s.", ambiguous=True
-        ) from None
-    except Exception as error:
-        log.exception("bridge fault", bridge=bridge.name)
-        fault = f"a fault of its own ({type(error).__name__}); the log has the details"
-        raise BridgeError(f"Sending to {bridge.name} failed by {fault}.", ambiguous=True) from None
+    with contained(bridge.name, f"Sending to {bridge.name} failed", ambiguous=True):
+        try:
+            async with asyncio.timeout(_LONGEST_SEND):
+                await bridge.send(part)
+        except TimeoutError:
+            raise BridgeError(
+                f"{bridge.name} neither took nor refused a message within {_LONGEST_SEND:g} s.", ambiguous=True
+            ) from None
 
 
 def _pause(item: OutboxItem) -> timedelta:

@@ -30,8 +30,8 @@ class Turnover(Protocol):
 class Generations(Protocol):
     """What sessions were and are (script.db and the master log). Reading alone."""
 
-    def all(self, session: str) -> list[Generation]:
-        """Every generation of a session, oldest first; none where there is no such session."""
+    def all(self, session: str, newest: int | None = None) -> list[Generation]:
+        """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
         ...
 
     def spoken(self, session: str) -> Spoken | None:

@@ -137,7 +137,7 @@ class WorkingContext:
 
     def pressure(self, session: str) -> float | None:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
-        return self._measures.ratio(session)
+        return self._measures.ratio(session) if self._measures.knows_who_answers else None
 
     def snapshot(self, turn: str) -> Request | None:
         """The request that the running turn's last model call was made with."""

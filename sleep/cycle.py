@@ -294,5 +294,4 @@ class Cycle:
             raise
 
     def _may_ask(self, now: datetime) -> bool:
-        fuse = self._breakers.get(FUSE)
-        return fuse.opened_at is None or now >= fuse.opened_at + self._cool_down
+        return self._breakers.get(FUSE).lets_through(now, self._cool_down)

@@ -89,8 +89,7 @@ class Means:
 
     def may_ask(self) -> bool:
         """Whether a model may be asked: the fuse is whole, or its cool-down is over and this is the one try."""
-        fuse = self.breakers.get(FUSE)
-        return fuse.opened_at is None or self.clock() >= fuse.opened_at + self.fuses.cool_down
+        return self.breakers.get(FUSE).lets_through(self.clock(), self.fuses.cool_down)
 
     def failed(self, why: str) -> None:
         self.breakers.failed(FUSE, why, self.fuses.failures, self.clock())

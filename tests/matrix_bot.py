@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -13,59 +13,35 @@ from typing import Any, Literal
 from assistant.bridge_ports import Arrival, Change, Part, TurnEvent
 from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.bridging.values import Login
-from assistant.errors import StoreError
 from assistant.messages import Media
-from assistant.records import Accepted, OutboxItem, Outgoing
+from assistant.records import OutboxItem, Outgoing
+from tests.kept_door import ListDoor
 from tests.matrix_person import Person
 from tests.synapse import Synapse
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
 
-@dataclass
-class KeptDoor:
-    """A door whose house keeps everything, but for what `full` says."""
+class KeptDoor(ListDoor):
+    """What comes again is kept once; `ready` once a bridge is connected."""
 
-    kept: list[Arrival | Change] = field(default_factory=list)
-    at: str = ""
-    strangers: tuple[str, ...] = ()
-    full: bool = False
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, at: str = "") -> None:
+        super().__init__(at=at)
+        self.ready = asyncio.Event()
 
-    async def receive(self, arrival: Arrival) -> Accepted | None:
-        self._keep(arrival)
-        return Accepted(len(self.kept), len(self.kept))
-
-    async def change(self, change: Change) -> None:
-        self._keep(change)
-
-    def _keep(self, one: Arrival | Change) -> None:
-        if self.full:
-            self.news.set()
-            raise StoreError()
-        if one not in self.kept:
-            self.kept.append(one)
-        self.news.set()
-
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        return sender not in self.strangers
-
-    def position(self, bridge: str) -> str:
-        return self.at
-
-    def advance(self, bridge: str, position: str) -> None:
-        self.at = position
-        self.news.set()
+    def keep(self, what: Arrival | Change) -> None:
+        if what in self.kept:
+            self.moves.move()
+        else:
+            super().keep(what)
 
     def connected(self, bridge: str) -> None:
+        super().connected(bridge)
         self.ready.set()
 
     async def until(self, true: Callable[[], Any]) -> None:
         async with asyncio.timeout(40):
-            while not true():
-                self.news.clear()
-                await self.news.wait()
+            await self.moves.until(true)
 
     async def has(self, *texts: str) -> list[Arrival]:
         """Wait until just these words have come, in this order."""

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import httpx2
 
 SERVER = "test.example"
-_SECRET = "registration of tests"
+SECRET = "registration of tests"
 _PASSWORD = "a password of tests"
 _SECONDS = 60
 # Nobody is held back, but for the account that a test slows down itself.
@@ -93,7 +93,7 @@ class Synapse:
         path = f"{self.url}/_synapse/admin/v1/register"
         nonce = httpx2.get(path).json()["nonce"]
         said = b"\0".join(part.encode() for part in (nonce, user, _PASSWORD, "admin"))
-        mac = hmac.new(_SECRET.encode(), said, hashlib.sha1).hexdigest()
+        mac = hmac.new(SECRET.encode(), said, hashlib.sha1).hexdigest()
         body = {"nonce": nonce, "username": user, "password": _PASSWORD, "admin": True, "mac": mac}
         made: dict[str, str] = httpx2.post(path, json=body).raise_for_status().json()
         return made
@@ -103,7 +103,7 @@ class Synapse:
 def running() -> Iterator[Synapse]:
     with TemporaryDirectory(prefix="synapse", ignore_cleanup_errors=True) as directory:
         folder, port = Path(directory), _free_port()
-        names = {"server": SERVER, "folder": folder, "port": port, "secret": _SECRET, "freely": _FREELY}
+        names = {"server": SERVER, "folder": folder, "port": port, "secret": SECRET, "freely": _FREELY}
         (folder / "log.yaml").write_text(_LOGGING.format(**names))
         (folder / "signing.key").write_text(f"ed25519 a_test {'A' * 43}\n")
         (folder / "config.yaml").write_text(_CONFIG.format(**names))

@@ -11,10 +11,10 @@ import inspect
 import json
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import cache, reduce
 from operator import or_
-from types import NoneType, UnionType
+from types import CodeType, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
@@ -87,12 +87,30 @@ def tool(
     A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one."""
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
-        name = function.__name__
-        arguments = _arguments_of(function)
-        spec = ToolSpec(name, " ".join((inspect.getdoc(function) or "").split()), _schema(arguments))
+        defaults = repr((function.__defaults__, function.__kwdefaults__))
+        doc = inspect.getdoc(function) or ""
+        spec, arguments = _declared(_Written(function.__qualname__, function.__code__, defaults, doc, function))
         return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
 
     return declare
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A function as it is written; those that differ in what they close over are the same."""
+
+    name: str
+    code: CodeType
+    defaults: str
+    doc: str
+    function: Callable[..., Any] = field(compare=False)
+
+
+@cache
+def _declared(written: _Written) -> tuple[ToolSpec, type[BaseModel]]:
+    """Once a process, however many houses it builds: a model of arguments takes milliseconds to make."""
+    arguments = _arguments_of(written.function)
+    return ToolSpec(written.function.__name__, " ".join(written.doc.split()), _schema(arguments)), arguments
 
 
 def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
@@ -117,9 +135,9 @@ def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
     schema = arguments.model_json_schema(schema_generator=_PlainSchema)
     schema.pop("title", None)
     schema.pop("additionalProperties", None)
-    for field in schema.get("properties", {}).values():
-        if not field.get("default", True):
-            del field["default"]
+    for about in schema.get("properties", {}).values():
+        if not about.get("default", True):
+            del about["default"]
     return schema
 
 

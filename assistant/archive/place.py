@@ -22,6 +22,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from assistant.errors import ArchiveMissing, ArchiveUnavailable
+from assistant.extras import brought_by
 
 T = TypeVar("T")
 
@@ -159,7 +160,8 @@ class Place:
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, ImportError):
-            return f"this kind of address needs a package that is not installed ({error.name or 'see its manual'})"
+            brings = brought_by("s3") if urlsplit(self._url).scheme in ("s3", "s3a") else error.name or "see its manual"
+            return f"this kind of address needs a package that is not installed ({brings})"
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         first = (said.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
         parts = urlsplit(self._url)

@@ -15,7 +15,7 @@ class Listing(click.Group):
     """A group that does without a subcommand what its subcommand `list` does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, **kwargs)
+        super().__init__(*args, **{**kwargs, "invoke_without_command": True})
 
     def invoke(self, ctx: click.Context) -> Any:
         done = super().invoke(ctx)

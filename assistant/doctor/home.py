@@ -58,7 +58,7 @@ def databases(files: Files) -> Iterator[Finding]:
         try:
             found = flaws()
         except StoreError as error:
-            yield problem(name, str(error), "`assistant backup restore` brings back a backup.")
+            yield problem(name, str(error), "")
             continue
         if found:
             yield problem(
@@ -113,11 +113,14 @@ def clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime
 
 
 def looked(subject: str, look: Callable[[], Iterator[Finding]], to_do: str) -> Iterator[Finding]:
-    """What a look finds; where it cannot be carried out, that. A home that only has to be started is no problem."""
+    """What a look finds; where it cannot be carried out, that. A home that only has to be started is no problem,
+    and errors of stores say themselves what to do."""
     try:
         yield from look()
     except EarlierSchema as error:
         yield note(subject, str(error))
+    except StoreError as error:
+        yield problem(subject, str(error), "")
     except AssistantError as error:
         yield problem(subject, str(error), to_do)
     except OSError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -68,7 +68,7 @@ def build_writer(settings: Settings, means: Means) -> Model:
     return made if provider == "offline" else _failing_over([made], settings, means)
 
 
-def billed(prices: dict[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
+def billed(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
     """US dollars for what a call used; None where no price is known. The built-in model costs nothing."""
     if provider == "offline":
         return 0.0
@@ -94,7 +94,7 @@ def _failing_over(chain: list[Model], settings: Settings, means: Means) -> Model
     return Failover(chain, Patience(wanted.retries, wanted.max_retry_wait_seconds), sleep=means.sleep)
 
 
-def _made(provider: str, name: str, settings: Settings, means: Means, prices: dict[str, Prices]) -> Model:
+def _made(provider: str, name: str, settings: Settings, means: Means, prices: Mapping[str, Prices]) -> Model:
     """One model, traced; a remote one is loaded when it is first asked, and metered."""
     if provider == "offline":
         return Traced(means.offline(), means.tracer)
@@ -108,7 +108,7 @@ def _made(provider: str, name: str, settings: Settings, means: Means, prices: di
 
 
 def _remote(
-    provider: str, name: str, settings: Settings, means: Means, prices: dict[str, Prices]
+    provider: str, name: str, settings: Settings, means: Means, prices: Mapping[str, Prices]
 ) -> tuple[Model, Prices]:
     """The adapter of a provider, and the prices that hold there."""
     adapter = importlib.import_module(f"assistant.models.{provider}")

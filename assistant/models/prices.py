@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -86,8 +87,9 @@ def hosted_by_openai(base_url: str) -> bool:
     return host == "openai.com" or host.endswith(".openai.com")
 
 
-def load_prices(path: Path) -> dict[str, Prices]:
-    """The tables of the file by provider. Raises `SettingsError` naming what is wrong with it."""
+@cache
+def load_prices(path: Path) -> Mapping[str, Prices]:
+    """The tables of the file by provider, read once a process. Raises `SettingsError` naming what is wrong with it."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         as_of = raw.pop("as_of")

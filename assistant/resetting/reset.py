@@ -86,7 +86,7 @@ class Resetting:
 
     def _current(self, wanted: Wanted) -> Generation:
         """Raises `UsageError` where there is nothing to end."""
-        found = self._stores.generations.all(wanted.session)
+        found = self._stores.generations.all(wanted.session, newest=1)
         if not found:
             raise UsageError(f"There is no session {wanted.session!r}. Nothing was changed; `/sessions` lists them.")
         empty = found[-1].first_at is None and found[-1].resumed is None
@@ -174,7 +174,7 @@ class Resetting:
         )  # fmt: skip
 
     def _done(self, info: SessionInfo, archived: Archived, note: str) -> Done:
-        former = self._stores.generations.all(info.key)[-2]
+        former = self._stores.generations.all(info.key, newest=2)[0]
         unread = sum(
             one.unextracted
             for one in self._stores.conversation.unread()

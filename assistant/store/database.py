@@ -370,13 +370,13 @@ def _translated(path: Path) -> Iterator[None]:
 
 _KEPT = "What was accepted before is kept"
 _FAMILIES = {
-    sqlite3.SQLITE_FULL: f"The disk is full. {_KEPT}; make room, then try again.",
-    sqlite3.SQLITE_IOERR: f"The disk reported an error. {_KEPT}; check the disk and its space, then try again.",
-    sqlite3.SQLITE_READONLY: f"It cannot be written. {_KEPT}; make the home writable, then try again.",
-    sqlite3.SQLITE_CANTOPEN: f"It cannot be opened. {_KEPT}; check that the home exists and is yours.",
-    sqlite3.SQLITE_BUSY: f"Another process has locked it. {_KEPT}; stop that process, or try again.",
-    sqlite3.SQLITE_LOCKED: f"Another process has locked it. {_KEPT}; stop that process, or try again.",
-    sqlite3.SQLITE_TOOBIG: f"A text is too long for it. {_KEPT}; send it in parts.",
+    sqlite3.SQLITE_FULL: f"was not written. The disk is full. {_KEPT}; make room, then try again.",
+    sqlite3.SQLITE_IOERR: f"was not written. The disk reported an error. {_KEPT}; check it, then try again.",
+    sqlite3.SQLITE_READONLY: f"cannot be written. {_KEPT}; make the home writable, then try again.",
+    sqlite3.SQLITE_CANTOPEN: f"cannot be opened. {_KEPT}; check that the home exists and is yours.",
+    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
@@ -388,5 +388,6 @@ def _explained(path: Path, error: sqlite3.Error) -> StoreError:
     if family in _CORRUPT:
         to_do = _UNREADABLE if family in _DAMAGED else "run `assistant verify`."
         return CorruptStore(f"{path}: {error}. Nothing was changed; {to_do}")
-    text = _FAMILIES.get(family, f"{error}. {_KEPT}; run `assistant verify`.")
-    return StoreError(f"{path} was not written. {text}" if family in _FAMILIES else f"{path}: {text}")
+    if family in _FAMILIES:
+        return StoreError(f"{path} {_FAMILIES[family]}")
+    return StoreError(f"{path}: {error}. {_KEPT}; run `assistant verify`.")

@@ -32,15 +32,15 @@ class StoredGenerations:
         self._db = db
         self._log = log
 
-    def all(self, session: str) -> list[Generation]:
+    def all(self, session: str, newest: int | None = None) -> list[Generation]:
         rows = self._db.rows(
             "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
             f" LEFT JOIN messages m ON {_SAID}"
             " LEFT JOIN resets r ON r.session = s.key AND r.generation = s.generation AND r.state = 'done'"
-            " WHERE s.key = ? GROUP BY s.generation ORDER BY s.generation",
-            (session,),
+            " WHERE s.key = ? GROUP BY s.generation ORDER BY s.generation DESC LIMIT ?",
+            (session, -1 if newest is None else newest),
         )
-        return [_generation(row) for row in rows]
+        return [_generation(row) for row in reversed(rows)]
 
     def spoken(self, session: str) -> Spoken | None:
         current = session_rows.current(self._db, session)

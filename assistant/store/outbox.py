@@ -55,7 +55,8 @@ class Outbox:
 
     def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         """Those of a session's items that wait to be sent on a bridge, oldest first."""
-        return self._items(f"session = ? AND bridge = ? AND {_OPEN} ORDER BY id LIMIT ?", (session, bridge, limit))
+        # The plus keeps it to the index of what is open: a session has years of what was sent.
+        return self._items(f"bridge = ? AND {_OPEN} AND +session = ? ORDER BY id LIMIT ?", (bridge, session, limit))
 
     def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""

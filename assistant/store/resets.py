@@ -71,7 +71,8 @@ class StoredResets:
         return [_reset(row) for row in rows]
 
     def _one(self, session: str, generation: int) -> Reset:
-        return next(one for one in self.of(session) if one.generation == generation)
+        (row,) = self._db.rows(f"SELECT * FROM resets WHERE {_OF}", (session, generation))
+        return _reset(row)
 
 
 def _reset(row: Row) -> Reset:

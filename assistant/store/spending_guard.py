@@ -17,6 +17,8 @@ from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 
 _WITHIN = timedelta(hours=1)
+# Until the home's next day begins: a day, and the hour by which one may be longer. What is longer a wrong clock made.
+_LONGEST_STOP = timedelta(hours=25)
 
 
 class Marks:
@@ -56,9 +58,11 @@ class Repeats:
     def sent(self, fingerprint: str, purpose: str, most: int, now: datetime) -> None:
         """Inside a transaction: one more time, or not; raises `RequestRepeated` where it was sent `most` times."""
         row = self._db.row("SELECT * FROM repeated_requests WHERE fingerprint = ?", (fingerprint,))
-        if row is not None and row["stopped_until"] is not None and now < moment(row["stopped_until"]):
+        until = moment(row["stopped_until"]) if row is not None and row["stopped_until"] is not None else None
+        if until is not None and now < until <= now + _LONGEST_STOP:
             raise RequestRepeated()
-        recent = row is not None and row["stopped_until"] is None and now - moment(row["first_at"]) < _WITHIN
+        # What a wrong clock dated in the future is not of the last hour.
+        recent = row is not None and until is None and timedelta() <= now - moment(row["first_at"]) < _WITHIN
         if row is not None and recent:
             if row["sent"] >= most:
                 raise RequestRepeated()
@@ -93,6 +97,8 @@ class Repeats:
 
     def stopped(self, now: datetime) -> list[Stopped]:
         rows = self._db.rows(
-            "SELECT * FROM repeated_requests WHERE stopped_until > ? ORDER BY stopped_until, purpose", (stamp(now),)
+            "SELECT * FROM repeated_requests WHERE stopped_until > ? AND stopped_until <= ?"
+            " ORDER BY stopped_until, purpose",
+            (stamp(now), stamp(now + _LONGEST_STOP)),
         )
         return [Stopped(row["purpose"], row["sent"], moment(row["stopped_until"])) for row in rows]

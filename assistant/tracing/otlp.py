@@ -72,6 +72,9 @@ class Spans:
                 # What an exception says may quote somebody.
                 with use_span(span, record_exception=False, set_status_on_exception=False):
                     yield told
+        except GeneratorExit:
+            # Whoever listened to a stream has heard enough of it, as after the answer.
+            raise
         except BaseException as error:
             span.set_status(Status(StatusCode.ERROR))
             span.set_attribute("error.type", type(error).__name__)

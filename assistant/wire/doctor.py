@@ -30,6 +30,7 @@ from assistant.doctor.process import Serving
 from assistant.doctor.surroundings import Programs
 from assistant.doctor.values import Finding, note, ok, problem
 from assistant.errors import MemoryUnavailable, SettingsError
+from assistant.extras import brought_by
 from assistant.plural import lasting
 from assistant.recall.embedders import open_embedder
 from assistant.settings import Home, Settings
@@ -194,7 +195,7 @@ def _embedder(settings: Settings, wish: Wish) -> Iterator[Finding]:
         vectors = open_embedder(chosen, settings.home.path).embed(["hello"])
         yield ok("embedder", f"{named}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not _installed("fastembed"):
-        raise MemoryUnavailable("fastembed is not installed; the journal keeps everything.")
+        raise MemoryUnavailable(f"fastembed is not installed; {brought_by('fastembed')}. The journal keeps everything.")
     elif chosen.kind == "openai" and not chosen.key:
         yield problem("embedder", "openai has no key.", "`assistant config secret set memory.embedder_key` keeps one.")
     else:

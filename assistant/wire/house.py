@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -26,7 +25,7 @@ from assistant.compaction_commands import CompactionCommands
 from assistant.control import DaemonControl
 from assistant.delegation import Delegating
 from assistant.delivery import Delivery
-from assistant.errors import AssistantError, StoreError, UsageError
+from assistant.errors import AssistantError, StoreError
 from assistant.forgetting import Forgetting
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.talk import MemoryTalk
@@ -49,7 +48,7 @@ from assistant.wire.condition import Watched, lived_status, named
 from assistant.wire.people import check_grants, destinations, people_commands, reception, turned_away
 from assistant.wire.recall import surroundings
 from assistant.wire.resets import Live, sessions
-from assistant.wire.settings import settings_watch, turn_guard
+from assistant.wire.settings import settings_watch, turn_guard, with_model
 from assistant.wire.sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire.stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
 from assistant.wire.telemetry import listening
@@ -101,7 +100,7 @@ class House:
         self._watch = settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = Progress(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
-        self._writer = self._writer_of(settings) if model is None else writer or OfflineModel()
+        self._writer = build_writer(settings, self._means()) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
         self.forgetting = Forgetting(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
         self.memory = self._memory_commands()
@@ -118,15 +117,8 @@ class House:
             settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.listening.tracer
         )
         self.context = self.sleeping.context
-        self.turns = Turns(
-            stores.conversation, model or self._chain(settings), self.toolbox, self.context, settings.values.turn,
-            self.delivery.show, clock, self.listening.tracer, turn_guard(settings, stores.ledger),
-        )  # fmt: skip
-        around = surroundings(settings, stores, self.sleeping)
-        self.runtime = Runtime(
-            stores.conversation, self.turns, self.delivery, around, self._settle,
-            lambda: self.reception, clock, stores.ground.must_stand, Receiving(stores.workspace, settings.zone).taken,
-        )  # fmt: skip
+        self.turns = self._turns(model or build_chain(settings, self._means()))
+        self.runtime = self._runtime()
         live = Live(self.runtime.holding, self._show, self.terminal.name)
         self.sessions = sessions(settings, stores, self.sleeping, live, clock)
         self.commands = self._slash_commands()
@@ -145,6 +137,21 @@ class House:
         return Delivery(
             stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(loaded, stores.workspace),
             self.listening.tracer,
+        )  # fmt: skip
+
+    def _turns(self, model: Model) -> Turns:
+        settings, stores = self.settings, self.stores
+        return Turns(
+            stores.conversation, model, self.toolbox, self.context, settings.values.turn, self.delivery.show,
+            self._clock, self.listening.tracer, turn_guard(settings, stores.ledger),
+        )  # fmt: skip
+
+    def _runtime(self) -> Runtime:
+        settings, stores = self.settings, self.stores
+        around = surroundings(settings, stores, self.sleeping)
+        return Runtime(
+            stores.conversation, self.turns, self.delivery, around, self._settle, lambda: self.reception, self._clock,
+            stores.ground.must_stand, Receiving(stores.workspace, settings.zone).taken,
         )  # fmt: skip
 
     def _memory_commands(self) -> MemoryCommands:
@@ -322,13 +329,8 @@ class House:
 
     # ------------------------------------------------------------------------------------------------------------ model
 
-    def _chain(self, settings: Settings) -> Model:
-        return build_chain(settings, self._for_models())
-
-    def _writer_of(self, settings: Settings) -> Model:
-        return build_writer(settings, self._for_models())
-
-    def _for_models(self) -> Means:
+    def _means(self) -> Means:
+        """What models are made with."""
         estimate = partial(tokens_of, lambda: self.context)
         return Means(
             self.stores.ledger, self.stores.facts, estimate, self._clock, OfflineModel, tracer=self.listening.tracer
@@ -340,17 +342,8 @@ class House:
 
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
-        provider, _, name = choice.partition(":")
-        if provider not in ("anthropic", "openai", "offline"):
-            raise UsageError("Choose anthropic, openai or offline, as in `/model openai:llama3`. Nothing was changed.")
-        if provider == "anthropic" and not self.settings.anthropic_key.get_secret_value():
-            raise UsageError("ANTHROPIC_API_KEY is not set. Nothing was changed.")
-        values = self.settings.values
-        changed = values.model_copy(
-            update={"model": values.model.model_copy(update={"provider": provider, "name": name})}
-        )
-        chosen = replace(self.settings, values=changed)
-        self.turns.model, self._writer = self._chain(chosen), self._writer_of(chosen)
+        chosen, means = with_model(self.settings, choice), self._means()
+        self.turns.model, self._writer = build_chain(chosen, means), build_writer(chosen, means)
         self.sleeping.measures.forget_who_answers()
         return f"From now on: {self.describe_model()}"
 

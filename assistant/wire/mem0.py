@@ -48,6 +48,7 @@ def _keep_at_home(home: Path, with_fastembed: bool) -> None:
     """Nothing is written outside the home, and nobody is called who was not chosen."""
     os.chdir(home)
     os.umask(0o077)
+    # Set for libraries, which read them when they are imported; of ours nothing does.
     os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(home / "mem0"))
     # With spaCy Mem0 downloads a language model. With fastembed comes a runtime that writes to the user's cache.
     absent = {"spacy"} if with_fastembed else {"spacy", "fastembed"}

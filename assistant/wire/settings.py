@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from assistant import settings as settings_module
-from assistant.errors import StoreError
+from assistant.errors import StoreError, UsageError
 from assistant.messages import Message
 from assistant.models.chain import DEFAULT_NAMES, Means, build_chain
 from assistant.models.offline.model import OfflineModel
@@ -90,6 +90,17 @@ def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
 def default_model(provider: str) -> str:
     """What answers where no name is set; "" where the provider's list is asked."""
     return DEFAULT_NAMES.get(provider, "")
+
+
+def with_model(settings: Settings, choice: str) -> Settings:
+    """The settings with `provider` or `provider:name` answering. Raises `UsageError`."""
+    provider, _, name = choice.partition(":")
+    if provider not in ("anthropic", "openai", "offline"):
+        raise UsageError("Choose anthropic, openai or offline, as in `/model openai:llama3`. Nothing was changed.")
+    if provider == "anthropic" and not settings.anthropic_key.get_secret_value():
+        raise UsageError("ANTHROPIC_API_KEY is not set. Nothing was changed.")
+    chosen = settings.values.model.model_copy(update={"provider": provider, "name": name})
+    return replace(settings, values=settings.values.model_copy(update={"model": chosen}))
 
 
 def first_answer(settings: Settings, clock: Callable[[], datetime], *, served: bool) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +13,8 @@ from assistant.bridge_ports import Arrival, Change, Part
 from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.errors import StoreError
 from assistant.messages import Media
-from assistant.records import Accepted, OutboxItem, Outgoing
+from assistant.records import OutboxItem, Outgoing
+from tests.kept_door import ListDoor
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import OWNER
 
@@ -23,48 +23,19 @@ PIXEL = base64.b64decode(
 )
 
 
-@dataclass
-class KeptDoor:
-    """A door whose home is a list. With `refuse` the next that comes in is not kept."""
+class KeptDoor(ListDoor):
+    """What is kept moves the position; where the door is full, it takes what comes after that."""
 
-    kept: list[Arrival | Change] = field(default_factory=list)
-    at: str = ""
-    strangers: tuple[str, ...] = ()
-    connections: int = 0
-    refuse: bool = False
-    moved: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    async def receive(self, arrival: Arrival) -> Accepted | None:
-        await self._keep(arrival)
-        return None
-
-    async def change(self, change: Change) -> None:
-        await self._keep(change)
-
-    async def _keep(self, what: Arrival | Change) -> None:
-        if self.refuse:
-            self.refuse = False
-            raise StoreError("The disk is full.")
+    def keep(self, what: Arrival | Change) -> None:
+        try:
+            super().keep(what)
+        except StoreError:
+            self.full = False
+            raise
         self.at = what.position
-        async with self.moved:
-            self.kept.append(what)
-            self.moved.notify_all()
-
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        return sender not in self.strangers
-
-    def position(self, bridge: str) -> str:
-        return self.at
-
-    def advance(self, bridge: str, position: str) -> None:
-        self.at = position
-
-    def connected(self, bridge: str) -> None:
-        self.connections += 1
 
     async def until(self, count: int) -> list[Arrival | Change]:
-        async with self.moved:
-            await self.moved.wait_for(lambda: len(self.kept) >= count)
+        await self.moves.until(lambda: len(self.kept) >= count)
         return self.kept
 
     async def arrival(self) -> Arrival:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -11,20 +12,24 @@ import pytest
 from aiohttp import web
 
 from assistant.bridges.matrix.client import Client
+from assistant.bridges.matrix.inbound import Inbound
 from assistant.errors import BridgeError
+from tests.matrix_bot import KeptDoor
 
 PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"
 USER = "@assistant:test.example"
 ENDLESS = object()
+POSITION = '{"since": "s1", "unread": [], "drafts": {}}'
 
 
 @dataclass
 class Answering:
-    """A server that answers everything so; `sent` bytes of it."""
+    """A server that answers everything so, `sent` bytes of it; byte by byte where it drips."""
 
     status: int
     body: bytes | object
     kind: str = "application/json"
+    drips: bool = False
     sent: int = 0
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -34,8 +39,10 @@ class Answering:
         answer = web.StreamResponse(status=self.status, headers={"Content-Type": self.kind})
         await answer.prepare(request)
         while True:
-            await answer.write(b'{"next_batch": "' + b"a" * 1_000_000)
-            self.sent += 1_000_000
+            size = 1 if self.drips else 1_000_000
+            await answer.write(b" " * size)
+            self.sent += size
+            await asyncio.sleep(0.005 if self.drips else 0)
 
 
 @asynccontextmanager
@@ -97,3 +104,19 @@ async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() ->
             await client.sync(1000)
         assert trouble.value.ambiguous
         assert server.sent < 60_000_000
+
+
+class Hasty(Inbound):
+    patience = 0.1
+
+
+class Nobody:
+    def found(self, drafts: Mapping[str, str]) -> None:
+        """There are no drafts."""
+
+
+async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
+    """nio waits for ever for the first one after a start."""
+    async with asking(Answering(200, ENDLESS, drips=True)) as client, asyncio.timeout(10):
+        with pytest.raises(BridgeError, match="no answer in time"):
+            await Hasty(client, KeptDoor(at=POSITION), Nobody(), lambda moved: None, (), lambda account: False).run()

@@ -86,7 +86,7 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
 async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(server: StrictTelegram) -> None:
     server.say("one")
     server.say("two")
-    door = KeptDoor(refuse=True)
+    door = KeptDoor(full=True)
     bridge = made(server)
     with pytest.raises(StoreError):
         await bridge.run(door)

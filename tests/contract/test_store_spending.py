@@ -3,6 +3,7 @@ themselves, over the real ledger."""
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -248,6 +249,22 @@ def test_what_is_sent_now_and_then_is_no_repetition_and_leaves_nothing_behind(db
         ledger.reserve(call("extraction", 0.1, same="a"), NOW + timedelta(hours=hours))
         ledger.reserve(call("extraction", 0.1, same=f"once {hours}"), NOW + timedelta(hours=hours))
     assert len(db.rows("SELECT * FROM repeated_requests")) <= 4
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_what_a_wrong_clock_counted_or_stopped_in_the_future_holds_nothing_up_once_it_is_right(
+    db: Database, times: int
+) -> None:
+    ledger, wrong = ledger_of(db), NOW.replace(year=2099)
+    for number in range(times):
+        with pytest.raises(RequestRepeated) if number == 3 else contextlib.nullcontext():
+            ledger.reserve(call("extraction", 0.1, same="a"), wrong)
+    assert len(ledger.standing(wrong).stopped) == times // 4
+    assert ledger.standing(NOW).stopped == ()
+    for _ in range(3):
+        ledger.reserve(call("extraction", 0.1, same="a"), NOW)
+    with pytest.raises(RequestRepeated):
+        ledger.reserve(call("extraction", 0.1, same="a"), NOW)
 
 
 def test_an_attempt_that_cost_nothing_is_none_of_a_loop(db: Database) -> None:

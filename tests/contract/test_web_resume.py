@@ -134,6 +134,19 @@ async def test_i8_an_id_that_is_not_there_yet_confirms_nothing(tmp_path: Path) -
         assert (await stream.delivery()).data["body"] == "one"
 
 
+async def test_i8_a_place_holds_where_its_delivery_went_elsewhere(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        outbox, now = it.house.stores.outbox, it.house.started_at
+        (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
+        notices(it, "first", day=1)
+        (mine,) = notices(it, "mine", day=2)
+        _, last = await told(it.tcp, 2)
+        outbox.redirect(mine, "telegram", "1001", now)
+        outbox.redirect(elsewhere, "terminal", "main", now)
+        notices(it, "new", day=3)
+        assert bodies(await told(it.tcp, 2, last.id)) == ["from elsewhere", "new"]
+
+
 @pytest.mark.parametrize("later", [("e",), ("e", "f"), ("e", "f", "g")])
 async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_of_before(
     tmp_path: Path, later: tuple[str, ...]

@@ -10,17 +10,25 @@ output.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
 import signal
 import sys
 import traceback
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from assistant.errors import AssistantError
+from assistant.expressions import _Uncompiled
+from assistant.wire.house import build
+from assistant.wire.search import _embedder
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
+from tests.crash.world import settings_of
+from tests.scripted import ScriptedModel, SteppingClock
 
 EXPECTED_FAILURE = 1
 BUG = 70
@@ -54,6 +62,7 @@ class Warm:
         self._ready: set[str] = set()
 
     def serve(self) -> None:
+        _do_once()
         for line in sys.stdin:
             print(json.dumps(self._obey(json.loads(line))), flush=True)
 
@@ -90,6 +99,19 @@ class Warm:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _do_once() -> None:
+    """What every process does once in its life, before the first fork: expressions are compiled, tools declared, prices
+    and word vectors read, and what NumPy imports late is imported. The home that this takes is gone then."""
+    for one in gc.get_objects():
+        if isinstance(one, _Uncompiled):
+            assert one.match
+    with TemporaryDirectory() as folder:
+        build(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
+    _embedder()
+    importlib.import_module("numpy.ma")
+    gc.freeze()
 
 
 def _redirect(output: Path) -> None:

@@ -86,13 +86,13 @@ class Driver:
             self._prepared.parent.mkdir(parents=True, exist_ok=True)
             self._must(warm, self._prepared, "prepare")
             home = self._fresh("unbroken")
-            status, found = self._traced(warm, home)
+            status = self._traced(warm, home)
             if status:
                 raise StepFailed(f"the unbroken run ended with {status}: {last_lines(output_of(home))}")
             apart = self._apart(home)
             trace, both = trace_of(home), [home, witness_of(home)]
             calls = Found(
-                tuple(found),
+                _calls_at(home),
                 tuple(strace.calls(trace, both, apart)),
                 tuple(strace.calls(trace, [home], apart)),
                 tuple(strace.calls(trace, apart)),
@@ -133,7 +133,7 @@ class Driver:
             return Faults(kills=1), []
         paths = unbroken.paths(home, point)
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
-        status, found = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
+        status = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
         if point.fails:
             failed = strace.injected(trace_of(home))
             return Faults(errors=failed), _wrong_after_errors(home, status, failed)
@@ -143,7 +143,7 @@ class Driver:
             problem = f"the process was not killed there: it ended with {status}: {last_lines(output_of(home))}"
             return Faults(kills=int(alone)), [] if alone else [problem]
         if point.how == "torn":
-            _tear(found)
+            _tear(_calls_at(home))
         again = self._kill_again(warm, home, point.again) if point.again is not None else 0
         return Faults(kills=1 + again), []
 
@@ -169,7 +169,7 @@ class Driver:
         under = [rehearsal, witness_of(rehearsal)]
         touched = [path for path in strace.paths_of(found, under) if path not in self._apart(rehearsal)]
         paths = [moved(path, rehearsal, home) for path in touched]
-        status, _ = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
+        status = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
         return int(status == _KILLED)
 
     def _cut_power(self, home: Path, unbroken: Unbroken, point: Point) -> None:
@@ -194,13 +194,13 @@ class Driver:
         injection: Injection | None = None,
         *,
         with_data: bool = True,
-    ) -> tuple[int, list[Call]]:
-        """Do the work under strace; its exit code and its calls on the home and the witness."""
+    ) -> int:
+        """Do the work under strace; its exit code."""
         process = warm.fork(self._scenario.name, home, "work")
         tracer = strace.attach(process, trace_of(home), paths, injection, with_data=with_data)
         status = warm.go(process)
         strace.end(tracer)
-        return status, strace.calls(trace_of(home), [home, witness_of(home)])
+        return status
 
     def _must(self, warm: WarmProcess, home: Path, step: str) -> None:
         status = warm.run(self._scenario.name, home, step)
@@ -238,6 +238,11 @@ def _wrong_after_errors(home: Path, status: int, failed: int) -> list[str]:
     if status == EXPECTED_FAILURE and not said.splitlines()[-1].startswith("Error: "):
         return [f"the process failed without an error in one line: {said}"]
     return [] if failed else ["no call failed: the run did not get there"]
+
+
+def _calls_at(home: Path) -> tuple[Call, ...]:
+    """What the last process did to the home and the witness."""
+    return tuple(strace.calls(trace_of(home), [home, witness_of(home)]))
 
 
 def _tear(found: Sequence[Call]) -> None:

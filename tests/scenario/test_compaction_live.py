@@ -49,7 +49,7 @@ async def test_f23_the_last_request_is_live_while_its_provider_keeps_it(tmp_path
     async with walked(tmp_path, 2) as it:
         found = live(it)
         assert found is not None and found.model == "scripted-1" and found.request is it.model.requests[-1]
-        assert found.prompt_tokens == pytest.approx((it.house.sleeping.measures.ratio("main") or 0.0) * 15_000, rel=0.5)
+        assert found.prompt_tokens == pytest.approx(it.house.sleeping.measures.ratio("main") * 15_000, rel=0.5)
         now = it.clock.now
         assert it.house.context.live("main", now + timedelta(minutes=4)) is not None
         assert it.house.context.live("main", now + timedelta(minutes=5)) is None

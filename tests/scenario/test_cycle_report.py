@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.compactions import Breaker
 from assistant.errors import CorruptStore, ModelError, StaleView, StoreError
 from assistant.messages import Message, Usage
 from assistant.requests import Reply, Request
@@ -103,6 +104,15 @@ async def test_f07_f30_after_failures_the_rules_read_until_a_try_succeeds(home: 
     await home.sleep(NOW + 2 * COOL_DOWN)
     assert home.remembered()[4:] == ["I own a car.", "Told: I own a horse."]
     assert home.breakers.get("extraction").opened_at is None
+
+
+def test_a_fuse_that_a_wrong_clock_opened_in_the_future_lets_through_once_the_clock_is_right() -> None:
+    fuse = Breaker("extraction", FAILURES, NOW.replace(year=2099))
+    assert not fuse.lets_through(NOW.replace(year=2099), COOL_DOWN)
+    assert fuse.lets_through(NOW, COOL_DOWN)
+    opened = Breaker("extraction", FAILURES, NOW)
+    lets = [opened.lets_through(NOW + part * COOL_DOWN, COOL_DOWN) for part in (0, 0.9, 1)]
+    assert lets == [False, False, True]
 
 
 async def test_f28_one_bad_answer_is_read_by_rules_and_holds_up_nothing(home: JournalHome) -> None:

@@ -129,6 +129,25 @@ async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(
     assert "shut down before this was answered" in bridge.bodies[0]
 
 
+async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_meanwhile_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    model, bridge = ScriptedModel("in time"), KeptBridge()
+    model.gate = asyncio.Event()
+    async with started(tmp_path, model, bridge) as (house, worker):
+        await house.runtime.accept(said("hello"))
+        await model.called.wait()
+        ending = asyncio.create_task(daemon.end(house, worker, 60))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await house.runtime.accept(said("and then?", external_id="m2"))
+        model.gate.set()
+        await ending
+        assert len(model.requests) == 1
+    assert bridge.bodies == ["in time"]
+    await answered_by_the_next(tmp_path, "and then this")
+
+
 async def test_f38_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
     model, hurry = ScriptedModel(), asyncio.Event()
     model.gate = asyncio.Event()

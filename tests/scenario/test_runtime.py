@@ -75,6 +75,19 @@ async def test_a_message_is_answered_once_and_logged(tmp_path: Path) -> None:
         assert [r.content for r in it.house.stores.history.recent("owner")] == ["hello", "hello yourself"]
 
 
+async def test_f40_the_probe_is_told_what_waits_and_what_runs(tmp_path: Path) -> None:
+    async with lived(tmp_path, "yes") as it:
+        lanes = it.house.runtime.lanes
+        it.model.gate = asyncio.Event()
+        await it.say("hello")
+        assert (lanes().waiting, dict(lanes().turns)) == ({"main"}, {})
+        await it.house.runtime.tick(it.clock())
+        assert (lanes().waiting, list(lanes().turns.values())) == (set(), ["main"])
+        it.model.gate.set()
+        await it.answered()
+        assert (lanes().waiting, dict(lanes().turns)) == (set(), {})
+
+
 async def test_the_same_external_id_is_answered_once(tmp_path: Path) -> None:
     async with lived(tmp_path, "once") as it:
         await it.say("hello", "same")

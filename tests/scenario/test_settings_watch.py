@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import structlog
 
+from assistant.bridge_ports import Bridge
 from assistant.condition.lines import lines
-from assistant.errors import BudgetExceeded, SettingsError
+from assistant.errors import BudgetExceeded, SettingsError, StoreError
 from assistant.requests import Call
 from assistant.settings import Home, Settings, load
 from assistant.settings_watch import SettingsWatch
@@ -141,6 +142,25 @@ async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytes
     structlog.get_logger().warning("not worth a word")
     assert "not worth a word" not in "".join(capsys.readouterr())
     assert running.look()["changed_settings"] == []
+
+
+class FullDisk:
+    """It refuses the bridges that are wanted."""
+
+    async def put(self, name: str, bridge: Bridge) -> None:
+        raise StoreError("The disk is full.")
+
+    async def drop(self, name: str) -> None:
+        raise StoreError("The disk is full.")
+
+
+async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: Running) -> None:
+    wanted = load(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
+    await running.house.networks.renew(wanted, FullDisk())
+    assert "telegram" not in running.house.delivery.bridges
+    running.house.look()
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+    assert "telegram" in running.house.delivery.bridges
 
 
 async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: Running) -> None:

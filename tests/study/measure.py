@@ -6,7 +6,7 @@ Prompts are counted by the strict server, and billed at list prices through its 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +94,7 @@ class _NotedCache(PromptCache):
         return used
 
 
-def _seen(noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], prices: dict[str, Prices]) -> Seen:
+def _seen(noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], prices: Mapping[str, Prices]) -> Seen:
     turn, purpose, model, output, first = noted
     usage = usage_of(used, output)
     return Seen(turn, purpose, model, usage, price_of(model, usage, prices), first)
@@ -103,11 +103,11 @@ def _seen(noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], pric
 # ----------------------------------------------------------------------------------------------------------------- sums
 
 
-def list_prices() -> dict[str, Prices]:
+def list_prices() -> Mapping[str, Prices]:
     return load_prices(config_dir() / PRICES_FILE)
 
 
-def price_of(model: str, usage: Usage, prices: dict[str, Prices]) -> float:
+def price_of(model: str, usage: Usage, prices: Mapping[str, Prices]) -> float:
     """US dollars. Raises `KeyError` for a model without a price."""
     usd = billed(prices, "anthropic", model, usage)
     if usd is None:

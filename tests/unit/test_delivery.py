@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Door, TurnEvent
+from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.delivery import Delivery
-from assistant.errors import BridgeError, NobodyThere
+from assistant.errors import BridgeError, NobodyThere, StoreError
 from assistant.records import Incoming, Outgoing
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
@@ -104,6 +105,52 @@ async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(outbox:
     assert (told["broken"]["ok"], told["broken"]["error"]) == (False, "the token is wrong")
     assert (told["broken"]["state"], told["well"]["state"], told["well"]["ok"]) == ("failing", "connected", True)
     await delivery.stop()
+
+
+@dataclass
+class Holding(KeptBridge):
+    """A network that neither takes nor refuses until its gate is opened."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, part: Part) -> None:
+        self.asked.set()
+        await self.gate.wait()
+        await super().send(part)
+
+
+async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: Outbox, clock: SteppingClock) -> None:
+    held, well = Holding("held"), KeptBridge("well")
+    delivery = Delivery(outbox, {"held": held, "well": well}, clock)
+    await delivery.start(door_of(delivery))
+    outbox.push(letter("a", "held"), clock())
+    delivery.wake()
+    await held.asked.wait()
+    outbox.push(letter("b", "well"), clock())
+    delivery.wake()
+    await well.delivered.wait()
+    assert (held.bodies, well.bodies) == ([], ["body of b"])
+    held.gate.set()
+    await delivery.stop()
+    assert held.bodies == ["body of a"]
+
+
+async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
+    tmp_path: Path, outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = KeptBridge()
+    outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    (tmp_path / "script.db").rename(tmp_path / "away.db")
+    with pytest.raises(StoreError):
+        await delivery.flush()
+    told = delivery.status()["bridges"]["kept"]
+    assert (told["ok"], "is not there any more" in told["error"], bridge.bodies) == (False, True, [])
+    (tmp_path / "away.db").rename(tmp_path / "script.db")
+    clock.now += timedelta(minutes=1)
+    await delivery.flush()
+    assert (delivery.status()["bridges"]["kept"]["ok"], bridge.bodies) == (True, ["body of a"])
 
 
 async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Outbox, clock: SteppingClock) -> None:

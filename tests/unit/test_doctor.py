@@ -80,7 +80,7 @@ def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Pat
     )
     found = list(at_home.databases(looked))
     assert [one.verdict for one in found] == ["problem", "problem"]
-    assert all("backup restore" in one.to_do for one in found)
+    assert all("backup restore" in one.text + one.to_do for one in found)
 
 
 def test_a_log_that_does_not_prove_right_names_the_place() -> None:
@@ -115,7 +115,17 @@ def test_a_disk_that_is_full_slow_or_refuses_is_told(home: Path) -> None:
         raise StoreError("It cannot be written.")
 
     found = list(at_home.looked("disk", lambda: at_home.disk(files(home, sync_seconds=refuses)), "Make room."))
-    assert [one.verdict for one in found] == ["ok", "problem"] and found[1].to_do == "Make room."
+    assert [one.verdict for one in found] == ["ok", "problem"] and found[1].text == "It cannot be written."
+
+
+def test_what_a_store_says_of_itself_is_told_without_other_advice(home: Path) -> None:
+    def refuses() -> list[str]:
+        raise StoreError("script.db cannot be written; make the home writable.")
+
+    (told,) = at_home.databases(files(home, databases={"script.db": refuses}))
+    (again,) = at_home.looked("home", lambda: iter(refuses()), "Restore a backup.")  # type: ignore[arg-type]
+    assert told.text == again.text and (told.verdict, again.verdict) == ("problem", "problem")
+    assert told.to_do == again.to_do == ""
 
 
 def test_the_disk_is_really_tried_and_nothing_is_left_behind(home: Path) -> None:

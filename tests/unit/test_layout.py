@@ -50,6 +50,14 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree(path)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_let_go() -> Iterator[None]:
+    """They are hundreds of megabytes, and nobody asks for them after these tests."""
+    yield
+    nodes.cache_clear()
+    tree.cache_clear()
+
+
 def imported(path: Path) -> set[str]:
     """The top-level packages that a module imports."""
     names = {alias.name for node in nodes(path) if isinstance(node, ast.Import) for alias in node.names}

@@ -174,15 +174,90 @@ async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
     assert (outbox.counts().get("ambiguous"), outbox.still_open(waits.id)) == (1, None)
 
 
+class Telling(KeptBridge):
+    """One that notes at each send what the status says of it."""
+
+    def __init__(self, fail: list[BridgeError]) -> None:
+        super().__init__(fail=fail)
+        self.told: list[str] = []
+        self.delivery: Delivery
+
+    async def send(self, part: Part) -> None:
+        self.told.append(self.delivery.status()["bridges"]["kept"]["error"])
+        await super().send(part)
+
+
+class Stumbling(KeptBridge):
+    """One whose network does not take the second message, nor say why in a way that anybody foresaw."""
+
+    def __init__(self, trouble: Exception) -> None:
+        super().__init__(capabilities=Capabilities(max_length=12, dedupe_seconds=86_400))
+        self._trouble = [trouble]
+
+    async def send(self, part: Part) -> None:
+        if self.parts and self._trouble:
+            raise self._trouble.pop()
+        await super().send(part)
+
+
+@pytest.mark.parametrize("trouble", [BridgeError("away"), KeyError("a fault of the library")])
+async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_once_and_in_order(
+    outbox: Outbox, clock: SteppingClock, trouble: Exception
+) -> None:
+    bridge = Stumbling(trouble)
+    outbox.push(replace(letter("a"), body="one one\n\ntwo two\n\nthree three\n\nfour four"), clock())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    assert not delivery.status()["bridges"]["kept"]["ok"]
+    clock.now += timedelta(minutes=1)
+    # As after a restart: what went out is known from the outbox alone.
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert [part.text for part in bridge.parts] == ["one one", "two two", "three three", "four four"]
+    assert len({part.key for part in bridge.parts}) == 4
+
+
+async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_message_was_out(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = Stumbling(KeyError("a fault of the library"))
+    bridge.capabilities = Capabilities(max_length=12)
+    outbox.push(replace(letter("a"), body="one one\n\ntwo two"), clock())
+    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    assert outbox.counts()["ambiguous"] == 1
+
+
+async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: Outbox, clock: SteppingClock) -> None:
+    bridge = Telling([BridgeError("away")])
+    for key in ("a", "b"):
+        outbox.push(letter(key), clock())
+    bridge.delivery = Delivery(outbox, {"kept": bridge}, clock)
+    await bridge.delivery.flush()
+    clock.now += timedelta(minutes=1)
+    await bridge.delivery.flush()
+    assert bridge.told == ["", "away", ""]
+
+
+async def test_trouble_ends_with_what_was_in_it(outbox: Outbox, clock: SteppingClock) -> None:
+    item = outbox.push(letter("a"), clock())
+    delivery = Delivery(outbox, {"kept": KeptBridge(fail=[BridgeError("slowly", retry_after=40)])}, clock)
+    await delivery.flush()
+    outbox.mark(item.id, "dropped", clock())
+    clock.now += timedelta(seconds=41)
+    await delivery.flush()
+    assert delivery.status()["bridges"]["kept"]["ok"]
+
+
 class Slow(KeptBridge):
     """One whose owner decides on something while it sends."""
 
     def __init__(self, outbox: Outbox, dropped: int, clock: SteppingClock) -> None:
         super().__init__()
-        self._drop = lambda: outbox.mark(dropped, "dropped", clock())
+        self._outbox = outbox
+        self._dropped = dropped
+        self._clock = clock
 
     async def send(self, part: Part) -> None:
-        self._drop()
+        self._outbox.mark(self._dropped, "dropped", self._clock())
         await super().send(part)
 
 

@@ -101,7 +101,9 @@ def test_what_has_no_price_has_a_column_of_its_own() -> None:
     ),
     st.sampled_from(["model", "kind", "session"]),
 )
-def test_no_line_is_wider_than_a_terminal_nor_has_control_characters(rows: list[tuple[str, Spent]], by: UsageKey) -> None:
+def test_no_line_is_wider_than_a_terminal_nor_has_control_characters(
+    rows: list[tuple[str, Spent]], by: UsageKey
+) -> None:
     for line in lines(asked(by, rows)):
         assert len(line) <= WIDTH and line == line.rstrip()
         assert not any(unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") for letter in line)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from assistant.bridges.matrix.client import Client
 from assistant.bridges.matrix.crypto import is_verified, sign_device
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.matrix.inbound import Inbound
+from assistant.bridges.matrix.position import Position
 from assistant.bridging.values import Login
 from assistant.errors import BridgeError
 
@@ -29,6 +30,7 @@ _EDIT_SECONDS = 2.0
 # Synapse forgets transaction ids after a day; an hour is for clocks and queues.
 _DEDUPE_SECONDS = 23 * 3600.0
 _DEVICE_NAME = "Nocturne"
+_REPLACED = "A Matrix room was replaced by another one. Invite the assistant there: what waits here goes there then."
 
 
 class MatrixBridge:
@@ -67,6 +69,8 @@ class MatrixBridge:
         self._drafts = Drafts(self, edit_seconds)
         # Two messages to one room must not share its key side by side.
         self._locks: dict[str, asyncio.Lock] = {}
+        # Where rooms that were replaced go on; "" for nowhere yet.
+        self._moved: Mapping[str, str] = {}
 
     async def check(self) -> str:
         client = self._signed_in(Client(self._homeserver, None))
@@ -78,12 +82,13 @@ class MatrixBridge:
         return self._login.user if verified else f"{self._login.user} (device not verified)"
 
     async def run(self, door: Door) -> None:
+        self._moved = Position.read(door.position(self.name)).moved()
         client = self._opened()
         await self._identify(client)
         await client.keep_keys()
         if self._encryption:
             await sign_device(client, self._store)
-        await Inbound(client, door, self._drafts, self._invites, self._is_owners).run()
+        await Inbound(client, door, self._drafts, self._move, self._invites, self._is_owners).run()
 
     async def send(self, part: Part) -> None:
         outgoing = part.item.outgoing
@@ -91,21 +96,24 @@ class MatrixBridge:
         if media is None:
             await self._answer(part, form.answer_id(part.key, target, part.text))
             return
-        room, thread = form.place_of(target)
+        room, thread = self._place(target)
         data = base64.b64decode(media.data or "")
         where = await self._opened().keep_file(room, data, media.mime, media.name)
         content = form.file(media.kind, media.mime, media.name, len(data), where)
         transaction = form.answer_id(part.key, target, form.name_of(media.name, data))
-        await self.write(target, form.in_thread(content, thread), transaction)
+        await self._say(room, form.in_thread(content, thread), transaction)
 
     async def _answer(self, part: Part, transaction: str) -> None:
         target = part.item.outgoing.target
+        room, thread = self._place(target)
         draft = ""
         if part.number == 1:
             draft = await self._drafts.take(target, part.key, answer=part.item.outgoing.kind == "reply")
-        content = form.edit(draft, part.text) if draft else form.message(part.text, form.place_of(target)[1])
+            # What stands in a room that was replaced stays as it is there.
+            draft = draft if room == form.place_of(target)[0] else ""
+        content = form.edit(draft, part.text) if draft else form.message(part.text, thread)
         try:
-            await self.write(target, content, transaction)
+            await self._say(room, content, transaction)
         except BridgeError:
             if draft:
                 self._drafts.give_back(target, draft)
@@ -127,8 +135,9 @@ class MatrixBridge:
 
     async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
         room, _ = form.place_of(target)
-        async with self._locks.setdefault(room, asyncio.Lock()):
-            return await self._opened().say(room, content, transaction)
+        if room in self._moved:
+            raise BridgeError("What a turn writes is not shown in a room that was replaced; its answer goes on.")
+        return await self._say(room, content, transaction)
 
     async def erase(self, target: str, event: str) -> None:
         room, _ = form.place_of(target)
@@ -137,6 +146,24 @@ class MatrixBridge:
     async def typing(self, target: str, seconds: float) -> None:
         room, _ = form.place_of(target)
         await self._opened().room_typing(room, seconds > 0, int(seconds * 1000))
+
+    # ------------------------------------------------------------------------------------------------------------ rooms
+
+    async def _say(self, room: str, content: dict[str, Any], transaction: str) -> str:
+        async with self._locks.setdefault(room, asyncio.Lock()):
+            return await self._opened().say(room, content, transaction)
+
+    def _move(self, moved: Mapping[str, str]) -> None:
+        self._moved = moved
+
+    def _place(self, target: str) -> tuple[str, str]:
+        """The room, or the one in which it goes on, where no thread of it is. Raises `BridgeError` while there is
+        none."""
+        room, thread = form.place_of(target)
+        now = self._moved.get(room)
+        if now == "":
+            raise BridgeError(_REPLACED)
+        return (room, thread) if now is None else (now, "")
 
     # ----------------------------------------------------------------------------------------------------------- client
 

@@ -29,7 +29,6 @@ from nio.store import SqliteStore
 from peewee import PeeweeException
 
 from assistant.bridges.matrix.form import Attached, Json
-from assistant.bridges.matrix.form import path as api_path
 from assistant.bridges.matrix.position import Unread
 from assistant.errors import BridgeError
 
@@ -144,8 +143,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
         """The room, looked up where nothing was received of it yet."""
         if room_id not in self.rooms:
             try:
-                # nio would take most errors for the answer.
-                await self.ask("GET", api_path("rooms", room_id, "state", "m.room.encryption"))
+                await self.room_get_state_event(room_id, "m.room.encryption")
                 encrypted = True
             except Refused as refusal:
                 if refusal.code != "M_NOT_FOUND":

@@ -217,6 +217,10 @@ def predecessor(event: Json) -> str:
     return _text(_part(_part(event, "content"), "predecessor"), "room_id")
 
 
+def sender(event: Json) -> str:
+    return _text(event, "sender")
+
+
 def server_of(account: str) -> str:
     """Of an account, for an address."""
     return quote(account.partition(":")[2], safe="", errors="replace")

@@ -34,7 +34,6 @@ log = structlog.get_logger()
 
 _BRIDGE = "matrix"
 _POLL_MILLISECONDS = 30_000
-_SYNC_SECONDS = 300.0
 _PAGE = 100
 # Of what a room said while the assistant was away, as many pages are read.
 _PAGES = 100
@@ -64,7 +63,9 @@ Moved = Callable[[Mapping[str, str]], None]
 
 
 class Inbound:
-    """One run: from where the door is, until cancelled."""
+    """One run: from where the door is, until cancelled. `patience` are seconds until an answer has come whole."""
+
+    patience = 300.0
 
     def __init__(
         self, client: Client, door: Door, shown: Shown, moved: Moved, invites: tuple[str, ...],
@@ -103,7 +104,7 @@ class Inbound:
         self._client.next_batch = ""
         with plainly():
             # Of nio's, a first one has no end.
-            async with asyncio.timeout(_SYNC_SECONDS):
+            async with asyncio.timeout(self.patience):
                 synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
         return synced
 

@@ -93,5 +93,5 @@ class Position:
         """Of each room that was replaced, where it goes on now."""
         found: dict[str, str] = {}
         for one in reversed(self.replaced):
-            found[one.old] = found.get(one.new, one.new)
+            found.setdefault(one.old, found.get(one.new, one.new))
         return found

@@ -1,0 +1,68 @@
+"""What goes wrong inside a bridge is an error of that bridge, whatever its library raised."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from assistant.bridge_ports import Door
+from assistant.bridging.faults import contained
+from assistant.connection import Connection
+from assistant.errors import BridgeError, StoreError
+from tests.scripted import KeptBridge, SteppingClock
+
+
+def test_f39_a_bridges_own_error_is_told_as_it_is() -> None:
+    known = BridgeError("the token is wrong", retry_after=5.0)
+    with pytest.raises(BridgeError) as told, contained("kept", "It failed"):
+        raise known
+    assert told.value is known
+
+
+def test_f39_a_fault_of_a_library_is_told_by_its_type_and_without_its_words() -> None:
+    with pytest.raises(BridgeError) as told, contained("kept", "Sending failed", ambiguous=True):
+        raise RuntimeError("could not send 'the boiler code is 4711'")
+    assert str(told.value) == "Sending failed by a fault of its own (RuntimeError); the log has the details."
+    assert told.value.ambiguous and told.value.__suppress_context__
+
+
+async def test_f39_a_cancelled_task_ends_as_cancelled() -> None:
+    async def work() -> None:
+        with contained("kept", "It failed"):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+class Failing(KeptBridge):
+    def __init__(self, fault: Exception) -> None:
+        super().__init__()
+        self.fault = fault
+
+    async def run(self, door: Door) -> None:
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (RuntimeError("loop"), "It failed by a fault of its own (RuntimeError); the log has the details."),
+        (StoreError("The disk is full."), "What came in could not be kept, and is asked for again. The disk is full."),
+        (BridgeError("the token is wrong"), "the token is wrong"),
+    ],
+)
+async def test_f39_a_bridge_that_fails_is_run_again_after_a_pause_and_says_why(fault: Exception, error: str) -> None:
+    clock = SteppingClock()
+    connection = Connection(Failing(fault), clock)
+    door: Door = None  # type: ignore[assignment] # it brings nothing
+    connection.begin(door)
+    await asyncio.sleep(0)
+    assert (connection.state, connection.error) == ("failing", error)
+    assert connection.retry_at is not None and connection.retry_at > connection.since
+    await connection.end()
+    assert (connection.state, connection.error) == ("paused", "")
