@@ -39,7 +39,8 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A stem of the collection: how many sources have it in sealed units, and the vector of a word of it."""
+    """A stem of the collection: how many sources have it in sealed units, and the vector of a word of it, b"" for one
+    that the shelf has."""
 
     id: int
     stem: str

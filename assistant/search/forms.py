@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from assistant.search_ports import META_BYTES, POSTING_BYTES, VECTOR_BYTES
 
 DIMENSIONS = 256
+SCALE = 127.0
 
 META = np.dtype(
     [
@@ -24,6 +25,13 @@ POSTING = np.dtype([("unit", "<i4"), ("count", "u1")])
 
 Meta = NDArray[np.void]
 Vectors = NDArray[np.int8]
+"""Rows of length 1, times `SCALE`."""
+
+Floats = NDArray[np.float32]
 
 if (META.itemsize, POSTING.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):
     raise TypeError("the forms differ from what the shelf keeps")
+
+
+def quantised(rows: Floats) -> Vectors:
+    return np.round(rows * SCALE).astype(np.int8)

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.forms import DIMENSIONS, META, POSTING, Meta, Vectors
+from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Meta, Vectors, quantised
 from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
 from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
@@ -29,7 +29,6 @@ Ints = NDArray[np.intp]
 SEAL_AT = 1_024
 _RESIDENT = 1 << 17
 _CACHED_POSTINGS = 1_500_000
-_SCALE = 127.0
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
 # Seconds of silence that end a conversation: what was said before is not beside what comes after.
@@ -78,7 +77,6 @@ class Index:
         self._names = {text: number for number, text in found.names.items()}
         self._terms = {term.stem: term.id for term in found.terms}
         self._sources = {term.id: term.sources for term in found.terms}
-        self._like = {term.id: term.vector for term in found.terms}
         self._next_term = max(self._sources, default=0) + 1
         self._texts = dict(found.names)
         self._speakers: dict[int, frozenset[str]] = {}
@@ -175,7 +173,7 @@ class Index:
         if previous >= 0:
             self._following[previous] = one.number
         self._fresh.append(one)
-        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / _SCALE
+        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / SCALE
         for stem in one.stems:
             self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
         self._source_count += int(self._meta[one.number]["part"] == 0)
@@ -202,7 +200,8 @@ class Index:
         terms, postings = [], {}
         for stem, where in self._memory.items():
             term = self._terms.get(stem) or ids[stem]
-            like = self._like.get(term) or likes[term]
+            # Of a known one the shelf keeps the vector that it has.
+            like = likes.get(term, b"")
             terms.append(Term(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
             postings[term] = np.array(where, POSTING).tobytes()
         first = self.sealed
@@ -213,7 +212,7 @@ class Index:
         self._shelf.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
         for kept in terms:
-            self._terms[kept.stem], self._sources[kept.id], self._like[kept.id] = kept.id, kept.sources, kept.vector
+            self._terms[kept.stem], self._sources[kept.id] = kept.id, kept.sources
             self._forget_cached(kept.id)
         self._next_term += len(new)
         self.sealed = self.count
@@ -248,9 +247,9 @@ class Index:
             for found in _stemmed(said := _said(text_of(source)), self._stems(said)):
                 lost[found.stem] = lost.get(found.stem, 0) + 1
         for number in sealed:
-            self._sealed_total -= self._vector(number).astype(np.float64) / _SCALE
+            self._sealed_total -= self._vector(number).astype(np.float64) / SCALE
         known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
-        return [Term(term, stem, max(0, self._sources[term] - count), self._like[term]) for stem, term, count in known]
+        return [Term(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in known]
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -342,7 +341,7 @@ class Index:
         rows[resident] = self._vectors[units[resident] - self._first_resident]
         for place in np.flatnonzero(~resident):
             rows[place] = self._vector(int(units[place]))
-        return rows.astype(np.float32) / np.float32(_SCALE)
+        return rows.astype(np.float32) / np.float32(SCALE)
 
     def _vector(self, number: int) -> Vectors:
         if number >= self._first_resident:
@@ -372,10 +371,6 @@ def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[Stemmed
             first, before = counts.get(stem, (word, 0))
             counts[stem] = first, before + count
     return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
-
-
-def quantised(rows: Floats) -> Vectors:
-    return np.round(rows * _SCALE).astype(np.int8)
 
 
 def second_of(moment: datetime) -> int:

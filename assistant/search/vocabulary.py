@@ -1,6 +1,7 @@
 """The stems of a collection by their meaning, so that a question finds what was said in other words.
 
-Bounded: of a vocabulary above 30,000 stems the rarest are left out, and only the first 128 dimensions count.
+Bounded: of a vocabulary above 30,000 stems the rarest are left out, only the first 128 dimensions count, and each is
+a byte: 4 MB.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from assistant.search.forms import Floats, quantised
 from assistant.words import STOP_WORDS
-
-Floats = NDArray[np.float32]
 
 _MOST = 30_000
 _DIMENSIONS = 128
@@ -21,6 +20,8 @@ _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
 # A word that nobody ever said may be no word at all.
 _LEAST_COSINE_UNSAID = 0.5
 _WORDS_KEPT = 4_096
+# Rows that are compared at once: more of them take room, fewer of them time.
+_AT_ONCE = 4_096
 
 
 class Vocabulary:
@@ -28,7 +29,7 @@ class Vocabulary:
         self._embed = embed
         self._stems: list[str] = []
         self._rows: dict[str, int] = {}
-        self._matrix = np.zeros((1_024, _DIMENSIONS), np.float32)
+        self._matrix = np.zeros((1_024, _DIMENSIONS), np.int8)
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
 
@@ -40,7 +41,7 @@ class Vocabulary:
         vectors = np.frombuffer(b"".join(vector for _, _, vector in usual), np.int8).reshape(len(usual), -1)
         self._stems = [stem for stem, _, _ in usual]
         self._rows = {stem: row for row, stem in enumerate(self._stems)}
-        self._matrix = unit_length(vectors[:, :_DIMENSIONS].astype(np.float32))
+        self._matrix = vectors[:, :_DIMENSIONS].copy()
 
     def note(self, words: Mapping[str, str]) -> None:
         """New stems, each with a word of it; embedded when they are first needed."""
@@ -55,7 +56,7 @@ class Vocabulary:
         asked = {stem: word for stem, word in words.items() if word not in self._known}
         if asked and self._stems:
             vectors = unit_length(self._embed(list(asked.values()))[:, :_DIMENSIONS])
-            cosines = vectors @ self._matrix[: len(self._stems)].T
+            cosines = self._cosines(vectors)
             for row, (stem, word) in enumerate(asked.items()):
                 self._known[word] = self._nearest(cosines[row], stem)
         while len(self._known) > _WORDS_KEPT:
@@ -65,6 +66,14 @@ class Vocabulary:
             for stem, cosine in self._known.get(word, ()):
                 if stem not in but and stem not in words:
                     found[stem] = max(found.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
+        return found
+
+    def _cosines(self, vectors: Floats) -> Floats:
+        """Of each of these with every stem."""
+        found = np.empty((len(vectors), len(self._stems)), np.float32)
+        for start in range(0, len(self._stems), _AT_ONCE):
+            stop = min(start + _AT_ONCE, len(self._stems))
+            found[:, start:stop] = vectors @ unit_length(self._matrix[start:stop].astype(np.float32)).T
         return found
 
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
@@ -79,12 +88,12 @@ class Vocabulary:
         self._waiting.clear()
         if not new:
             return
-        rows = unit_length(self._embed(list(new.values()))[:, :_DIMENSIONS])
+        rows = quantised(self._embed(list(new.values()))[:, :_DIMENSIONS])
         first, self._stems = len(self._stems), [*self._stems, *new]
         self._rows.update({stem: first + offset for offset, stem in enumerate(new)})
         if len(self._stems) > len(self._matrix):
-            more = max(len(self._matrix) // 2, len(new))
-            self._matrix = np.concatenate([self._matrix[:first], np.zeros((more, _DIMENSIONS), np.float32)])
+            more = max(len(self._matrix) // 4, len(new))
+            self._matrix = np.concatenate([self._matrix[:first], np.zeros((more, _DIMENSIONS), np.int8)])
         self._matrix[first : first + len(new)] = rows
         # A word may have nearer ones now.
         self._known.clear()

@@ -38,7 +38,7 @@ _EACH = (
     f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -16384",
+    "PRAGMA cache_size = -4096",
 )
 
 Values = Sequence[Any]

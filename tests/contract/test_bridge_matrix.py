@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -15,25 +13,6 @@ from tests.matrix_bot import Bot, KeptDoor, joined, met, part
 from tests.matrix_person import Person
 from tests.matrix_proxy import Proxy
 from tests.synapse import Synapse
-
-
-@pytest.fixture
-async def bot(homeserver: Synapse, tmp_path: Path) -> Bot:
-    return Bot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix")
-
-
-@pytest.fixture
-async def erik(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "erik").log_in()
-    yield person
-    await person.aclose()
-
-
-@pytest.fixture
-async def zoe(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "zoe").log_in()
-    yield person
-    await person.aclose()
 
 
 async def test_what_is_said_between_two_arrives(bot: Bot, erik: Person) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,25 +15,6 @@ from tests.matrix_bot import Bot, KeptDoor, met, part, turn
 from tests.matrix_person import Person
 from tests.matrix_proxy import Proxy
 from tests.synapse import Synapse
-
-
-@pytest.fixture
-async def bot(homeserver: Synapse, tmp_path: Path) -> Bot:
-    return Bot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix")
-
-
-@pytest.fixture
-async def erik(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "erik").log_in()
-    yield person
-    await person.aclose()
-
-
-@pytest.fixture
-async def zoe(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "zoe").log_in()
-    yield person
-    await person.aclose()
 
 
 async def test_an_answer_is_formatted_and_calls_nobody(bot: Bot, erik: Person) -> None:

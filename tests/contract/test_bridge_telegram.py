@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -18,19 +17,6 @@ from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import BOT, OWNER, ROOM
 
 MENTION = {"type": "mention", "offset": 0, "length": 13}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[StrictTelegram]:
-    async with StrictTelegram() as server:
-        yield server
-
-
-@pytest.fixture
-async def bridge(server: StrictTelegram) -> AsyncIterator[TelegramBridge]:
-    bridge = made(server)
-    yield bridge
-    await bridge.aclose()
 
 
 async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> Arrival:

@@ -7,7 +7,7 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,19 +19,6 @@ from assistant.messages import Media
 from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running
 from tests.strict.telegram import Refusal, StrictTelegram
 from tests.strict.telegram_people import OWNER, ROOM
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[StrictTelegram]:
-    async with StrictTelegram() as server:
-        yield server
-
-
-@pytest.fixture
-async def bridge(server: StrictTelegram) -> AsyncIterator[TelegramBridge]:
-    bridge = made(server)
-    yield bridge
-    await bridge.aclose()
 
 
 def event(kind: Any, turn: str = "t1", **data: Any) -> TurnEvent:

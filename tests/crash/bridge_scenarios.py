@@ -25,6 +25,8 @@ _MESSAGES = (
     "/todo add call the plumber",
     "And tell me the way there, at length.",
 )
+# What the owner is told of a command whose words the disk did not take.
+_REFUSED = "then try again"
 _LONG = "\n\n".join(f"Stage {number} of the road. " + "It goes on and on. " * 40 for number in range(8))
 
 
@@ -50,7 +52,11 @@ def _look(home: Path) -> Picture:
     return {
         "verify": verified,
         "position": position,
-        "command": {"todos": todos, "cut off": sum(body == CUT_OFF for _, body, _ in outbox)},
+        "command": {
+            "todos": todos,
+            "cut off": sum(body == CUT_OFF for _, body, _ in outbox),
+            "refused": sum(_REFUSED in body for _, body, _ in outbox),
+        },
         "inbox": said,
         "log": [[row[2], row[3]] for rows in pictures.logged(home).values() for row in rows],
         "deliveries": [
@@ -80,7 +86,10 @@ def _once_or_uncertain(before: list[Any], after: list[Any], faults: Faults) -> b
 
 
 def _run_or_told(before: dict[str, Any], after: dict[str, Any], faults: Faults) -> bool:
-    """A command that was cut off is not run again, whether it took effect or not, and says so."""
+    """A command that was cut off is not run again, whether it took effect or not, and says so; one that the disk refused
+    took none, and says that."""
+    if after["refused"]:
+        return bool(faults.errors) and (after["cut off"], after["refused"], after["todos"]) == (0, 1, [])
     return after["cut off"] == 1 and after["todos"] in ([], before["todos"])
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, MutableMapp
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pytest import MonkeyPatch
@@ -129,17 +129,28 @@ async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(
     assert "shut down before this was answered" in bridge.bodies[0]
 
 
+class Waited(asyncio.Event):
+    """`for_` is set once somebody waits for this."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.for_ = asyncio.Event()
+
+    async def wait(self) -> Literal[True]:
+        self.for_.set()
+        return await super().wait()
+
+
 async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_meanwhile_by_the_next_start(
     tmp_path: Path,
 ) -> None:
-    model, bridge = ScriptedModel("in time"), KeptBridge()
+    model, bridge, draining = ScriptedModel("in time"), KeptBridge(), Waited()
     model.gate = asyncio.Event()
     async with started(tmp_path, model, bridge) as (house, worker):
-        await house.runtime.accept(said("hello"))
+        await house.runtime.accept(said("hello", external_id="m1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.end(house, worker, 60))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        ending = asyncio.create_task(daemon.end(house, worker, 60, hurry=draining))
+        await draining.for_.wait()
         await house.runtime.accept(said("and then?", external_id="m2"))
         model.gate.set()
         await ending

@@ -5,11 +5,12 @@ What was accepted is answered, once; the trouble is told while it lasts; what ca
 from __future__ import annotations
 
 import asyncio
+import base64
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from assistant.cli.logs import log_to_stderr
 from assistant.daemon import running
 from assistant.errors import HomeError, HomeReplaced, StoreError
 from assistant.home_lock import home_lock, is_served
+from assistant.messages import Media
 from assistant.requests import Request
 from assistant.settings import Home
 from assistant.store.backup_folder import BackupFolder
@@ -117,6 +119,21 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
         assert it.bridge.bodies == ["an answer worth keeping"]
         assert len(it.model.requests) == 1, "it is not paid for twice"
         await it.house.runtime.accept(said("are you there?", external_id="m2"))
+
+
+async def test_a_file_of_a_message_makes_no_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:
+    key = Media("file", "text/plain", "key.txt", data=base64.b64encode(b"under the pot").decode())
+    message = replace(said("keep this", external_id="m1"), media=(key,))
+    async with lived(tmp_path / "home", "kept") as it:
+        it.take_away()
+        with pytest.raises(StoreError):
+            await it.house.runtime.accept(message)
+        assert not it.home.exists()
+        it.bring_back()
+        await it.settled()
+        await it.house.runtime.accept(message)
+        await it.settled()
+        assert it.bridge.bodies == ["kept"]
 
 
 def test_no_store_makes_a_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:

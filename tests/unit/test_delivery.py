@@ -210,6 +210,18 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
     assert [said for target, said in bridge.shown if target == "b"] == ["one", "two", "answered"]
 
 
+async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_other_turns_place(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    bridge = Shown(capabilities=Capabilities())
+    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery.follow("t", followed("a"))
+    delivery.follow("u", followed("b"))
+    for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
+        delivery.show(TurnEvent("delta", "main", turn, {"text": text}))
+    assert bridge.shown == [("a", "one"), ("b", "two")]
+
+
 async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(outbox: Outbox, clock: SteppingClock) -> None:
     bridge = Shown(capabilities=Capabilities())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
@@ -280,6 +292,29 @@ async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
     await delivery.start(door_of(delivery))
     await delivery.stop()
     assert [one["state"] for one in delivery.status()["bridges"].values()] == ["paused", "paused"]
+
+
+class Leaving(KeptBridge):
+    """One that is closed once all are asked to."""
+
+    def __init__(self, name: str, all_asked: asyncio.Barrier) -> None:
+        super().__init__(name)
+        self.closed = False
+        self._all_asked = all_asked
+
+    async def aclose(self) -> None:
+        await self._all_asked.wait()
+        self.closed = True
+
+
+async def test_f38_bridges_end_side_by_side(outbox: Outbox, clock: SteppingClock) -> None:
+    """The end has the time of one, however many there are."""
+    together = asyncio.Barrier(2)
+    bridges = {name: Leaving(name, together) for name in ("a", "b")}
+    delivery = Delivery(outbox, bridges, clock)
+    await delivery.start(door_of(delivery))
+    await delivery.stop()
+    assert [one.closed for one in bridges.values()] == [True, True]
 
 
 async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: Outbox, clock: SteppingClock) -> None:

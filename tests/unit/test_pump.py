@@ -216,10 +216,11 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
     assert len({part.key for part in bridge.parts}) == 4
 
 
+@pytest.mark.parametrize("trouble", [KeyError("a fault of the library"), TimeoutError()])
 async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_message_was_out(
-    outbox: Outbox, clock: SteppingClock
+    outbox: Outbox, clock: SteppingClock, trouble: Exception
 ) -> None:
-    bridge = Stumbling(KeyError("a fault of the library"))
+    bridge = Stumbling(trouble)
     bridge.capabilities = Capabilities(max_length=12)
     outbox.push(replace(letter("a"), body="one one\n\ntwo two"), clock())
     await Delivery(outbox, {"kept": bridge}, clock).flush()

@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.bridges.living import living
+from tests.contract.bridges.living import Living, living
 from tests.contract.bridges.network import Network, Refused
 from tests.contract.bridges.pictures import RED_DOT
 
 
 def files_with(home: Path, words: bytes) -> list[str]:
     return [path.name for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+async def both_are_answered_once(it: Living) -> None:
+    """Apples, and then pears."""
+    await it.answered("You said: pears")
+    assert it.said_to_model() == ["apples", "pears"]
+    assert it.texts() == ["You said: apples", "You said: pears"]
 
 
 # ------------------------------------------------------------------------------------------------------- being answered
@@ -43,9 +50,7 @@ async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Net
         else:
             await network.say("owner", "pears")
             await it.start()
-        await it.answered("You said: pears")
-        assert it.said_to_model() == ["apples", "pears"]
-        assert it.texts() == ["You said: apples", "You said: pears"]
+        await both_are_answered_once(it)
 
 
 async def test_the_same_message_again_is_answered_once(network: Network, home: Path) -> None:
@@ -56,9 +61,7 @@ async def test_the_same_message_again_is_answered_once(network: Network, home: P
         await it.restart()
         await network.again(first)
         await network.say("owner", "pears")
-        await it.answered("You said: pears")
-        assert it.said_to_model() == ["apples", "pears"]
-        assert it.texts() == ["You said: apples", "You said: pears"]
+        await both_are_answered_once(it)
 
 
 async def test_a_command_is_answered_once_and_by_no_model(network: Network, home: Path) -> None:
