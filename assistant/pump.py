@@ -28,7 +28,7 @@ from assistant.parts import parts_of
 from assistant.ports import Outbox
 from assistant.records import OutboxItem, Outgoing
 from assistant.telemetry import SILENT, Tracer
-from assistant.undelivered import TERMINAL, doubt, refusal
+from assistant.undelivered import TERMINAL, doubt, is_courtesy, refusal
 
 log = structlog.get_logger()
 
@@ -236,6 +236,9 @@ class Pump:
         """Whether what came after it may go all the same. What once was uncertain stays so, however the next try fails:
         it is `sending`, and has its window."""
         now, nobody = self._clock(), isinstance(error, NobodyThere)
+        if error.refused and not uncertain and is_courtesy(item.outgoing):
+            self._outbox.mark(item.id, "dropped", now, error=str(error))
+            return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
             tried = replace(item, attempts=item.attempts + 1)
             self._give_up(tried, "ambiguous" if uncertain else "failed", str(error), now)

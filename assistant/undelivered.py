@@ -30,6 +30,12 @@ def refusal(item: OutboxItem, error: str) -> Outgoing | None:
     return _told(_REFUSAL, item, (TERMINAL, MAIN), text)
 
 
+def is_courtesy(about: Outgoing) -> bool:
+    """Whether it is what the house itself says to somebody else, a stranger's code perhaps. Who will not have that is
+    nothing the owner has to know: anybody can write once, and then block the assistant."""
+    return about.kind == "notice" and not _is_owners(about)
+
+
 def beginning(text: str) -> str:
     """On one line, and fit to stand between backticks."""
     line = " ".join(text.replace("`", "'").split())

@@ -12,10 +12,11 @@ from collections.abc import AsyncIterator
 
 import click
 
-from assistant import daemon
 from assistant import settings as settings_module
+from assistant.allocator import keep_little
 from assistant.cli import attach
 from assistant.cli.chat import answer_lines, talk_here
+from assistant.cli.lazy import load
 from assistant.cli.lines import typed_lines
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import tell
@@ -49,12 +50,13 @@ def run(context: click.Context, with_chat: bool) -> None:
       assistant run --chat
       echo "remember that the key is under the pot" | assistant run --chat
     """
+    keep_little()
     manager = settings_module.service_manager()
     settings = settings_module.load()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not with_chat:
         log_to_stderr(settings.values.log.level)
-        asyncio.run(daemon.main(settings, lambda: tell(hint), manager))
+        asyncio.run(load("assistant.daemon:main")(settings, lambda: tell(hint), manager))
         return
     if is_served(settings.home):
         tell(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")

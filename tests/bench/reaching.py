@@ -35,6 +35,7 @@ HAND_OVER_MS, SEND_MS, A_SECOND, BRIDGE_MB = 10.0, 10.0, 50, 40
 IDLE_SHARE, STOP_SECONDS, WARM_MB = 0.005, 2.0, 180
 
 _TURNS, _WARM_UP, _RUSH_SECONDS, _PEOPLE, _IDLE_SECONDS, _STOPS = 150, 10, 20, 10, 60, 5
+_KNOWN_MESSAGES = 10_000
 _NETWORKS = ("telegram", "matrix")
 
 
@@ -66,24 +67,46 @@ def _bridges() -> Iterator[Row]:
 
 
 def _daemon() -> Iterator[Row]:
-    """An idle daemon on a new home; memory is warm once a question was recalled for."""
+    """An idle daemon; memory is warm once its home is indexed and a question was recalled for. On a home that is old,
+    after a second start: the first one makes the index."""
     with TemporaryDirectory() as folder:
-        environment = {"ASSISTANT_HOME": folder, "ASSISTANT_MODEL__PROVIDER": "offline"}
         with ready(Path(folder)) as daemon:
-            asked = [str(Path(sys.executable).with_name("assistant")), "chat", "-m", "What did I say of the garden?"]
-            subprocess.run(asked, env={**os.environ, **environment}, cwd=CHECKOUT, check=True, capture_output=True)
-            time.sleep(5)
-            warm, before = resident_mb(daemon.pid), _cpu_seconds(daemon.pid)
+            warm, before = _warmed(Path(folder), daemon.pid), _cpu_seconds(daemon.pid)
             time.sleep(_IDLE_SECONDS)
             share = (_cpu_seconds(daemon.pid) - before) / _IDLE_SECONDS
         stops = [_stop_seconds(Path(folder)) for _ in range(_STOPS)]
-    yield Row("reach", None, "daemon with memory warm, resident", f"{warm:.0f} MB", f"<= {WARM_MB} MB", warm <= WARM_MB)
+    yield _warm_row(None, warm)
+    copy = home(_KNOWN_MESSAGES).copied("reaching")
+    try:
+        for _ in range(2):
+            with ready(copy) as daemon:
+                warm = _warmed(copy, daemon.pid)
+    finally:
+        shutil.rmtree(copy)
+    yield _warm_row(_KNOWN_MESSAGES, warm)
     yield Row("reach", None, f"idle daemon, of a core over {_IDLE_SECONDS} s", f"{share:.2%}", f"<= {IDLE_SHARE:.1%}",
               share <= IDLE_SHARE)  # fmt: skip
     stop = percentile(stops, 0.5)
     yield Row(
         "reach", None, "idle daemon, stop, median", f"{stop:.2f} s", f"<= {STOP_SECONDS:g} s", stop <= STOP_SECONDS
     )
+
+
+def _warmed(path: Path, pid: int) -> float:
+    """MB resident once a question was asked of what was said and the daemon has nothing left to do."""
+    environment = {"ASSISTANT_HOME": str(path), "ASSISTANT_MODEL__PROVIDER": "offline"}
+    asked = [str(Path(sys.executable).with_name("assistant")), "chat", "-m", "What did I say of the garden?"]
+    subprocess.run(asked, env={**os.environ, **environment}, cwd=CHECKOUT, check=True, capture_output=True)
+    busy = -1.0
+    while _cpu_seconds(pid) - busy > 0.1:
+        busy = _cpu_seconds(pid)
+        time.sleep(5)
+    return resident_mb(pid)
+
+
+def _warm_row(size: int | None, warm: float) -> Row:
+    good = warm <= WARM_MB
+    return Row("reach", size, "daemon with memory warm, resident", f"{warm:.0f} MB", f"<= {WARM_MB} MB", good)
 
 
 def _cpu_seconds(pid: int) -> float:

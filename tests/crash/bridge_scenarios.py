@@ -86,8 +86,8 @@ def _once_or_uncertain(before: list[Any], after: list[Any], faults: Faults) -> b
 
 
 def _run_or_told(before: dict[str, Any], after: dict[str, Any], faults: Faults) -> bool:
-    """A command that was cut off is not run again, whether it took effect or not, and says so; one that the disk refused
-    took none, and says that."""
+    """A command that was cut off is not run again, whether it took effect or not, and says so; one that the disk
+    refused took none, and says that."""
     if after["refused"]:
         return bool(faults.errors) and (after["cut off"], after["refused"], after["todos"]) == (0, 1, [])
     return after["cut off"] == 1 and after["todos"] in ([], before["todos"])

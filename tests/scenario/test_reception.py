@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from assistant.bridge_ports import Arrival
+from assistant.errors import StoreError
+from assistant.records import Accepted, Incoming
 from assistant.store.typed_commands import TypedCommands
 from assistant.wire.people import reception
 from tests.meeting import OWNER, Meeting
@@ -36,3 +40,37 @@ async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: 
         await door.receive(Arrival("kept", "looks", OWNER, "/look", target=OWNER))
         await door.idle()
         assert (looking.begun, house.stores.typed.open()) == ([True], [])
+
+
+async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_refused(tmp_path: Path) -> None:
+    """A bridge acknowledges up to its position: one ahead of the inbox would lose what came before it (I1)."""
+    async with lived(tmp_path, "yes") as it:
+        await Meeting(it).know_everybody()
+        house = it.house
+
+        async def refuses(incoming: Incoming) -> Accepted:
+            raise StoreError("The disk is full.")
+
+        full = reception(house.settings, house.stores, house.commands, refuses, house.delivery, it.clock)
+        said = Arrival("kept", "said", OWNER, "hello", target=OWNER, position="7")
+        with pytest.raises(StoreError):
+            await full.receive(said)
+        assert full.position("kept") == ""
+        assert await house.reception.receive(said) is not None
+        assert house.reception.position("kept") == "7"
+        await it.answered()
+
+
+async def test_f35_a_position_goes_on_with_a_command_and_stays_where_the_disk_refused_it(tmp_path: Path) -> None:
+    async with lived(tmp_path) as it:
+        await Meeting(it).know_everybody()
+        door, script = it.house.reception, tmp_path / "script.db"
+        typed = Arrival("kept", "typed", OWNER, "/todo", target=OWNER, position="7")
+        script.rename(tmp_path / "away.db")
+        with pytest.raises(StoreError):
+            await door.receive(typed)
+        (tmp_path / "away.db").rename(script)
+        assert door.position("kept") == ""
+        await door.receive(typed)
+        assert door.position("kept") == "7"
+        await door.idle()

@@ -286,6 +286,16 @@ async def test_what_is_being_sent_cannot_be_let_go(desk: Desk) -> None:
     assert (desk.state("a"), desk.stuck.drop(number, desk.clock())) == ("sending", False)
 
 
+async def test_f36_what_is_being_sent_cannot_be_sent_once_more(desk: Desk) -> None:
+    desk.bridge.fail.append(BridgeError("the network is away."))
+    number = desk.push("a")
+    await desk.delivery.flush("telegram")
+    desk.outbox.mark(number, "sending", desk.clock())
+    with pytest.raises(UsageError, match=f"Delivery #{number} is on its way"):
+        await desk.type(f"/deliveries again {number}")
+    assert (desk.state("a"), desk.stuck.again(number, desk.clock())) == ("sending", False)
+
+
 async def test_what_nobody_is_there_to_hear_is_not_listed(desk: Desk) -> None:
     desk.home.fail.append(NobodyThere())
     desk.outbox.push(Outgoing("a", MAIN, OWNER_SCOPE, "terminal", MAIN, "words"), desk.clock())

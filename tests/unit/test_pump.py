@@ -147,6 +147,18 @@ async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: Steppi
     assert (outbox.counts(), len(refused)) == ({"failed": 2}, 1)
 
 
+async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_of(
+    outbox: Outbox, clock: SteppingClock
+) -> None:
+    code = Outgoing("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
+    outbox.push(code, clock())
+    refused = KeptBridge(fail=[BridgeError("blocked", refused=True)])
+    delivery = Delivery(outbox, {"kept": refused, "terminal": KeptBridge("terminal")}, clock)
+    await delivery.flush()
+    assert outbox.counts() == {"dropped": 1}
+    assert delivery.status()["bridges"]["kept"]["ok"]
+
+
 async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
