@@ -4,6 +4,7 @@ look further each time."""
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from tests import synapse
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+# Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and every program that they start too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every client of HTTP begins by reading whom the machine trusts, hundreds of authorities, in 25 ms; no test needs one.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))

@@ -75,8 +75,10 @@ def _installed(folder: Path) -> Path:
     installed = Path(next(iter(spec.submodule_search_locations))) / "pginstall"
     if os.geteuid() or all(place.stat().st_mode & 0o005 == 0o005 for place in (installed, *installed.parents)):
         return installed / "bin"
-    shutil.copytree(installed, folder / "pginstall", symlinks=True)
-    return folder / "pginstall" / "bin"
+    # Programs find their libraries by where these stand beside the package.
+    for part in (installed, installed.parents[1] / "pgserver.libs"):
+        shutil.copytree(part, folder / part.relative_to(installed.parents[1]), symlinks=True)
+    return folder / installed.relative_to(installed.parents[1]) / "bin"
 
 
 def _someone(folder: Path) -> dict[str, Any]:

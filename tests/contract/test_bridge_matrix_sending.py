@@ -46,12 +46,12 @@ async def test_f36_a_resend_is_shown_once_after_a_restart_too(bot: Bot, erik: Pe
 async def test_a_file_goes_out_once_under_its_name(bot: Bot, erik: Person) -> None:
     room = await met(bot, erik, KeptDoor())
     media = Media("file", "text/plain", "list.txt", 4, base64.b64encode(b"milk").decode())
-    bridge = bot.bridge()
-    for _ in range(2):
-        await bridge.send(part(room, "", media=media))
-    await bridge.aclose()
-    await erik.until(lambda: erik.messages(room, bot.user))
-    (sent,) = erik.messages(room, bot.user)
+    for one in (part(room, "", media=media), part(room, "", media=media), part(room, "the end", key="reply:2")):
+        bridge = bot.bridge()
+        await bridge.send(one)
+        await bridge.aclose()
+    await erik.until(lambda: "the end" in erik.texts(room, bot.user))
+    sent, _ = erik.messages(room, bot.user)
     assert (sent["content"]["msgtype"], sent["content"]["body"]) == ("m.file", "list.txt")
     server, media_id = sent["content"]["url"].removeprefix("mxc://").split("/")
     got = await erik.http.get(f"/_matrix/client/v1/media/download/{server}/{media_id}")
