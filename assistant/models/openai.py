@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
-from openai.types.chat import ChatCompletionChunk
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled, plain_event
@@ -114,10 +114,15 @@ class OpenAIModel:
         return f"{self.name}@{self._base_url}"
 
     async def _create(self, body: dict[str, Any]) -> AsyncStream[ChatCompletionChunk]:
-        stream: AsyncStream[ChatCompletionChunk] = await self._client.chat.completions.create(
-            **body, stream=True, stream_options={"include_usage": True}
+        """As `chat.completions.create` asks, but for its look at every message for names to translate, of which the
+        body has none: 0.15 ms each, in every request."""
+        return await self._client.post(
+            "/chat/completions",
+            body={**body, "stream": True, "stream_options": {"include_usage": True}},
+            cast_to=ChatCompletion,
+            stream=True,
+            stream_cls=AsyncStream[ChatCompletionChunk],
         )
-        return stream
 
     # ----------------------------------------------------------------------------------------------------------- limits
 
