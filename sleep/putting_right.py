@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from assistant.expressions import expression
 from assistant.words import fold
 from sleep.corrections import replaces, tells_of_change
+from sleep.lexicon import classes
 from sleep.statements import Statement, is_form, statement, stem
 
 _OWNED = expression(
@@ -25,6 +26,12 @@ _DONE_WITH = expression(
     r"|sold|off the|no more|goodbye(?: to)?) (?:the |my |our |his "
     r"|her )?(?P<what>[\w'’.-]+(?: [\w'’-]+){0,2}?)(?=[,.;!]| and\b| in\b"
     r"| on\b| last\b| for\b|$)"
+)
+# Somebody who moves, or moves something: what else is known of them stays, and so does what is known of the place.
+_MOVER = expression(
+    r"(?:^|[.!?,;:] |\b(?:that|because|since|and|but|so) )(?:(?:[Mm]y|[Oo]ur) (?P<whose>[\w-]+) )?"
+    r"(?P<who>[A-ZÀ-Þ][\w-]+)(?: and [A-ZÀ-Þ][\w-]+)?(?: has| have| had| is| are|'s)?(?: just| now| finally| recently)?"
+    r" (?:moved|moving|moves|changed|switched|replaced|swapped)\b(?:[^.!?]*? to (?P<where>[A-ZÀ-Þ][\w-]+))?"
 )
 ENOUGH = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
@@ -55,7 +62,8 @@ def put_right(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ov
     over = [one for one, old in known if _is_over(new, old)]
     if over or only_over or new.adds or len(new.content) > _RAMBLING:
         return over
-    shared = {one: _shared(new.content, old) - _of_other_things(new, old) for one, old in known}
+    movers = _movers(new)
+    shared = {one: _shared(new.content, old) - _of_other_things(new, old) - movers for one, old in known}
     often = Counter(word for words in shared.values() for word in words)
     found, most = "", (ENOUGH, -_LONGEST)
     for one, old in known:
@@ -75,6 +83,16 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
     """Those of whom another thing is said in each: Ada's party, Ada's swimming."""
     mine, theirs = dict(_OWNED.findall(fold(new.text))), dict(_OWNED.findall(fold(old.text)))
     return {stem(who) for who in mine.keys() & theirs.keys() if not is_form(stem(mine[who]), stem(theirs[who]))}
+
+
+def _movers(new: Statement) -> set[str]:
+    """Those who move, and where to, as far as they are names. A word of which something is known is a thing: choir."""
+    names = set()
+    for found in _MOVER.finditer(new.text):
+        who, where = found["who"].lower(), found["where"]
+        if found["whose"] or not classes(who):
+            names |= {stem(fold(word)) for word in (who, where) if word}
+    return names
 
 
 def _is_over(new: Statement, old: Statement) -> bool:

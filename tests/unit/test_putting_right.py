@@ -57,6 +57,35 @@ def test_what_says_nothing_against_it_puts_nothing_right(said: str) -> None:
     assert over(said) == []
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("The spare key is with Ines.", "My sister Ines moved to Bergen in March."),
+        ("The ladder is with Otto.", "Otto moved to Oslo in May."),
+        ("Anna is allergic to nuts.", "Anna moved to Oslo in May."),
+        ("Anna's birthday is on May 3.", "Anna has moved to Oslo."),
+        ("Otto is my brother.", "Otto moved to Oslo."),
+        ("I lent Ines 200 euros.", "Ines has just moved to Bergen."),
+        ("My flight to Bergen is on 3 May.", "My sister Ines moved to Bergen in March."),
+        ("The keys are with Anna.", "Anna moved the bike to the cellar."),
+    ],
+)
+def test_who_moves_ends_nothing_else_that_is_known_of_them(known: str, said: str) -> None:
+    assert put_right(statement(said), [("known", statement(known))]) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("Dad is in room 214 at Maple Court.", "Dad moved to room 12."),
+        ("Choir sings in the church hall.", "Choir moved to the library hall."),
+        ("Nora's library day is Friday.", "Mrs Okonkwo moved Nora's library day to Monday."),
+    ],
+)
+def test_what_is_moved_is_put_right(known: str, said: str) -> None:
+    assert put_right(statement(said), [("known", statement(known))]) == ["known"]
+
+
 def test_where_something_was_found_already_only_what_is_said_to_be_over_goes() -> None:
     assert over("The window cleaner has gone up to twenty-five pounds.", only_over=True) == []
     assert over("The choir is on Thursdays, not on Tuesdays.", only_over=True) == [KNOWN[0]]
