@@ -89,7 +89,17 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
     settings = settings_module.load(home)
     with load("assistant.cli.stored:opened")(settings) as stores:
         found = load("assistant.wire.condition:stored_status")(settings, stores, utc_now())
-    return {"running": is_served(home), **found, **verdict([*silent, *found["problems"]])}
+    served = is_served(home)
+    unanswered = [] if served else _unanswered(found["waiting"])
+    return {"running": served, **found, **verdict([*silent, *unanswered, *found["problems"]])}
+
+
+def _unanswered(sessions: int) -> list[str]:
+    """Whoever was answered may have nobody run it; whoever waits may not."""
+    if not sessions:
+        return []
+    where = counted(sessions, "conversation")
+    return [f"Nobody serves the home, and in {where} a message waits for its answer. `assistant run` gives it."]
 
 
 async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:

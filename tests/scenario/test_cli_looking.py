@@ -83,6 +83,15 @@ def test_status_is_green_without_a_daemon_and_says_that_none_runs(home: Path) ->
     assert "Green" in shown and "not running" in shown
 
 
+def test_status_is_red_where_nobody_runs_and_a_message_waits(tmp_path: Path) -> None:
+    assert assistant(tmp_path / "home", "chat", "-m", "hi").returncode == 0
+    with sqlite3.connect(tmp_path / "home" / "script.db") as db:
+        db.execute("UPDATE inbox SET state = 'accepted'")
+    done = look(tmp_path / "home", "status")
+    assert done.returncode == 1
+    assert "in 1 conversation a message waits for its answer. `assistant run` gives it." in done.out
+
+
 def test_status_is_red_and_exits_with_1_when_a_delivery_is_uncertain(home: Path, tmp_path: Path) -> None:
     assert assistant(tmp_path / "home", "chat", "-m", "hi").returncode == 0
     with sqlite3.connect(tmp_path / "home" / "script.db") as db:
