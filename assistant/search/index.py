@@ -27,7 +27,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 
 SEAL_AT = 1_024
-_RESIDENT = 1 << 17
+# Newest units whose vectors stay in memory: 16 MB. Those of older ones are read when they are asked for.
+_RESIDENT = 1 << 16
 _CACHED_POSTINGS = 1_500_000
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
@@ -58,7 +59,8 @@ class Embed(Protocol):
 
 
 class Index:
-    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed) -> None:
+    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed, resident: int = _RESIDENT) -> None:
+        self._resident = resident
         self._shelf = shelf
         self._stems = stems
         self._embed = embed
@@ -87,7 +89,7 @@ class Index:
         self._memory: dict[str, list[tuple[int, int]]] = {}
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
-        self._first_resident = max(0, self.sealed - _RESIDENT)
+        self._first_resident = max(0, self.sealed - self._resident)
         self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 5 // 4), DIMENSIONS), np.int8)
         if self.sealed:
             resident = self._sealed_vectors(self._first_resident, self.sealed)
@@ -185,7 +187,7 @@ class Index:
             self._meta = np.concatenate([self._meta, np.zeros(more, META)])
             self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
         if self.count - self._first_resident == len(self._vectors):
-            space = np.zeros((len(self._vectors) // 4, DIMENSIONS), np.int8)
+            space = np.zeros((max(1_024, len(self._vectors) // 8), DIMENSIONS), np.int8)
             self._vectors = np.concatenate([self._vectors, space])
 
     def seal(self) -> None:
@@ -218,6 +220,14 @@ class Index:
         self.sealed = self.count
         self._fresh.clear()
         self._memory.clear()
+        self._let_go_of_old()
+
+    def _let_go_of_old(self) -> None:
+        """A process lives for years: vectors that are long on the shelf are read from there."""
+        first = self.sealed - self._resident
+        if first - self._first_resident >= self._resident // 8:
+            self._vectors = self._vectors[first - self._first_resident :].copy()
+            self._first_resident = first
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -266,6 +276,11 @@ class Index:
                 self._speakers[number] = frozenset(" ".join(self._stems(words).values()).split())
         self._speakers_until = self.count
         return self._speakers
+
+    @property
+    def resident(self) -> int:
+        """For how many units there is room for vectors in memory."""
+        return len(self._vectors)
 
     @property
     def meta(self) -> Meta:
