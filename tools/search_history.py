@@ -7,7 +7,6 @@ results, since both would quote the past a second time and crowd it out: what th
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
@@ -37,7 +36,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=EVERYONE, timeout_seconds=20.0)
-    async def search_history(
+    def search_history(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
         after: date | None = None,
@@ -47,9 +46,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""
-        # A message of megabytes that was said just now is taken in first: seconds.
-        hits = await asyncio.to_thread(
-            history.search,
+        hits = history.search(
             query,
             context.scope,
             limit=limit + _EXTRA,

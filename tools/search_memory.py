@@ -6,7 +6,6 @@ they can be put right or forgotten, and the messages they came from. What no lon
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Annotated
@@ -31,7 +30,7 @@ def search_memory_tool(search: MemorySearch, zone: ZoneInfo, result_bytes: int) 
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=EVERYONE, timeout_seconds=20.0)
-    async def search_memory(
+    def search_memory(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
         after: date | None = None,
@@ -40,8 +39,7 @@ def search_memory_tool(search: MemorySearch, zone: ZoneInfo, result_bytes: int) 
     ) -> str:
         """Search what was noted for good: best first, with [reference], date, #message_id. after, before: days;
         as_of: only what was known by the end of that day."""
-        found = await asyncio.to_thread(
-            search.search,
+        found = search.search(
             query,
             context.scope,
             limit=_MOST,
