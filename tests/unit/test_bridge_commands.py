@@ -276,24 +276,16 @@ async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_g
     assert await desk.type("/deliveries") == NOTHING_STUCK
 
 
-async def test_what_is_being_sent_cannot_be_let_go(desk: Desk) -> None:
+@pytest.mark.parametrize("verb", ["again", "drop"])
+async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk: Desk, verb: str) -> None:
     desk.bridge.fail.append(BridgeError("the network is away."))
     number = desk.push("a")
     await desk.delivery.flush("telegram")
     desk.outbox.mark(number, "sending", desk.clock())
     with pytest.raises(UsageError, match=f"Delivery #{number} is on its way"):
-        await desk.type(f"/deliveries drop {number}")
-    assert (desk.state("a"), desk.stuck.drop(number, desk.clock())) == ("sending", False)
-
-
-async def test_f36_what_is_being_sent_cannot_be_sent_once_more(desk: Desk) -> None:
-    desk.bridge.fail.append(BridgeError("the network is away."))
-    number = desk.push("a")
-    await desk.delivery.flush("telegram")
-    desk.outbox.mark(number, "sending", desk.clock())
-    with pytest.raises(UsageError, match=f"Delivery #{number} is on its way"):
-        await desk.type(f"/deliveries again {number}")
-    assert (desk.state("a"), desk.stuck.again(number, desk.clock())) == ("sending", False)
+        await desk.type(f"/deliveries {verb} {number}")
+    decided = {"again": desk.stuck.again, "drop": desk.stuck.drop}[verb](number, desk.clock())
+    assert (desk.state("a"), decided) == ("sending", False)
 
 
 async def test_what_nobody_is_there_to_hear_is_not_listed(desk: Desk) -> None:
