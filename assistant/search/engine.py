@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.asked import Asked, take_apart
-from assistant.search.index import Embed, Floats, Index, Ints, StemsOf, second_of
+from assistant.search.forms import Floats
+from assistant.search.index import Embed, Index, Ints, StemsOf, second_of
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
 from assistant.search_ports import Found, Shelf, Where
 from assistant.words import is_spaceless

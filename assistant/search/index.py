@@ -17,13 +17,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Meta, Vectors, quantised
+from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Floats, Meta, Vectors, quantised
 from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
 from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
 from assistant.words import WORD, fold, spread
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 
 SEAL_AT = 1_024

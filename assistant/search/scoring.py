@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.search.forms import Floats
 from assistant.search.units import GREETING, QUESTION, TIME_WORD
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from assistant.errors import HomeError, NewerSchema, StoreError
 from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.search.engine import Bounds, Engine
 from assistant.search.finder import SourceFinder
-from assistant.search.index import Floats
+from assistant.search.forms import Floats
 from assistant.search.irregular import with_irregular
 from assistant.search_ports import Shelf, Spoke
 from assistant.store.database import Database
