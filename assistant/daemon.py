@@ -136,7 +136,9 @@ def _schedule(house: House, settings: Settings) -> AsyncIOScheduler:
 
     async def upkeep() -> None:
         house.upkeep()
-        await house.index()
+        # The end cuts this off, and the next start goes on with it; APScheduler would tell of that as a failure.
+        with contextlib.suppress(asyncio.CancelledError):
+            await house.index()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)

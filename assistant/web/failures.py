@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.web.answers import Failure
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
+CUT_OFF = "The assistant was stopped while it did this. What it had finished is kept: look before repeating."
 
 _MEANS: Mapping[int, str] = {
     400: "The request is not understood, or asks for what cannot be. Nothing was changed.",
@@ -40,6 +42,7 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def add_failures(app: FastAPI) -> None:
     app.add_middleware(_SizeLimit)
+    app.add_middleware(_CutOff)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(AssistantError, _failed)
@@ -65,6 +68,28 @@ class _SizeLimit:
             raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES // 2**20} MB. Nothing was accepted.")
 
         await self._app(scope, counted, send)
+
+
+class _CutOff:
+    """Answers what the end of the daemon cuts off: the request itself, or the work that it waits for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:
+            # Nothing else cancels a request, and its task ends here: uvicorn would tell of it as of a failure.
+            if not begun:
+                await _one_line(503, CUT_OFF)(scope, receive, send)
 
 
 def _announced(scope: Scope) -> int:

@@ -4,27 +4,32 @@ of and left, and the next start answers it."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, MutableMapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from apscheduler.events import EVENT_JOB_ERROR, EVENT_JOB_EXECUTED, EVENT_JOB_SUBMITTED
 from pytest import MonkeyPatch
 from structlog.testing import capture_logs
 
 from assistant import daemon
 from assistant import settings as settings_module
 from assistant.bridge_ports import Bridge, Part
+from assistant.cli.client import socket_link
 from assistant.cli.status import report_of
 from assistant.ending import Patience, within
-from assistant.errors import BridgeError, StoreError
+from assistant.errors import AssistantError, BridgeError, StoreError
 from assistant.home_lock import home_lock
 from assistant.requests import ModelEvent, Purpose, Request
 from assistant.settings import Home
+from assistant.web.failures import CUT_OFF
 from assistant.web.listener import listen
 from assistant.wire.house import House, build
 from tests.scenario.command_line import look
@@ -256,6 +261,49 @@ async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path
         await rounds()
         assert (house.runtime.lanes().passes, house.runtime.trouble) == (passes + 2, "")
         await daemon.end(house, worker, 1, LITTLE)
+
+
+async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    writer = ScriptedModel(name="claude-haiku-5-5")
+    writer.gate = asyncio.Event()
+    house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel(), writer=writer)
+    with closing(house):
+        await house.runtime.start()
+        worker = asyncio.create_task(house.runtime.run())
+        async with house.serve():
+            await house.runtime.accept(said("My cat is called Mio.", external_id="1"))
+            await house.runtime.idle()
+            async with socket_link(settings.home.socket) as link:
+                asked = asyncio.create_task(link.command("/sleep", "main"))
+                await writer.called.wait()
+                with capture_logs() as logs:
+                    await daemon.end(house, worker, 5)
+                with pytest.raises(AssistantError) as told:
+                    await asked
+    assert str(told.value) == CUT_OFF
+    assert [entry for entry in logs if entry["log_level"] == "error"] == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_upkeep_that_the_end_cuts_off_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    loop, begun, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    async with started(tmp_path, ScriptedModel(), KeptBridge()) as (house, worker):
+        scheduler = daemon._schedule(house, settings)
+        scheduler.add_listener(lambda _: loop.call_soon_threadsafe(begun.set), EVENT_JOB_SUBMITTED)
+        scheduler.add_listener(lambda _: loop.call_soon_threadsafe(ended.set), EVENT_JOB_EXECUTED | EVENT_JOB_ERROR)
+        # Whoever reads the index holds it, so that the job cannot end.
+        with house.stores.finder._lock:
+            scheduler.get_job("upkeep").modify(next_run_time=datetime.now(UTC))
+            await begun.wait()
+            await rounds()
+            scheduler.shutdown(wait=False)
+            await ended.wait()
+        await daemon.end(house, worker, 1, LITTLE)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def rounds() -> None:
