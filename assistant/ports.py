@@ -300,6 +300,10 @@ class Outbox(Protocol):
 class History(Protocol):
     """Everything ever said, by words, by id, by byte range; only ever within one scope."""
 
+    async def ready(self) -> None:
+        """Prepare a search: one that would take in much first has that done beside the loop. Raises `StoreError`."""
+        ...
+
     def search(
         self,
         query: str,

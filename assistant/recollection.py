@@ -70,6 +70,9 @@ class Recollection:
         self._room = room
         self._echoes = echoes
 
+    async def ready(self) -> None:
+        await self._history.ready()
+
     def recall(self, question: str, session: str, scope: str, view: View, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
         the session's, before or after the question entered it. Raises `StoreError`."""

@@ -166,6 +166,9 @@ class Runtime:
             self._must_stand(self._refused)
             self._refused = False
             self._unblock(now)
+            if self._conversation.waiting():
+                await self._surroundings.ready()
+        if not self._stopping:
             for session in self._conversation.waiting():
                 if session not in {*self._running, *self._standstill.sessions, *self._at_rest}:
                     self._begin(session, now)

@@ -168,6 +168,14 @@ class Finder(Protocol):
         """Best first. What was said until now is found."""
         ...
 
+    def slow(self) -> bool:
+        """Whether a search now would first take in much, or wait for whoever does."""
+        ...
+
+    def take_in(self) -> None:
+        """What a search would first take in."""
+        ...
+
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""
         ...

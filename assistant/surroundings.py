@@ -57,6 +57,13 @@ class Surroundings:
             told = of_interrupted_calls(self._delegations, cut, session)
             self._interrupted[session] = interrupted_report(told, self._zone)
 
+    async def ready(self) -> None:
+        """Prepare what `of` looks for, beside the loop where that takes long."""
+        try:
+            await self._recollection.ready()
+        except StoreError as error:
+            log.error("nothing can be recalled", error=str(error))
+
     def of(self, item: InboxItem, now: datetime) -> str:
         """The block for the turn that this message opens. Raises `StoreError`."""
         asked = item.incoming

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from assistant.context.quote import safe
+from assistant.context.truncate import spoken
 from assistant.expressions import expression
 from assistant.messages import Message
 from sleep.answer import clean, fitted
@@ -115,7 +116,7 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
     for index, row in enumerate(rows):
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
-        content = _CODE.sub("\n", safe(row.content[:_LOOKED_AT]))
+        content = _CODE.sub("\n", safe(spoken(row)[:_LOOKED_AT]))
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
             if not _says_something(text) or text.casefold() in told or text == KEPT:
@@ -171,10 +172,11 @@ def key_facts(material: Material) -> dict[str, tuple[str, ...]]:
     for row in material.rows:
         if row.role not in _OF_ROLE:
             continue
-        for found in facts(row.content[:_LOOKED_AT]) if row.role == "user" else ():
+        said_here = spoken(row)[:_LOOKED_AT]
+        for found in facts(said_here) if row.role == "user" else ():
             if f"{found.kind}s" in told:
                 told[f"{found.kind}s"].setdefault(clean(found.content))
-        for kind, value in named(row.content[:_LOOKED_AT]):
+        for kind, value in named(said_here):
             if kind in ("names", "identifiers"):
                 said["entities" if kind == "names" else kind][clean(value)] += 1
     lists = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in told.items()}

@@ -36,7 +36,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=EVERYONE, timeout_seconds=20.0)
-    def search_history(
+    async def search_history(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
         after: date | None = None,
@@ -46,6 +46,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""
+        await history.ready()
         hits = history.search(
             query,
             context.scope,

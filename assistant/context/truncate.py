@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from assistant.context.pressure import utf8_length
+from assistant.expressions import expression
 from assistant.messages import Message
 from assistant.records import LogPlace
 
@@ -25,6 +26,7 @@ LINES = "Total output lines: "
 REFERENCE = "[Shortened to fit. "
 _PREVIEW_CHARS = 80
 _CHARS_PER_TOKEN = 4
+_MARKER = expression(r"\n?…\d+ (?:tokens|chars) truncated…\n?")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 _LONGEST_CLUSTER = 32
 
@@ -61,6 +63,13 @@ def by_reference(message: Message, place: LogPlace, keep_tokens: int, count: Mea
     is signed for the whole text. The message itself where its words fit already."""
     shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
     return shortened if shortened is message else replace(shortened, thinking=())
+
+
+def spoken(message: Message) -> str:
+    """What was said, of a message that was cut both its ends: without the words of the cut, which nobody said."""
+    if not message.metadata.get("truncated"):
+        return message.content
+    return _MARKER.sub("\n", _earlier(message, "tokens")[0]).strip()
 
 
 def without_pictures(message: Message) -> Message:

@@ -19,6 +19,8 @@ from assistant.search_ports import Found, Spoke, Spoken, Where
 _AT_ONCE = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
 _WHILE_ASKED = 1_024
+# So much text, in characters, takes a tenth of a second.
+_LONG = 50_000
 
 
 class SourceFinder:
@@ -47,6 +49,18 @@ class SourceFinder:
             engine = self._opened()
             self._take_in(engine.index, self._most)
             return engine.search(question, where, limit=limit)
+
+    def slow(self) -> bool:
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            return self._waits_long(self._opened().index)
+        finally:
+            self._lock.release()
+
+    def take_in(self) -> None:
+        with self._lock:
+            self._take_in(self._opened().index, self._most)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         with self._lock:
@@ -78,6 +92,15 @@ class SourceFinder:
         if self._engine is None:
             self._engine = self._open()
         return self._engine
+
+    def _waits_long(self, index: Index) -> bool:
+        waiting = 0
+        for stream in self._spoke.behind(index.read_to):
+            records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_AT_ONCE)
+            waiting += sum(len(record.text) for record in records)
+            if len(records) == _AT_ONCE or waiting > _LONG:
+                return True
+        return False
 
     def _take_in(self, index: Index, most: int | None) -> int:
         taken = 0

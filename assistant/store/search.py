@@ -7,11 +7,13 @@ What always holds:
 - A message is found as soon as its commit is done: nothing is cached but stems.
 - Texts are read from the master log alone, so that what is quoted is what was said.
 
-A `StoredHistory` has a connection of its own, and a lock around it: any thread may call it, one at a time.
+A `StoredHistory` has a connection of its own, and a lock around it: any thread may call it, one at a time. Whoever only
+reads never waits for what a search takes in first.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -69,6 +71,10 @@ class StoredHistory:
 
     # ---------------------------------------------------------------------------------------------------- searching
 
+    async def ready(self) -> None:
+        if self._finder.slow():
+            await asyncio.to_thread(self._finder.take_in)
+
     def search(
         self,
         query: str,
@@ -85,8 +91,9 @@ class StoredHistory:
         if not words or limit <= 0:
             return []
         where = Where(scope, roles, after, before, session or "")
+        # Outside the lock: what is taken in first holds up nobody who reads.
+        found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
         with self._lock:
-            found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
             asked = asked_of(self._finder, words, self._stems)
             rows = self._shown([one.source for one in found], where)
             said = self._passages.words(list(rows.values()))

@@ -22,7 +22,8 @@ _REQUEST = message("Where is the spare key? Put the plumber on my list, and ring
 
 
 def _plain(request: Request) -> Step:
-    return f"Noted, message {len(request.messages)}."
+    """Counts what people said: tools that a fault has called again do not change the answer."""
+    return f"Noted, message {sum(m.role == 'user' for m in request.messages)}."
 
 
 def _two_rounds(request: Request) -> Step:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -192,6 +193,28 @@ async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answere
         await it.answered()
         assert it.bridge.bodies == ["Stopped.", "later"]
         assert not await it.house.runtime.stop_turn("main")
+
+
+async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_for_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, "good morning") as it:
+        held, let_go = Event(), Event()
+
+        def take_in() -> bool:
+            with it.house.stores.finder._lock:
+                held.set()
+                return let_go.wait(10)
+
+        taking_in = asyncio.create_task(asyncio.to_thread(take_in))
+        await asyncio.to_thread(held.wait)
+        await it.say("hello")
+        begun = asyncio.create_task(it.house.runtime.tick(it.clock()))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not begun.done() and it.house.status()["ok"]
+        let_go.set()
+        await begun
+        await it.answered()
+        assert await taking_in and it.bridge.bodies == ["good morning"]
 
 
 async def test_a_model_that_fails_becomes_one_notice_with_its_exit_code(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.context.pressure import utf8_length
-from assistant.context.truncate import Policy, by_reference, for_view, without_pictures
+from assistant.context.truncate import Policy, by_reference, for_view, spoken, without_pictures
 from assistant.messages import Media, Message, Span, ToolCall
 from assistant.records import LogPlace
 from assistant.tokens import estimate
@@ -168,3 +168,14 @@ def test_shortening_by_reference_holds_its_bound_however_often(text: str, first:
     again = by_reference(message, PLACE, second, estimate)
     assert estimate(message.content) <= max(first, 0)
     assert estimate(again.content) <= second
+
+
+@pytest.mark.parametrize("keep", [60, 300])
+def test_of_a_message_that_was_cut_twice_both_ends_are_left_and_no_word_of_the_cut(keep: int) -> None:
+    said = Message("user", f"First of all, hello.\n{LINES}Where is the key?", id=812)
+    once = by_reference(said, PLACE, 2_000, estimate)
+    assert spoken(said) == said.content
+    for shown in (once, by_reference(once, PLACE, keep, estimate)):
+        left = spoken(shown)
+        assert left.startswith("First of all, hello.") and left.endswith("Where is the key?")
+        assert not any(word in left for word in ("truncated", "output lines", "Shortened", "read_history"))

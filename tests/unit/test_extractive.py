@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.messages import Media, Message, ToolCall
+from assistant.context.truncate import by_reference
+from assistant.messages import Media, Message, Span, ToolCall
+from assistant.records import LogPlace
 from sleep.extractive import both_ends, extractive, without_model
 from tests.summarising import COUNTER, START, count, long_talk, material, spoken
 
@@ -111,6 +113,14 @@ def test_unspaced_scripts_are_scored_by_what_is_rare_too() -> None:
 @pytest.mark.parametrize("budget", [0, 5, 40, 200, 5000])
 def test_it_keeps_its_budget(budget: int) -> None:
     assert count(extractive(material(long_talk()), budget, count)) <= budget
+
+
+def test_words_of_a_cut_are_nobody_s() -> None:
+    said = Message("user", f"{TOLD} {'Waves went up and down along the long quay. ' * 400}{DECIDED}", id=1, ts=START)
+    shown = by_reference(said, LogPlace("main", "log/main/conversation.jsonl", Span(0, 99)), 200, count)
+    lines = "\n".join(lines_of((shown,)))
+    assert TOLD in lines and "Anna" in lines
+    assert not any(word in lines for word in ("Shortened", "output lines", "truncated", "read_history"))
 
 
 def test_the_lines_of_an_earlier_summary_stay_as_they_are() -> None:

@@ -8,12 +8,15 @@ import sys
 import pytest
 
 from assistant.context.normalise import ABORTED, normalise
+from assistant.context.truncate import by_reference
 from assistant.errors import ModelError
-from assistant.messages import ABORTED_MARKER, Media, Message, ToolCall
+from assistant.messages import ABORTED_MARKER, Media, Message, Span, ToolCall
 from assistant.models.offline.model import LIMITS, OfflineModel
 from assistant.models.offline.words import alike, content_words, fold, sentences
 from assistant.quotes import Quote, quote_line
+from assistant.records import LogPlace
 from assistant.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
+from assistant.tokens import estimate
 
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object"})
@@ -249,6 +252,15 @@ async def test_a_long_text_is_kept_and_only_its_ends_are_read_as_requests() -> N
     reply = (await reply_to(user("For the record:\n" + page + "\nThat was all."))).message
     assert reply.content.startswith("Noted, as #41.")
     assert not reply.tool_calls
+
+
+async def test_of_a_message_that_was_cut_its_ends_are_read_and_not_the_words_of_the_cut() -> None:
+    book = "The sea was calm, and nobody spoke. " * 3_000
+    place = LogPlace("main", "log/main/conversation.jsonl", Span(0, 99))
+    shown = by_reference(user(f"Keep this book. {book}\n\nWhere is the spare key?"), place, 1_000, estimate)
+    (call,) = (await reply_to(shown)).message.tool_calls
+    assert call.name == "search_history" and set(call.arguments["query"].split()) >= {"spare", "key"}
+    assert not {"message", "left", "bytes"} & set(call.arguments["query"].split())
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -38,6 +40,40 @@ def test_a_message_said_now_is_found_in_the_next_call(room: Room) -> None:
     for number in range(3):
         (said,) = room.say(f"The zeppelin has number {number}.")
         assert room.find("zeppelin")[0] == said
+
+
+@pytest.mark.parametrize("said", [["The zeppelin flies north. " * 2_500], ["The zeppelin flies north."] * 70])
+async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(room: Room, said: list[str]) -> None:
+    room.say("Good morning.")
+    assert not room.finder.slow()
+    first, *_ = room.say(*said)
+    assert room.finder.slow()
+    await room.history.ready()
+    assert not room.finder.slow()
+    assert room.find("zeppelin", limit=len(said))[-1] == first
+
+
+async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room: Room) -> None:
+    (said,) = room.say("Good morning.")
+    held, let_go = Event(), Event()
+
+    def hold() -> bool:
+        with room.finder._lock:
+            held.set()
+            return let_go.wait(10)
+
+    holding = asyncio.create_task(asyncio.to_thread(hold))
+    await asyncio.to_thread(held.wait)
+    preparing = asyncio.create_task(room.history.ready())
+    searching = asyncio.create_task(asyncio.to_thread(room.find, "morning"))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert [record.id for record in room.history.read(said, OWNER)] == [said]
+    assert not preparing.done() and not searching.done()
+    let_go.set()
+    await preparing
+    assert await searching == [said]
+    assert await holding
 
 
 def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room: Room) -> None:

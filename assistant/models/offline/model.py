@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
 from assistant.context.quote import NOTE, SPEAKER
+from assistant.context.truncate import spoken
 from assistant.errors import ModelError
 from assistant.expressions import expression
 from assistant.messages import Message, ToolCall, Usage
@@ -113,11 +114,11 @@ def _is_said(message: Message) -> bool:
 
 def _said(message: Message) -> Message:
     """The message without the notes that the runtime put before it, and without the words that tell who speaks; nobody
-    else can write their boundaries."""
+    else can write their boundaries. Of one that was cut, both ends."""
     content = _NOTES.sub("", message.content, count=1)
-    if by := _SPEAKER.match(content):
-        return replace(message, content=by[2], name=by[1])
-    return message if content == message.content else message.with_content(content)
+    by = _SPEAKER.match(content)
+    said = replace(message, content=by[2], name=by[1]) if by else replace(message, content=content)
+    return replace(said, content=spoken(said))
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...]:
