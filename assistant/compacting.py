@@ -13,6 +13,7 @@ from datetime import datetime
 
 from assistant.errors import UsageError
 from assistant.measures import Measures
+from assistant.plural import counted
 from assistant.ports import Conversation
 from sleep.compaction import Compactor
 from sleep.orders import Order, Outcome
@@ -100,12 +101,12 @@ class Compacting:
         if outcome.busy and not outcome.made:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.made:
-            return f"There is nothing to compact: {outcome.before.describe()}."
+            return f"There is nothing to gain by compacting: {outcome.before.describe()}."
         kinds = ", ".join(dict.fromkeys(one.tier for one in outcome.made))
         undo = "--undo" if len(outcome.made) == 1 else f"--undo {outcome.made[0].id}"
         told = [
-            f"Compacted {outcome.messages} messages ({kinds}): {outcome.before.prompt_tokens:,} tokens became "
-            f"{outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
+            f"Compacted {counted(outcome.messages, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} tokens "
+            f"became {outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
             f"{outcome.after.ratio:.0%} of the context).{_cost(outcome)} The messages stay in the master log: "
             f"`aihistory show {outcome.made[-1].id}` tells what was kept, `/compact {undo}` takes it back.",
             *self._news(session, outcome),
@@ -117,7 +118,7 @@ class Compacting:
         order = Order(session, "manual", await self._terms(session), focus=focus, live=live)
         found = await self._compactor.plan(order)
         if not found.changes:
-            return f"There is nothing to compact: {found.before.describe()}."
+            return f"There is nothing to gain by compacting: {found.before.describe()}."
         return _report(found, await self._compactor.estimate(order, found))
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
@@ -138,8 +139,8 @@ class Compacting:
         self._conversation.uncompact(found, session, self._clock())
         ids = ", ".join(map(str, found.checkpoint_ids))
         return (
-            f"Took back compaction {ids}: {found.messages} messages stand in view again, with everything said since at "
-            "their end. The next sleep compacts again where the context is full."
+            f"Took back compaction {ids}: {counted(found.messages, 'message')} in view again, with everything said "
+            "since at the end. The next sleep compacts again where the context is full."
         )
 
     async def _terms(self, session: str) -> Terms:
@@ -164,7 +165,7 @@ def _report(found: Plan, estimate: Estimate | None) -> str:
     asks = "No model is asked; it costs nothing."
     if estimate is not None and estimate.calls:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
-        calls = "One call" if estimate.calls == 1 else f"{estimate.calls} calls"
+        calls = counted(estimate.calls, "call")
         asks = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
     return "\n".join(
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import Protocol
 
@@ -44,6 +44,7 @@ class CompactionCommands:
         live: Callable[[str, datetime], Live | None],
         most_pinned: int,
         counter: Counter,
+        zone: tzinfo,
     ) -> None:
         """`live` gives the request of a session that its provider still has; `most_pinned` is what all pins of a
         conversation may take, in tokens as `counter` counts them."""
@@ -54,6 +55,7 @@ class CompactionCommands:
         self._live = live
         self._most_pinned = most_pinned
         self._counter = counter
+        self._zone = zone
 
     def entries(self) -> Mapping[str, Command]:
         return {
@@ -120,7 +122,7 @@ class CompactionCommands:
 
     async def _list_requests(self, call: Typed) -> str:
         found = self._requests.open(call.session, limit=_SHOWN + 1)
-        lines = [_request_line(request) for request in found[:_SHOWN]]
+        lines = [_request_line(request, self._zone) for request in found[:_SHOWN]]
         more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
         return "\n".join(lines + more) or "Nothing you asked for is open."
 
@@ -157,9 +159,9 @@ def _pin_line(pin: Pin) -> str:
     return f"- {pin.id}: {_first_words(pin.text, 120)}{source}"
 
 
-def _request_line(request: UserRequest) -> str:
+def _request_line(request: UserRequest, zone: tzinfo) -> str:
     answered = f", answered in #{request.answered_by}" if request.answered_by is not None else ", not answered"
-    return f"- #{request.message_id} ({request.opened_at:%Y-%m-%d}{answered}): {_first_words(request.text, 100)}"
+    return f"- #{request.message_id} ({request.opened_at.astimezone(zone):%Y-%m-%d}{answered}): {_first_words(request.text, 100)}"
 
 
 def _numbers(text: str, example: str) -> list[int]:

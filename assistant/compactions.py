@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import IntEnum
 from typing import Any, Literal
 
 from assistant.messages import Message
@@ -107,10 +108,19 @@ class Restorable:
 RequestState = Literal["open", "done", "superseded"]
 
 
+class Asked(IntEnum):
+    """What a message asks for: no more than an answer, something to be done, or nothing but to be reminded."""
+
+    ANSWER = 0
+    TASK = 1
+    REMINDER = 2
+
+
 @dataclass(frozen=True, slots=True)
 class UserRequest:
     """One thing a person asked for (F18). `cites` are the message ids that closed it; `closed_by` is "answer" (a
-    question, answered), "model" (a tool call) or "user"; `answered_by` the reply of its turn, if there is one."""
+    question, answered), "model" (a tool call) or "user"; `answered_by` the reply of its turn, if there is one. A `task`
+    is not over with its answer."""
 
     message_id: int
     session: str

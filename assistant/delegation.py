@@ -27,6 +27,7 @@ from assistant.context.pressure import LEAST_ANSWER
 from assistant.context.quote import NOTE, quoted
 from assistant.errors import ModelError, StoreError, ToolError
 from assistant.messages import Message, ToolCall, Usage
+from assistant.plural import counted
 from assistant.ports import Model, Toolbox, ToolContext
 from assistant.quotes import FAILURE, local_time
 from assistant.quotes import quoted as string
@@ -164,11 +165,12 @@ class Delegating:
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))
-        raise ToolError(f"The helper stopped after {self._settings.max_steps} model calls (delegation.max_steps).")
+        most = counted(self._settings.max_steps, "model call")
+        raise ToolError(f"The helper stopped after {most} (delegation.max_steps).")
 
     def _task(self, task: str, context: ToolContext) -> str:
         tools = ", ".join(self._tools(context)) or "none"
-        most = f"You have {self._settings.max_steps} model calls at most. Tools that run for you: {tools}."
+        most = f"You have {counted(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
         return f"{self._prompt}\n\n{most}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:

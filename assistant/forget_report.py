@@ -7,6 +7,7 @@ import re
 from assistant.errors import UsageError
 from assistant.expressions import expression
 from assistant.forgotten import Forgotten, Found, Wanted
+from assistant.plural import counted
 from assistant.references import LEAST_DIGITS
 
 _ENTRY = expression(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
@@ -81,7 +82,7 @@ def done_lines(done: Forgotten) -> list[str]:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
     lines = ["Forgotten, as far as it is the house's to forget:" if done.left else "Forgotten:"]
     lines += [f"- {place.kind}: {place.count}" for place in done.places]
-    lines.append(f"Every byte of {done.files_searched} files was searched for the words afterwards.")
+    lines.append(f"Every byte of {counted(done.files_searched, 'file')} was searched for the words afterwards.")
     if done.left:
         lines.append("Still there:")
         lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.left]
@@ -97,7 +98,7 @@ def _finished_lines(done: Forgotten) -> list[str]:
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
     lines = [
         f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
-        f"of {done.files_searched} files was searched for its words afterwards."
+        f"of {counted(done.files_searched, 'file')} was searched for its words afterwards."
     ]
     return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.left)]
 

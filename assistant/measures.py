@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 from assistant.context.build import Frame
 from assistant.context.pressure import FULL_CONTEXT, Budgets, Pressure, Size, budgets, measure, utf8_length
@@ -49,8 +50,9 @@ class Measures:
         compaction: CompactionSettings,
         prompts: Prompts,
         memory: Callable[[str], str] = lambda session: "",
+        zone: tzinfo = UTC,
     ) -> None:
-        """`memory` gives what stands in the prompts of a session of what is remembered."""
+        """`memory` gives what stands in the prompts of a session of what is remembered; `zone` is the home's."""
         self._conversation = conversation
         self._facts = facts
         self._pins = pins
@@ -59,6 +61,7 @@ class Measures:
         self._counter_for = counter_for
         self._prompts = prompts
         self._memory = memory
+        self._zone = zone
         self.context = context
         self.compaction = compaction
         self._counters: dict[str, TokenCounter] = {}
@@ -102,6 +105,7 @@ class Measures:
             target=self.context.target,
             threshold=self.context.emergency_threshold,
             protected=self._toolbox().protected | frozenset(self.compaction.protected_tools),
+            zone=self._zone,
         )
 
     def pressure(self, view: View, terms: Terms) -> Pressure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import chain, count
 from typing import Any, Literal
 
@@ -99,6 +99,10 @@ class Message:
     def with_content(self, content: str, **metadata: Any) -> Message:
         """The same message with other words, its metadata extended."""
         return replace(self, content=content, metadata={**self.metadata, **metadata})
+
+    def by_clock_of(self, zone: tzinfo) -> Message:
+        """The same message, the moment it was said by the clock of `zone`: its day is that of whoever lives there."""
+        return replace(self, ts=self.ts.astimezone(zone)) if self.ts else self
 
     def with_unique_calls(self, said: Iterable[Message], stem: str) -> Message:
         """The same message, none of whose calls has the id of one in `said`: some local servers number calls from zero

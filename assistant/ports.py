@@ -174,7 +174,8 @@ class Conversation(Compactions, Turnover, Protocol):
 
     # inbox
     def accept(self, incoming: Incoming, now: datetime) -> Accepted:
-        """Store the whole message, durably, before anyone acknowledges it. Idempotent on (bridge, external_id)."""
+        """Store the whole message, durably, before anyone acknowledges it. Idempotent on (bridge, external_id): the
+        first one stays, and whether a later one says the same is told."""
         ...
 
     def waiting(self) -> list[str]:

@@ -35,11 +35,13 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The inbox has it, durably. `duplicate` means that it had it before."""
+    """The inbox has it, durably. `duplicate` means that it had it before; `differs`, that what it had, and keeps, is
+    another message: this one was not kept."""
 
     inbox_id: int
     message_id: int
     duplicate: bool = False
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

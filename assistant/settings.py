@@ -228,7 +228,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     *,
     ring: Keyring | None = SYSTEM_KEYRING,
-    config: Path | None = None,
+    config: Layer | None = None,
 ) -> Settings:
     """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of
     config.toml. Raises `SettingsError` with one line for each problem: the file or variable, the key, what was found
@@ -239,7 +239,7 @@ def load(
     marks = marks_of(home)
     handed = environ.get("CREDENTIALS_DIRECTORY")
     secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
-    values, origins = _merge(_layers(home, config or home.config, environ, secrets))
+    values, origins = _merge(_layers(home, config, environ, secrets))
     keys = {found.name: found for search in secrets for found in search.found}
     keys |= {
         name: Found(name, SecretStr(text), name) for name in PROVIDER_KEYS if (text := environ.get(name, "").strip())
@@ -319,13 +319,13 @@ def _variable_row(settings: Settings, name: str) -> Shown:
     return Shown(name, shown(value), origin, name, VARIABLES[name], "")
 
 
-def _layers(home: Home, config: Path, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
+def _layers(home: Home, config: Layer | None, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
     found = [
         layer
         for search in secrets
         for layer in (Layer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
-    in_file = file_layer(config, str(home.config))
+    in_file = config or file_layer(home.config, str(home.config))
     return [_defaults(), in_file, *found, *environment_layers(environ, reserved=VARIABLES)]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from assistant.expressions import expression
+from assistant.plural import counted
 from assistant.secrets import Found
 from assistant.settings_kinds import NoSuchName, zone_name
 from assistant.settings_sections import FIELDS, Values, allowed, is_text
@@ -189,7 +190,7 @@ def _as_toml(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_as_toml(entry) for entry in value)}]"
     if isinstance(value, dict):
-        return f"a table of {len(value)} keys"
+        return f"a table of {counted(len(value), 'key')}"
     return str(value)
 
 

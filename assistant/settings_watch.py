@@ -22,7 +22,8 @@ from assistant.settings_sections import FIELDS
 log = structlog.get_logger()
 
 _LIVE_SECTIONS = ("budget.", "telegram.", "matrix.")
-_LIVE = ("log.level",)
+_TOKEN = "web.token"
+_LIVE = ("log.level", _TOKEN)
 
 
 def is_live(key: str) -> bool:
@@ -55,6 +56,8 @@ class SettingsWatch:
             self._refused = error.problems
             log.warning("changed settings are not understood; the old ones stay", problems=len(error.problems))
             return
+        if self._refused:
+            log.info("settings are understood again")
         self._refused = ()
         self._compare(found)
 
@@ -74,8 +77,8 @@ class SettingsWatch:
 
     def _compare(self, found: Settings) -> None:
         keys = list(_differing(self._running, found))
-        live = [key for key in keys if is_live(key)]
-        self._waiting = (*(key for key in keys if not is_live(key)), *_changed_keys(self._running, found))
+        live = [key for key in keys if is_live(key) and not _is_gone(key, found)]
+        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self._running, found))
         if live:
             taken = {key: found.origins[key] for key in live}
             values = _with(self._running.values, {key: _value(found.values, key) for key in live})
@@ -90,7 +93,8 @@ def _differing(old: Settings, new: Settings) -> Iterator[str]:
     """The keys with another value. What is in the keyring was not asked for again."""
     for key, spec in FIELDS.items():
         rung = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
-        if not rung and _value(old.values, key) != _value(new.values, key):
+        unasked = rung and not _value(new.values, key).get_secret_value()
+        if not unasked and _value(old.values, key) != _value(new.values, key):
             yield key
 
 
@@ -102,6 +106,11 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
     ):
         if before != after and IN_KEYRING not in (old.origins.get(name), new.origins.get(name)):
             yield name
+
+
+def _is_gone(key: str, found: Settings) -> bool:
+    """Without a token nobody is let in; the former holds until the next start, which makes one or asks the keyring."""
+    return key == _TOKEN and not _value(found.values, key).get_secret_value()
 
 
 def _value(values: Values, key: str) -> Any:

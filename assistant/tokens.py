@@ -22,6 +22,7 @@ from typing import Literal
 
 from assistant.expressions import expression
 from assistant.messages import Message
+from assistant.plural import counted
 from assistant.records import Calibration
 from assistant.requests import ToolSpec
 
@@ -190,7 +191,7 @@ class TokenCounter:
         }[self.tier.name]
         if self.calibration is None or not self.calibration.samples:
             return f"{how} ({self.tier.why}); not yet calibrated"
-        return f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {self.calibration.samples} calls"
+        return f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {counted(self.calibration.samples, 'call')}"
 
 
 def learned(known: Calibration | None, model: str, estimated: int, reported: int) -> Calibration:

@@ -23,6 +23,7 @@ from assistant.bridge_ports import TurnEvent
 from assistant.errors import BudgetExceeded, ModelError
 from assistant.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.outcomes import Outcome
+from assistant.plural import counted
 from assistant.ports import Conversation, Model, Toolbox, ToolContext
 from assistant.records import Outgoing, Turn, TurnState
 from assistant.requests import Notice, Purpose, Reply, Request, TextDelta
@@ -149,7 +150,7 @@ class Turns:
             self._emit(steering.turn, "discard")
 
     def _too_many_steps(self) -> str:
-        return f"I stopped after {self._settings.max_steps} steps (turn.max_steps). Say how to go on."
+        return f"I stopped after {counted(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
 
     # ------------------------------------------------------------------------------------------------------------ model
 

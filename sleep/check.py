@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from assistant.context.truncate import spoken
 from assistant.expressions import expression
 from assistant.messages import Message
 from sleep.answer import clean
@@ -107,7 +108,7 @@ def _lacks(there: Words, material: Material) -> dict[tuple[str, str], list[list[
 def _units(material: Material) -> Iterator[Message]:
     """The messages; of records of messages each line by itself, under the number that it names."""
     if material.depth == 1:
-        yield from material.rows
+        yield from (replace(row, content=spoken(row)) for row in material.rows)
         return
     for row in material.rows:
         for line in row.content.splitlines():

@@ -19,6 +19,7 @@ from datetime import datetime
 
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory_ports import Consolidations, Memories
+from assistant.plural import counted
 from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
 from sleep.change_plan import Draft
 from sleep.contradiction import Candidate, Decision, Reading, decide, read
@@ -95,8 +96,9 @@ class Consolidation:
         while left:
             before, left = left, await self._memories.reembed()
             if left >= before:
+                to_go = counted(left, "memory", "memories")
                 raise MemoryUnavailable(
-                    f"The memory store does not get on with embedding again: {left:,} memories are left. The journal "
+                    f"The memory store does not get on with embedding again: {to_go} to go. The journal "
                     "keeps everything; the next sleep tries again."
                 )
 
@@ -256,7 +258,8 @@ def _must_be_untouched(
     restored = {change.memory.id: change.memory for change in back if change.action != "delete"}
     touched = sum(memory not in (None, left[one], restored.get(one)) for one, memory in held.items())
     if touched:
+        what = counted(touched, "memory", "memories")
         raise UsageError(
-            f"{touched} memories that sleep {cycle} changed were changed again since. Nothing was taken back; take "
-            "back the later sleeps first, newest first."
+            f"{what} of sleep {cycle} changed again since: put right, forgotten in part, or by a later sleep. Nothing "
+            "was taken back; `assistant memory edit` and `assistant forget` change one alone."
         )

@@ -25,6 +25,7 @@ from typing import Any
 import structlog
 
 from assistant.errors import AssistantError, CorruptStore, StoreError
+from assistant.plural import counted
 from assistant.ports import Conversation
 from assistant.records import Record, SessionInfo
 from assistant.remembered import CycleReport, Reading
@@ -200,7 +201,7 @@ class Cycle:
             await asyncio.sleep(0)
         unsaved = outcome.read and not outcome.written and not outcome.repeated
         if unsaved and (outcome.learnable or outcome.rejected or outcome.passed_over >= _MANY_STATEMENTS):
-            outcome.more["warning"] = f"{outcome.read} messages were read and nothing was saved from them"
+            outcome.more["warning"] = f"{counted(outcome.read, 'message')} read, and nothing was saved from them"
 
     async def _compact_all(
         self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime

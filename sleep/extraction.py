@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any
 
+from assistant.agenda.telling import is_by_schedule
 from assistant.context.quote import RECORD, quoted, safe
 from assistant.errors import ModelError
 from assistant.expressions import expression
@@ -75,9 +76,9 @@ def all_teach(session: str) -> bool:
 
 
 class Extractor:
-    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads; the
-    rules reckon days such as "tomorrow" in `zone`. `learns` tells whether anything is learned from a session; of the
-    others nothing is read."""
+    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads;
+    messages are dated, and days such as "tomorrow" reckoned, in `zone`. `learns` tells whether anything is learned from
+    a session; of the others nothing is read."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class Extractor:
         return [record for record in records if readable(record) and self.learns(record.session)]
 
     async def _ask(self, model: Model, records: Sequence[Record], known: Sequence[str]) -> Reply:
-        told = "\n\n".join(_line(record) for record in records)
+        told = "\n\n".join(_line(record, self._zone) for record in records)
         already = "\n".join(f"- {safe(text)}" for text in known) or "(nothing yet)"
         words = f"Known already:\n{quoted(RECORD, already)}\n\nThe conversation:\n{quoted(RECORD, told)}"
         limits = await model.limits()
@@ -182,8 +183,9 @@ def _parts(before: Record, after: Record) -> bool:
 
 
 def readable(record: Record) -> bool:
-    """Whether this is somebody's own words that are still there. What a guest says is nothing of the owner's."""
-    if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip():
+    """Whether this is somebody's own words that are still there. What a guest says is nothing of the owner's; what a
+    schedule asks was set once, and says nothing new however often it comes."""
+    if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip() or is_by_schedule(record):
         return False
     return record.trust != "guest" or record.scope != OWNER_SCOPE
 
@@ -305,13 +307,13 @@ def tokens_of(record: Record) -> int:
     return len(_shown(record.content).encode("utf-8", "replace")) // _BYTES_A_TOKEN + _TOKENS_A_LINE
 
 
-def _line(record: Record) -> str:
+def _line(record: Record, zone: tzinfo) -> str:
     who = "user" if record.role == "user" else "assistant"
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
     # Nothing that is said looks like the beginning of another message.
     said = _shown(safe(record.content)).replace("\n#", "\n #")
-    return f"#{record.id} {record.ts:%Y-%m-%d %H:%M} {who}: {said}{named}"
+    return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {said}{named}"
 
 
 def _shown(content: str) -> str:

@@ -164,7 +164,8 @@ def _drop_oldest(
     """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
     nothing has to go, nothing can, or nothing would be gained."""
     cut = _cut(sheet)
-    gone = tuple(row for row in view.messages[sheet.old : cut] if row.id is not None and not is_prefix(row))
+    zone, left = sheet.terms.zone, view.messages[sheet.old : cut]
+    gone = tuple(row.by_clock_of(zone) for row in left if row.id is not None and not is_prefix(row))
     if not cut or not gone:
         return 0, None
     counter = sheet.terms.counter

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
@@ -46,10 +47,11 @@ class Question:
 
 
 class Judge:
-    """Asks about `entries_a_call` entries at once. The asker's prompt asks for <decisions>."""
+    """Asks about `entries_a_call` entries at once, dated in `zone`. The asker's prompt asks for <decisions>."""
 
-    def __init__(self, asker: Asker, *, entries_a_call: int = 20) -> None:
+    def __init__(self, asker: Asker, *, entries_a_call: int = 20, zone: tzinfo = UTC) -> None:
         self._asker = asker
+        self._zone = zone
         self.entries_a_call = entries_a_call
 
     @property
@@ -59,7 +61,7 @@ class Judge:
     async def decisions(self, questions: Sequence[Question], outcome: Outcome) -> Mapping[int, Decision | None]:
         """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
         was of no use. Raises `StoreError` where the call cannot be metered."""
-        sheet = _Sheet(questions)
+        sheet = _Sheet(questions, self._zone)
         outcome.calls += 1
         answered = await self._asker.ask(sheet.words, questions[0].entry.session)
         outcome.spent(answered.cost_usd)
@@ -79,19 +81,23 @@ class Judge:
 class _Sheet:
     """What a model is shown, and what its labels mean."""
 
-    def __init__(self, questions: Sequence[Question]) -> None:
+    def __init__(self, questions: Sequence[Question], zone: tzinfo) -> None:
+        self._zone = zone
         self.by_label = {f"E{number}": one for number, one in enumerate(questions, 1)}
         self._memories: dict[str, str] = {}
         parts = [self._part(label, one) for label, one in self.by_label.items()]
         self.words = f"The new entries:\n{quoted(RECORD, chr(10).join(parts))}"
 
     def _part(self, label: str, question: Question) -> str:
-        lines = [f"{label} ({question.entry.timestamp:%Y-%m-%d}): {_shown(question.entry.content)}"]
+        lines = [f"{label} ({self._day(question.entry.timestamp)}): {_shown(question.entry.content)}"]
         for memory in question.beside():
             known = self._memories.setdefault(memory.id, f"M{len(self._memories) + 1}")
-            over = f" until {memory.until:%Y-%m-%d}" if memory.until is not None else ""
-            lines.append(f"  {known} ({memory.said_at:%Y-%m-%d}{over}): {_shown(memory.text)}")
+            over = f" until {self._day(memory.until)}" if memory.until is not None else ""
+            lines.append(f"  {known} ({self._day(memory.said_at)}{over}): {_shown(memory.text)}")
         return "\n".join(lines)
+
+    def _day(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d}"
 
     def decision(self, item: dict[str, Any], question: Question) -> Decision | None:
         """None for what cannot be used."""

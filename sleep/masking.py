@@ -52,7 +52,8 @@ def mask(sheet: Sheet, until: int, places: Mapping[int, LogPlace]) -> list[int]:
                 call = calls.get(row.tool_call_id or "")
                 times, latest = repeats.of(row)
                 tokens = sheet.sizes[index].tokens
-                shorter = archived(row, call, place, tokens, repeats=times, latest=latest)
+                dated = row.by_clock_of(sheet.terms.zone)
+                shorter = archived(dated, call, place, tokens, repeats=times, latest=latest)
         elif row.role == "assistant" and sheet.sizes[index].tokens >= _VERBOSE * KEPT_OF_SPEECH:
             shorter = by_reference(row, place, KEPT_OF_SPEECH, sheet.terms.counter.count_text)
         if sheet.sizes[index].images:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from assistant.compactions import Compaction
 from assistant.context.pressure import Pressure
 from assistant.messages import Message
+from assistant.plural import counted
 from sleep.outline import Outline
 from sleep.terms import Floor
 
@@ -94,6 +95,6 @@ class Plan:
         """One line for the log."""
         dropped = self.compaction.messages_compressed if self.compaction else 0
         return (
-            f"{self.trigger}: {len(self.shorten)} messages shortened, {dropped} taken out of view ({self.tier}); "
-            f"{self.before.describe()} -> {self.after.describe()}"
+            f"{self.trigger}: {counted(len(self.shorten), 'message')} shortened, {dropped} taken out of view "
+            f"({self.tier}); {self.before.describe()} -> {self.after.describe()}"
         )

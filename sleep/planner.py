@@ -116,11 +116,14 @@ class _Cutting:
 
     def plan(self, tail: int) -> Plan:
         cut = self._cut(tail)
-        leaving = tuple(row for row in self.view.messages[self.sheet.old : cut] if row.id is not None)
+        zone, left = self.sheet.terms.zone, self.view.messages[self.sheet.old : cut]
+        leaving = tuple(row.by_clock_of(zone) for row in left if row.id is not None)
         if not self._worth_it(leaving, cut):
             return self._nothing()
         outline = self._outline(cut, Gone(leaving, total(self.sheet.stored[self.sheet.old : cut]).tokens, self.places))
         after = self._after(outline, cut)
+        if self.trigger != "messages" and after.ratio >= self.sheet.before.ratio:
+            return self._nothing()
         compaction = outline.recorded(self.policy.strategy, self.now) if self._recorded else None
         return Plan(
             self.view.session, self.view.prefix_rev, self.trigger,
@@ -188,7 +191,8 @@ class _Cutting:
         sheet = self.sheet
         staying = total(sheet.sizes[cut:])
         copies = self._kept(cut, staying)
-        inherited = tuple(row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited"))
+        before = [row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited")]
+        inherited = tuple(row.by_clock_of(sheet.terms.zone) for row in before)
         in_view = {*copies.ids, *(row.id for row in sheet.rows[cut:])}
         open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in in_view)
         material = Material(
@@ -236,7 +240,7 @@ class _Cutting:
     # ---------------------------------------------------------------------------------------------------------- telling
 
     def _after(self, outline: Outline, cut: int) -> Pressure:
-        tokens = self._summaries_tokens()
+        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.material.budget)
         size = outline.kept.size + Size(tokens, 4 * tokens) + total(self.sheet.sizes[cut:])
         return self.sheet.pressure(size)
 

@@ -19,6 +19,17 @@ _OWNED = expression(
     r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav"
     r"|gett)ing\b|\w+ed\b)(\w+)"
 )
+# A thing of a thing, as what is told of or as what was changed: the boiler code is, replaced the boiler filter.
+_COMPOUNDS = tuple(
+    map(
+        expression,
+        (
+            r"(?:^|\b(?:the|my|our|his|her|their) )(\w+) (?!\w+ed\b)(\w+) (?:is|are|was|were|has|have|had)\b",
+            r"\b(?:chang|replac|swapp|switch|renew|mov)(?:e|ed|ing) (?:the|my|our|his|her|their) (\w+) (?!\w+ed\b)(\w+)"
+            r"(?=[.,;!?]|$| (?:on|in|at|to|by|for|with|from|last|this|and)\b)",
+        ),
+    )
+)
 # What is named after these is over with.
 _DONE_WITH = expression(
     r"\b(?:(?:stopped|finished|done) (?:with|seeing|using|taking|the|my|our)|quit|cancell?ed|ditched"
@@ -80,9 +91,16 @@ def _shared(words: frozenset[str], old: Statement) -> set[str]:
 
 
 def _of_other_things(new: Statement, old: Statement) -> set[str]:
-    """Those of whom another thing is said in each: Ada's party, Ada's swimming."""
-    mine, theirs = dict(_OWNED.findall(fold(new.text))), dict(_OWNED.findall(fold(old.text)))
+    """Those of whom another thing is said in each: Ada's party, Ada's swimming; the boiler code, the boiler filter."""
+    mine, theirs = _things(new), _things(old)
     return {stem(who) for who in mine.keys() & theirs.keys() if not is_form(stem(mine[who]), stem(theirs[who]))}
+
+
+def _things(one: Statement) -> dict[str, str]:
+    """Of whom, or of what, what is named."""
+    text, telling = fold(one.text), one.content - _OF_ANYTHING
+    parts = [part for form in _COMPOUNDS for part in form.findall(text) if {*map(stem, part)} <= telling]
+    return dict([*parts, *_OWNED.findall(text)])
 
 
 def _movers(new: Statement) -> set[str]:

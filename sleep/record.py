@@ -15,6 +15,7 @@ from typing import Any
 
 from assistant.context.pressure import Counter
 from assistant.messages import SUMMARY_MARKER, Message, ToolCall
+from assistant.plural import counted
 from assistant.records import LogPlace
 
 TIER = "floor"
@@ -28,7 +29,8 @@ Range = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The messages that leave: `rows` as they stood in the view, oldest first, each with an id; `tokens` of them."""
+    """The messages that leave: `rows` as they stood in the view, oldest first, each with an id, by the clock of the
+    home; `tokens` of them."""
 
     rows: tuple[Message, ...]
     tokens: int
@@ -36,7 +38,7 @@ class Gone:
 
     @property
     def since(self) -> str:
-        """The day of the first one, in UTC; "" where it is not known."""
+        """The day of the first one; "" where it is not known."""
         return _day(self.rows[0])
 
     @property
@@ -103,7 +105,7 @@ def record_text(count: int, start: int, last: int, since: str, until: str, range
     """How many messages left, which, when, and how to read them; it does not say what was said."""
     where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in ranges)
     return (
-        f"{count} earlier messages, #{start} to #{last}{dates(since, until)}, left the view "
+        f"{counted(count, 'earlier message')}, #{start} to #{last}{dates(since, until)}, left the view "
         f"without a summary because the context was full. They are kept whole{f' in {where}' if where else ''}: "
         f"search_history finds them by their words, read_history(message_id={start}) reads one with its neighbours."
     )

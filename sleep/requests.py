@@ -9,6 +9,8 @@ in every compaction and has to be the same on every day:
 - an order that begins with a verb of doing ("Write", "Fix", "Plan");
 - not what is asked to be known or said at once ("tell me", "explain", "what is"), nor a question, nor a quotation.
 
+A task that asks for a reminder and for nothing else is told apart: it is done when that is set.
+
 Precision comes first: a task taken for a question is still in the log and in the summary; a question taken for a task
 stays on the list until somebody takes it off.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import re
 
+from assistant.compactions import Asked
 from assistant.expressions import expression
 from sleep.sentences import Sentence, sentences
 
@@ -86,12 +89,31 @@ _KINDLY = expression(
     rf"(?:can|could|would|will)\ you\ (?:please\ |also\ )*(?:{_DOING}|remind)\b", re.IGNORECASE | re.VERBOSE
 )
 
+_REMINDS = expression(
+    r"(?:\W*[\w'’]+\W+){0,3}?(?:(?:remind (?:me|us)|set (?:me )?(?:an?|the|another) (?:\w+ )?reminder"
+    r"|erinner[e]?(?: bitte)? (?:mich|uns)|rappelle-(?:moi|nous)|recuérda(?:me|nos)|minn (?:meg|oss)|напомни)\b"
+    r"|提醒我)|.*(?:思い出させて|リマインド)",
+    re.IGNORECASE,
+)
+# Where an order of its own may begin within a sentence.
+_PART = expression(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
 
-def is_task(text: str) -> bool:
-    """Whether some sentence of the message asks for something that is not over with an answer."""
+
+def asked(text: str) -> Asked:
+    """What the message asks for: more than an answer where some sentence does; something to be done where one of them
+    asks for more than a reminder."""
     if len(text) > _BEGINNING + _END:
         text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
-    return any(asks_for_doing(sentence) for sentence in sentences(text))
+    tasks = [sentence for sentence in sentences(text) if asks_for_doing(sentence)]
+    if not tasks:
+        return Asked.ANSWER
+    return Asked.REMINDER if all(map(_only_reminds, tasks)) else Asked.TASK
+
+
+def _only_reminds(sentence: Sentence) -> bool:
+    parts = [part.strip() for part in _PART.split(sentence.own)]
+    others = [part for part in parts if not _REMINDS.match(part)]
+    return len(others) < len(parts) and not any(asks_for_doing(Sentence(part, part)) for part in others)
 
 
 def asks_for_doing(sentence: Sentence) -> bool:

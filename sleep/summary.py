@@ -16,8 +16,8 @@ SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
 class Material:
     """What a summary is made of.
 
-    `rows` leave the view, oldest first, as they stood there; `places` tell where the log has them whole. `tasks` are
-    the words of open requests and to-dos, which have to survive; `earlier` is what the summaries that stay say, so
+    `rows` leave the view, oldest first, by the clock of the home; `places` tell where the log has them whole. `tasks`
+    are the words of open requests and to-dos, which have to survive; `earlier` is what the summaries that stay say, so
     that it is not said again; `known` what the journal has of today; `focus` what the person asked to keep in mind.
     `budget` is the most that the summary may take, in tokens, `restored` what may be appended to it word for word.
     `depth` is 1 where `rows` are original messages, 2 where they are summaries."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 from assistant.context.pressure import NOTHING, Budgets, Counter, Size
 
@@ -11,7 +12,8 @@ from assistant.context.pressure import NOTHING, Budgets, Counter, Size
 class Terms:
     """What a plan is made under. `fixed` is what surrounds the history (rules, persona, pins, tools), `adding` what the
     next request adds to it; above `threshold` something has to be done, down to `target` if that can be reached.
-    Results of `protected` tools are never lost: the last one of each stays in view."""
+    Results of `protected` tools are never lost: the last one of each stays in view. What stands for messages that leave
+    tells their days by the clock of `zone`, the home's."""
 
     budgets: Budgets
     counter: Counter
@@ -20,6 +22,7 @@ class Terms:
     target: float = 0.30
     threshold: float = 0.80
     protected: frozenset[str] = frozenset()
+    zone: tzinfo = UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ class Work:
         before = pair[1].to_message_id + 1
         while before > pair[0].from_message_id:
             page = self._means.history.recent(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
-            rows = (*originals(page, pair), *rows)
+            rows = (*(row.by_clock_of(self._order.terms.zone) for row in originals(page, pair)), *rows)
             if sum(counter.count_message(row) for row in rows) > most:
                 return ()
             before = page[0].id if page else 0

@@ -4,7 +4,7 @@ composition root injects."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
 from assistant.store.outbox import Outbox
-from assistant.store.requests import never
+from assistant.store.requests import Asking, an_answer
 from assistant.store.script_schema import script
 from assistant.store.verify import Verifier
 
@@ -51,14 +51,14 @@ class StoreHome:
 
     path: Path
     externals: itertools.count[int] = field(default_factory=itertools.count)
-    is_task: Callable[[str], bool] = never
+    asked: Asking = an_answer
     undo_kept: int = 10
 
     def open(self) -> StoreHome:
         self.db = Database.open(self.path / "script.db", script, NOW)
         self.log = MasterLog(self.path)
         self.conversation = Conversation(
-            self.db, self.log, as_viewed=as_viewed, count=count, is_task=self.is_task, undo_kept=self.undo_kept
+            self.db, self.log, as_viewed=as_viewed, count=count, asked=self.asked, undo_kept=self.undo_kept
         )
         self.outbox = Outbox(self.db)
         return self

@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.errors import ToolError
+from assistant.plural import counted
 from assistant.ports import Tool, ToolContext
 from assistant.quotes import local_time, quoted
 from tools.declaration import OWNER, Count, tool
@@ -35,7 +36,7 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
         path = inside(path)
         entries = await asyncio.to_thread(_entries, workspace, path)
         if offset and offset >= len(entries):
-            raise ToolError(f"there are {len(entries)} entries; offset {offset} is past the last.")
+            raise ToolError(f"it has {counted(len(entries), 'entry', 'entries')}; offset {offset} is past the last.")
         return _render(entries, path, offset, zone, result_bytes)
 
     return list_files

@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from assistant.archive_ports import Archive, Archived
 from assistant.archives.search import HITS_A_RESULT, Found, in_home, in_records, said
 from assistant.errors import UsageError
+from assistant.plural import counted
 from assistant.ports import History
 from assistant.records import Record
 from assistant.sessions import scope_of
@@ -50,11 +51,11 @@ class ArchiveCommands:
             return "Nothing is archived yet."
         rows = [
             f"- `{one.session} {one.generation}` — {self._when(one.from_ts)} to {self._when(one.to_ts)}, "
-            f"{one.records:,} records, {one.url}{' (encrypted)' if one.encrypted else ''}"
+            f"{counted(one.records, 'record')}, {one.url}{' (encrypted)' if one.encrypted else ''}"
             for one in found[-_SHOWN:]
         ]
         left = len(found) - len(rows)
-        return "\n".join([*([f"{left} older ones: `assistant archive list`"] if left else []), *rows])
+        return "\n".join([*([f"{counted(left, 'older one')}: `assistant archive list`"] if left else []), *rows])
 
     async def _show(self, wanted: str, scope: str) -> str:
         """The end of it: all of it is too long to be read in a message."""

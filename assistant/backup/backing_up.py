@@ -19,6 +19,7 @@ import structlog
 from assistant.backup import plan as backup_plan
 from assistant.backup.values import Backup, BackupKind, Made
 from assistant.errors import AssistantError, UsageError
+from assistant.plural import counted
 from assistant.typed import Command, Typed
 from sleep.nights import Nights
 
@@ -150,8 +151,8 @@ def made_lines(made: Made, place: str) -> list[str]:
     """What was backed up, as a person reads it."""
     left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
     return [
-        f"Backed up to {place}/{made.backup.name}: {made.files:,} files, {megabytes(made.unpacked_bytes)} packed into "
-        f"{megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
+        f"Backed up to {place}/{made.backup.name}: {counted(made.files, 'file')}, {megabytes(made.unpacked_bytes)} "
+        f"packed into {megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
         *left[:10],
         *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
     ]

@@ -19,6 +19,7 @@ from assistant.cli.transcript import print_record, record_json
 from assistant.clock import utc_now
 from assistant.errors import UsageError
 from assistant.home_lock import home_lock
+from assistant.plural import counted
 from assistant.sessions import OWNER_SCOPE
 from assistant.settings import Settings
 from assistant.wire.archive import archive_of, restored
@@ -176,10 +177,10 @@ def restore(session: str, generation: int) -> None:
     with home_lock(settings.home):
         done = restored(settings, session, generation)
     if not done.brought:
-        say(f"Nothing is missing: the log has all {done.held:,} records of {session} {generation}.")
+        say(f"Nothing is missing: the log has all {counted(done.held, 'record')} of {session} {generation}.")
         return
     say(
-        f"Brought back {done.brought:,} records of {session} {generation}; {done.held:,} were there. "
+        f"Brought back {counted(done.brought, 'record')} of {session} {generation}; already there: {done.held:,}. "
         "`assistant verify` checks the home; the assistant takes them up when it starts."
     )
 
@@ -235,8 +236,8 @@ def _verdict(checked: int, problems: int) -> str:
     if not problems:
         return "All is well."
     return (
-        f"{problems} problems. Where the home's log is whole (`assistant verify`), `assistant archive verify --repair` "
-        "archives it again; where it is not, keep what is left of both."
+        f"{counted(problems, 'problem')}. Where the home's log is whole (`assistant verify`), "
+        "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
     )
 
 

@@ -16,6 +16,7 @@ from assistant.cli.text import typed
 from assistant.clock import utc_now
 from assistant.errors import UsageError
 from assistant.home_lock import home_lock
+from assistant.plural import counted
 from assistant.sessions import MAIN
 from assistant.settings import Home, Settings
 from assistant.wire import backup as wire_backup
@@ -163,10 +164,10 @@ def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
         else []
     )
     return [
-        f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, {len(manifest.files):,} "
-        f"files, {megabytes(manifest.bytes)}.",
-        f"{report.records:,} records of {report.sessions:,} sessions: every file, the databases and the chain of the "
-        "log are sound.",
+        f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, "
+        f"{counted(len(manifest.files), 'file')}, {megabytes(manifest.bytes)}.",
+        f"{counted(report.records, 'record')} of {counted(report.sessions, 'session')}: every file, the databases "
+        "and the chain of the log are sound.",
         *rewritten,
         *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),
     ]

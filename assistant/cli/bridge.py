@@ -152,7 +152,8 @@ def remove(name: str, yes: bool) -> None:
       assistant bridge remove telegram --yes
     """
     settings = settings_module.load()
-    if not yes and not sure(f"Take {name} away, with its token? What was said there stays."):
+    there = bridge_keeping.is_kept(settings, name)
+    if there and not yes and not sure(f"Take {name} away, with its token? What was said there stays."):
         raise click.Abort
     log_to_stderr("error")
     bridge_keeping.remove(settings, name)

@@ -45,6 +45,11 @@ def keep(home: Home, name: str, answers: Answers, *, in_file: bool) -> list[str]
     return [key, *_told(home, done)]
 
 
+def is_kept(settings: Settings, name: str) -> bool:
+    """Whether anybody set anything of the bridge."""
+    return any(one.startswith(f"{name}.") and origin != "default.toml" for one, origin in settings.origins.items())
+
+
 def remove(settings: Settings, name: str) -> None:
     """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
     home, key = settings.home, f"{name}.token"
@@ -60,13 +65,15 @@ def remove(settings: Settings, name: str) -> None:
     had_secret = wire_settings.secret_store(home).remove(key)
     if had_secret:
         say(f"{key} was removed.")
-    if not done and not had_secret:
-        tell(f"Nothing of {name} was kept here.")
     left = settings_module.load(home)
     if getattr(left.values, name).enabled:
         raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
     if (home.path / "script.db").exists():
+        # Also where nothing was kept: an earlier removal may have been cut off before this.
         say(command(left, f"/bridge remove {name}", MAIN))
+    if not done and not had_secret:
+        tell(f"{name} is not set up, so that there was none to take away.")
+        return
     say(f"{name} is off. Your account there stays yours; `assistant people unlink` takes it from you.")
 
 

@@ -13,17 +13,25 @@ from assistant.cli import attach
 from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
 from assistant.cli.logs import log_to_stderr
+from assistant.cli.slash import in_shell
 from assistant.clock import utc_now
+from assistant.errors import AssistantError
 from assistant.home_lock import home_lock
 from assistant.settings import Settings
 
 
 def command(settings: Settings, text: str, session: str, *, begins: bool = False) -> str:
-    """What the slash command `text` answers, as Markdown; one that `begins` may make the home. Raises `UsageError` and
-    whatever else the command does, `HomeError` where there is no home yet, `LinkLost` when the daemon goes away
-    meanwhile."""
+    """What the slash command `text` answers, as Markdown in the words of a shell; one that `begins` may make the home.
+    Raises `UsageError` and whatever else the command does, `HomeError` where there is no home yet, `LinkLost` when the
+    daemon goes away meanwhile."""
     log_to_stderr("error")
-    return attach.run(_commanded(settings, text, session, begins))
+    try:
+        told = attach.run(_commanded(settings, text, session, begins))
+    except AssistantError as error:
+        error.args = (in_shell(str(error)), *error.args[1:])
+        raise
+    # JSON is what was asked for, word for word.
+    return told if "--json" in text.split() else in_shell(told)
 
 
 async def _commanded(settings: Settings, text: str, session: str, begins: bool) -> str:

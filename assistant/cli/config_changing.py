@@ -6,7 +6,7 @@ one by one: only what a change adds to them is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -29,7 +29,8 @@ WHEN_STARTED = "It takes effect when the assistant is started again: `assistant 
 BY_ITSELF = "The assistant that runs takes it over within half a minute."
 
 
-@click.command("set")
+# A value may begin with a hyphen, as what is below zero does: it is then refused as a value, or taken.
+@click.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
@@ -127,7 +128,12 @@ def report(home: Home, done: list[Change]) -> None:
         return
     tell_changes(home, done)
     if is_served(home):
-        tell(BY_ITSELF if all(is_live(change.key) for change in done) else WHEN_STARTED)
+        tell(when_taken_over(change.key for change in done))
+
+
+def when_taken_over(changed: Iterable[str]) -> str:
+    """When the daemon that runs goes by what was changed."""
+    return BY_ITSELF if all(map(is_live, changed)) else WHEN_STARTED
 
 
 def tell_changes(home: Home, done: list[Change]) -> None:

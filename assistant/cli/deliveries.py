@@ -40,7 +40,7 @@ def deliveries(context: click.Context) -> None:
       assistant deliveries drop 12 13
     """
     if context.invoked_subcommand is None:
-        _list(settings_in_force(), bool(given(context, "json")))
+        _list(settings_in_force(looks=True), bool(given(context, "json")))
 
 
 @deliveries.command()

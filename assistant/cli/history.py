@@ -35,7 +35,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
       assistant log --grep "passport" --json
       assistant log --follow
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     wanted = typed(grep, "TEXT").casefold() if grep else ""
     with opened(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -41,6 +41,7 @@ def log_to_stderr(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _place_of_fault,
+            _in_words,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -55,6 +56,16 @@ def _place_of_fault(logger: object, method: str, event: EventDict) -> EventDict:
     if isinstance(error, BaseException):
         event["error"] = type(error).__name__
         event["at"] = " > ".join(_places(error))
+    return event
+
+
+def _in_words(logger: object, method: str, event: EventDict) -> EventDict:
+    """A `structlog` processor: what is several things, or nothing, is told as people tell it."""
+    for name, value in event.items():
+        if value is None:
+            event[name] = "none"
+        elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            event[name] = ", ".join(map(str, value)) or "none"
     return event
 
 

@@ -45,7 +45,7 @@ def search(
     Example:
       assistant memory search "where did I live" --before 2026-03-01
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     wanted, zone = typed(text, "TEXT"), settings.zone
 
     async def look(memory: MemoryCommands, scope: str) -> list[Recalled]:
@@ -71,7 +71,7 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     Example:
       assistant memory list --former --json
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
 
     async def look(memory: MemoryCommands, scope: str) -> Held:
         return await memory.held(scope)
@@ -83,7 +83,7 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     else:
         _draw(found[:limit], settings.zone, "Nothing is remembered yet.")
     if len(found) > limit:
-        tell(f"{len(found) - limit} older ones were left out; --limit shows more.")
+        tell(report.left_out(len(found) - limit))
     if held.note:
         tell(held.note)
 
@@ -100,7 +100,7 @@ def show(reference: str, session: str, json_out: bool) -> None:
       assistant memory show 1a2b3c4d
       assistant memory show e12
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
 
     async def look(memory: MemoryCommands, scope: str) -> Known:
         return await memory.show(typed(reference, "The ID"), scope)
@@ -123,7 +123,7 @@ def why(reference: str, session: str, json_out: bool) -> None:
     Example:
       assistant memory why 1a2b3c4d
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
 
     async def look(memory: MemoryCommands, scope: str) -> Chain:
         return await memory.why(typed(reference, "The ID"), scope)
@@ -153,7 +153,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
       assistant memory as-of "2026-03-01 14:00" "where do I live"
       assistant memory as-of last monday --file
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     zone, now = settings.zone, utc_now()
     at, text = split_then(typed(" ".join(words), "DATE"), now, zone)
     if page:
@@ -170,7 +170,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
     tell(report.then_head(then, zone))
     _draw(then.known, zone, report.then_empty(then, zone))
     if then.left_out:
-        tell(f"{then.left_out} older ones were left out; --limit shows more.")
+        tell(report.left_out(then.left_out))
 
 
 def _page(settings: Settings, session: str, at: datetime, text: str, json_out: bool) -> None:
@@ -196,7 +196,7 @@ def stats(session: str, json_out: bool) -> None:
     Example:
       assistant memory stats --json
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
 
     async def look(memory: MemoryCommands, scope: str) -> Counts:
         return await memory.stats(scope)

@@ -55,7 +55,7 @@ def listed(context: click.Context) -> None:
       assistant people list
       assistant people list --json
     """
-    _list(settings_in_force(), bool(given(context, "json")))
+    _list(settings_in_force(looks=True), bool(given(context, "json")))
 
 
 @people.command()
@@ -68,7 +68,7 @@ def rooms(context: click.Context) -> None:
     Example:
       assistant people rooms
     """
-    _rooms(settings_in_force(), bool(given(context, "json")))
+    _rooms(settings_in_force(looks=True), bool(given(context, "json")))
 
 
 @people.command(context_settings=_NAMES)

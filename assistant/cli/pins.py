@@ -39,7 +39,7 @@ def pins(context: click.Context) -> None:
       assistant pins remove 3
     """
     if context.invoked_subcommand is None:
-        _list(settings_in_force(), _session(context), bool(given(context, "json")))
+        _list(settings_in_force(looks=True), _session(context), bool(given(context, "json")))
 
 
 @pins.command()

@@ -43,7 +43,7 @@ def requests(ids: tuple[int, ...], everything: bool, done: bool, drop: bool, ses
         raise UsageError("Give --done or --drop, not both. Nothing was changed.")
     if bool(ids) != (done or drop):
         raise UsageError("Name the requests with --done or --drop, as in `assistant requests --done 12`.")
-    settings = settings_in_force()
+    settings = settings_in_force(looks=not ids)
     answer = command(settings, f"/{'done' if done else 'drop'} {' '.join(map(str, ids))}", session) if ids else ""
     if answer and not json_out:
         say(answer)

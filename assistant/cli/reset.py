@@ -12,6 +12,7 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
 from assistant.errors import UsageError
+from assistant.plural import counted
 from assistant.sessions import MAIN, session_named
 from assistant.settings import Settings
 from assistant.wire import resets as wire_resets
@@ -51,10 +52,10 @@ def foreseen(settings: Settings, key: str) -> str:
         looking = wire_resets.looking_at(settings, stores)
         known = looking.one(key, None).generation
         where = settings.values.archive.url or str(settings.home.path / "archive")
-        requests = len(stores.requests.open(known.session))
+        requests = counted(len(stores.requests.open(known.session)), "open request")
     return (
-        f"{known.session} (number {known.number}) has {known.messages:,} messages. What is worth remembering is "
-        f"written down first, then all of it is archived at {where}, and the archive read back.\n"
-        f"The next conversation begins empty, with a short note of what was open ({requests} open requests). Memories, "
+        f"{known.session} (number {known.number}) has {counted(known.messages, 'message')}. What is worth remembering "
+        f"is written down first, then all of it is archived at {where}, and the archive read back.\n"
+        f"The next conversation begins empty, with a short note of what was open ({requests}). Memories, "
         "to-dos, pins, requests and the log stay as they are."
     )

@@ -67,7 +67,7 @@ def selecting(json_help: str) -> Callable[[Function], Function]:
 
 def selected(context: click.Context) -> Selection:
     """What the options said. Raises `UsageError` for a date that is none."""
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     since = given(context, "since")
     moment = None if since is None else _moment(since, settings.zone)
     return Selection(settings, moment, given(context, "session"), bool(given(context, "json")))

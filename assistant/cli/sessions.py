@@ -16,6 +16,7 @@ from assistant.cli.session_export import FORMATS, written
 from assistant.cli.stored import opened
 from assistant.cli.tables import table
 from assistant.errors import HomeError
+from assistant.plural import counted
 from assistant.resetting.listing import COLUMNS, NUMBERS, cells, shown
 from assistant.resetting.listing import as_json as listed_json
 from assistant.resetting.looking import Looking
@@ -76,7 +77,7 @@ def show(context: click.Context, session: str, number: int | None) -> None:
       assistant sessions show
       assistant sessions show main 3
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     with opened(settings) as stores:
         looking = wire_resets.looking_at(settings, stores)
         one = looking.one(session, number)
@@ -134,7 +135,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
       assistant sessions export main -o main.md
       assistant sessions export trip --generation 2 --format jsonl
     """
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     with opened(settings) as stores:
         known = wire_resets.looking_at(settings, stores).one(session, generation).generation
         lines = written(stores.generations.records(known.session, known.number), known, form, settings.zone)
@@ -143,11 +144,11 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
                 say(line)
             return
         _write(output, lines)
-    tell(f"{known.session}, number {known.number}: {known.messages:,} messages written to {output}.")
+    tell(f"{known.session}, number {known.number}: {counted(known.messages, 'message')} written to {output}.")
 
 
 def _list(context: click.Context, most: int) -> None:
-    settings = settings_in_force()
+    settings = settings_in_force(looks=True)
     with opened(settings) as stores:
         found = list(_looking(settings, stores).listed(most))
     if given(context, "json"):

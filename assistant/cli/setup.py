@@ -13,7 +13,7 @@ import click
 from assistant import settings as settings_module
 from assistant.cli import setup_model, setup_steps
 from assistant.cli.asking import LeftOut
-from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.config_changing import when_taken_over
 from assistant.cli.lazy import INTERRUPTED
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
@@ -62,7 +62,7 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
         except (click.Abort, KeyboardInterrupt):
             say(f"\nEnded. {_told(kept)} `assistant setup {name}` goes on from here.")
             context.exit(INTERRUPTED)
-    say(f"\n{_told(kept)}\n{_next(home)}")
+    say(f"\n{_told(kept)}\n{_next(home, kept)}")
 
 
 def _told(kept: list[str]) -> str:
@@ -70,9 +70,9 @@ def _told(kept: list[str]) -> str:
     return f"Changed and kept: {done}." if done else "Nothing was changed."
 
 
-def _next(home: Home) -> str:
+def _next(home: Home, kept: Sequence[str]) -> str:
     if is_served(home):
-        return WHEN_STARTED
+        return when_taken_over(kept) if kept else "The assistant runs: `assistant chat` to talk with it."
     return (
         "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "
         "to see how it is. `assistant config show` lists everything else."

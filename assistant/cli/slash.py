@@ -1,8 +1,11 @@
 """The slash commands a terminal knows: offered for completion, and told apart from messages that begin with a slash.
 
-All but `/quit` are answered by the runtime (`assistant/commands.py`)."""
+All but `/quit` are answered by the runtime (`assistant/commands.py`). What it answers names them; in a shell they are
+named as what can be typed there."""
 
 from __future__ import annotations
+
+import re
 
 from assistant.sessions import session_named
 
@@ -13,6 +16,13 @@ COMMANDS = (
 )  # fmt: skip
 LEAVING = ("/quit", "/exit")
 _SWITCHING = "/session"
+# Reminders are set in other words there, a reset is given its session otherwise.
+_NAMED = re.compile(
+    r"`/(archive|bridge|compact|deliveries|people|pin|requests|schedule|sessions|sleep|unpin|usage|why"
+    r"|remind(?= (?:cancel|history|list)\b)|reset(?=`))(?=[ `])"
+)
+_OF_SHELL = {"pin": "pins add", "unpin": "pins remove", "why": "memory why"}
+_CANCELLING, _CANCEL = re.compile(r"`/reset (\S+) --cancel`"), r"`assistant reset --session \1 --cancel`"
 
 
 def is_command(text: str) -> bool:
@@ -24,6 +34,11 @@ def switched(text: str, session: str) -> str:
     is no name."""
     name, _, rest = text.strip().partition(" ")
     return session_named(rest.strip()) if name.lower() == _SWITCHING and rest.strip() else session
+
+
+def in_shell(text: str) -> str:
+    """`text` with those slash commands that a shell has, with the same words after them, named as it has them."""
+    return _NAMED.sub(lambda found: f"`assistant {_OF_SHELL.get(found[1], found[1])}", _CANCELLING.sub(_CANCEL, text))
 
 
 def leaves(text: str) -> bool:

@@ -16,6 +16,7 @@ from assistant.cli.commanding import command, opened_here
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
+from assistant.cli.slash import in_shell
 from assistant.cli.stored import require_home
 from assistant.cli.text import clean
 from assistant.clock import utc_now
@@ -91,7 +92,7 @@ def _slept(settings: Settings, text: str) -> str:
     require_home(settings)
     log_to_stderr("error")
     try:
-        return attach.run(_sleeping(settings, text))
+        return in_shell(attach.run(_sleeping(settings, text)))
     except KeyboardInterrupt:
         if is_served(settings.home):
             tell("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")

@@ -16,12 +16,14 @@ from assistant.cli import attach
 from assistant.cli.lazy import load
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
+from assistant.cli.slash import in_shell
 from assistant.clock import utc_now
 from assistant.condition.lines import GREEN, facts, lines
 from assistant.condition.report import verdict
+from assistant.errors import SettingsError
 from assistant.home_lock import is_served, lock_holder
 from assistant.plural import counted
-from assistant.settings import Home
+from assistant.settings import Home, Settings
 from assistant.unix_socket import answers
 
 # A daemon that gets on answers at once, whatever it is at.
@@ -49,6 +51,7 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status --json
     """
     report = report_of(settings_module.home_from_environment())
+    report["problems"] = [in_shell(one) for one in report["problems"]]
     if json_out:
         as_json(report)
     elif sys.stdout.isatty():
@@ -86,12 +89,21 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
         except (LinkLost, TimeoutError):
             if is_served(home):
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
-    settings = settings_module.load(home)
+    settings, refused = _settings(home)
     with load("assistant.cli.stored:opened")(settings) as stores:
         found = load("assistant.wire.condition:stored_status")(settings, stores, utc_now())
     served = is_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
-    return {"running": served, **found, **verdict([*silent, *unanswered, *found["problems"]])}
+    return {"running": served, **found, **verdict([*silent, *refused, *unanswered, *found["problems"]])}
+
+
+def _settings(home: Home) -> tuple[Settings, list[str]]:
+    """Those that can be read, and what of them cannot."""
+    try:
+        return settings_module.load(home), []
+    except SettingsError as error:
+        found, told = load("assistant.cli.in_force:readable")(home, error)
+        return found, [told]
 
 
 def _unanswered(sessions: int) -> list[str]:

@@ -51,7 +51,7 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
       assistant usage --by kind --days 7
       assistant usage --by model --json
     """
-    with opened(settings_in_force()) as stores:
+    with opened(settings_in_force(looks=True)) as stores:
         asked = ask(stores.ledger, by, days, utc_now())
     if json_out:
         as_json(report_json(asked))

@@ -12,6 +12,7 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
 from assistant.clock import utc_now
 from assistant.home_lock import home_lock
+from assistant.plural import counted
 from assistant.records import Problem, Report
 from assistant.settings import Settings
 
@@ -65,10 +66,11 @@ def _as_json(report: Report) -> dict[str, object]:
 def _lines(report: Report) -> list[str]:
     speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
     lines = [
-        f"Read {report.records:,} records of {report.sessions:,} sessions, {report.bytes / 1e6:,.1f} MB, "
-        f"in {report.seconds:.2f} s{speed}."
+        f"Read {counted(report.records, 'record')} of {counted(report.sessions, 'session')}, {report.bytes / 1e6:,.1f} "
+        f"MB, in {report.seconds:.2f} s{speed}."
     ]
     if report.redactions:
-        lines.append(f"{len(report.redactions)} messages were forgotten on request; the chain holds around them.")
+        forgotten = counted(len(report.redactions), "message")
+        lines.append(f"Forgotten on request: {forgotten}; the chain holds around what is gone.")
     lines += [f"! {p.where}: {p.text}{' (--repair can mend it)' if p.repairable else ''}" for p in report.problems]
-    return [*lines, "All is well." if report.ok else f"{len(report.problems)} problems."]
+    return [*lines, "All is well." if report.ok else f"{counted(len(report.problems), 'problem')}."]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from assistant import settings as settings_module
-from assistant.cli.config_changing import WHEN_STARTED
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.errors import UsageError
@@ -13,6 +12,7 @@ from assistant.home_lock import is_served
 from assistant.secrets import IN_FILE
 from assistant.wire import web as wire_web
 
+_AT_ONCE = "The assistant that runs takes it from now on, and the former no more."
 _HOW = "The web API is off: `assistant config set web.port 8484` has it listen from the next start."
 
 
@@ -28,7 +28,7 @@ def web() -> None:
 
 
 @web.command()
-@click.option("--new", is_flag=True, help="Make another one; the former is not taken any more from the next start.")
+@click.option("--new", is_flag=True, help="Make another one; the former is not taken any more.")
 def token(new: bool) -> None:
     """Print the token that callers show. Whoever has it speaks for you.
 
@@ -50,5 +50,5 @@ def token(new: bool) -> None:
     say(found)
     if not settings.values.web.port:
         tell(_HOW)
-    elif new and is_served(settings.home):
-        tell(WHEN_STARTED)
+    elif new and settings.origins[wire_web.TOKEN] == IN_FILE and is_served(settings.home):
+        tell(_AT_ONCE)

@@ -94,11 +94,11 @@ def _bridge(one: Mapping[str, Any], times: _Times) -> str:
 def _session(session: Mapping[str, Any]) -> str:
     number = f"number {session['generation']}, " if session["generation"] > 1 else ""
     full = f", {session['pressure']:.0%} full" if session.get("pressure") is not None else ""
-    compacted = f", {session['checkpoints']} compactions" if session["checkpoints"] else ""
+    compacted = f", {counted(session['checkpoints'], 'compaction')}" if session["checkpoints"] else ""
     if session["unextracted"]:
-        compacted += f", {session['unextracted']:,} messages wait for the next sleep"
+        compacted += f", {counted(session['unextracted'], 'message')} for the next sleep to read"
     return (
-        f"{number}{session['messages']:,} messages, {session['in_view']:,} in view "
+        f"{number}{counted(session['messages'], 'message')}, {session['in_view']:,} in view "
         f"({session['view_tokens']:,} tokens{full}){compacted}"
     )
 

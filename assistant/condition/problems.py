@@ -9,6 +9,7 @@ from typing import Any
 from assistant.backup.plan import overdue
 from assistant.condition.sources import BackupsKept, Sources
 from assistant.errors import StoreError
+from assistant.plural import counted
 from assistant.ports import Conversation
 from assistant.remembered import CycleReport
 from assistant.settings import Settings
@@ -54,13 +55,13 @@ def disk_problems(home: str, free: int | None) -> Iterator[str]:
 def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
     if counts.get("ambiguous"):
         yield (
-            f"{counts['ambiguous']} deliveries may or may not have arrived; they were not repeated. "
-            "`assistant deliveries` shows them, sends them once more, or lets them go."
+            f"{counted(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "
+            "repeated. `assistant deliveries` shows what, sends it once more, or lets it go."
         )
     if counts.get("failed"):
         yield (
-            f"{counts['failed']} deliveries were refused; they are not repeated by themselves. `assistant deliveries` "
-            "shows why, sends them once more, or lets them go."
+            f"Refused: {counted(counts['failed'], 'delivery', 'deliveries')}, and nothing is repeated by itself. "
+            "`assistant deliveries` shows why, sends it once more, or lets it go."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from assistant.plural import counted
 from assistant.remembered import Edit
 
 _AROUND = 2
@@ -18,7 +19,7 @@ def diff(edit: Edit) -> str:
     if edit.before == edit.after:
         return ""
     if max(len(before), len(after)) > _MOST_LINES:
-        return f"{edit.target}: {len(before):,} lines became {len(after):,}"
+        return f"{edit.target}: {counted(len(before), 'line')} became {len(after):,}"
     name = edit.target.partition(":")[2] or edit.target
     shown: list[str] = []
     for line in difflib.unified_diff(before, after, name, name, n=_AROUND):

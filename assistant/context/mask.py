@@ -29,7 +29,7 @@ def archived(
 ) -> Message:
     """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
     stands in view, `latest` the message with its newest result, where that is another one."""
-    when = f", {message.ts:%Y-%m-%d %H:%M} UTC" if message.ts else ""
+    when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
     about = topics(message.content)
     words = f"; about: {', '.join(about)}" if about else ""
     again = f" The same call was made {repeats} times; " if repeats > 1 else ""

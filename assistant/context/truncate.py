@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from assistant.agenda.telling import without_heading
 from assistant.context.pressure import utf8_length
 from assistant.expressions import expression
 from assistant.messages import Message
@@ -66,10 +67,11 @@ def by_reference(message: Message, place: LogPlace, keep_tokens: int, count: Mea
 
 
 def spoken(message: Message) -> str:
-    """What was said, of a message that was cut both its ends: without the words of the cut, which nobody said."""
+    """What was said: without the heading of a scheduled prompt, and of a message that was cut both its ends without the
+    words of the cut, which nobody said."""
     if not message.metadata.get("truncated"):
-        return message.content
-    return _MARKER.sub("\n", _earlier(message, "tokens")[0]).strip()
+        return without_heading(message.content)
+    return _MARKER.sub("\n", without_heading(_earlier(message, "tokens")[0])).strip()
 
 
 def without_pictures(message: Message) -> Message:

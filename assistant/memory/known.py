@@ -16,6 +16,7 @@ from datetime import datetime
 from assistant.errors import MemoryUnavailable, UsageError
 from assistant.memory.values import Held, Known
 from assistant.memory_ports import Consolidations, Memories
+from assistant.plural import counted
 from assistant.references import one_of, reference
 from assistant.remembered import JournalEntry, Memory
 from assistant.sleep_ports import Journal
@@ -134,7 +135,8 @@ class KnownMemories:
         if not missing:
             return there, ""
         there |= {one: memory for one, memory in self._of_the_journal(scope).items() if one not in there}
-        return there, f"{len(missing)} memories are not in the store; `assistant memory rebuild` makes them again."
+        gone = counted(len(missing), "memory", "memories")
+        return there, f"Missing in the store: {gone}; `assistant memory rebuild` makes what is missing again."
 
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
         return {memory.id: memory for memory in made_again(self._consolidations, scope)}

@@ -57,13 +57,18 @@ def held_lines(held: Held, zone: tzinfo, most: int) -> list[str]:
     """What holds now, the newest first."""
     current = [one for one in reversed(held.known) if one.memory.is_current]
     lines = [memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
-    more = [f"- … and {len(current) - most} older ones: `assistant memory list` has all"] if len(current) > most else []
+    older = len(current) - most
+    more = [f"- … and {counted(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
     return [*lines, *more, *_noted(held.note)]
+
+
+def left_out(older: int) -> str:
+    return f"Left out: {counted(older, 'older one')}; --limit shows more."
 
 
 def then_lines(then: Then, zone: tzinfo) -> list[str]:
     lines = [memory_line(one.memory, zone, one.by) for one in then.known] or [then_empty(then, zone)]
-    more = [f"- … and {then.left_out} older ones: `assistant memory as-of` has all"] if then.left_out else []
+    more = [f"- … and {counted(then.left_out, 'older one')}: `assistant memory as-of` has all"] if then.left_out else []
     return [then_head(then, zone), *lines, *more]
 
 

@@ -41,6 +41,8 @@ class WordLlamaEmbedder:
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        # Of this tokenizer a whole text is one word, which it would keep: 4 KB a text, for the first 10,000 of them.
+        self._tokenizer.model._resize_cache(0)
         self._dimensions = dims
 
     @property

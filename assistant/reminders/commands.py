@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from assistant.agenda.recurrence import cron_of
@@ -14,7 +14,6 @@ from assistant.agenda_ports import Wanted
 from assistant.authority import EVERYBODY
 from assistant.errors import UsageError
 from assistant.expressions import expression
-from assistant.records import Accepted, Incoming
 from assistant.reminders import report as agenda_report
 from assistant.reminders.reminding import Agenda
 from assistant.sessions import OWNER_SCOPE, scope_of
@@ -50,10 +49,10 @@ class _Words:
 
 
 class AgendaCommands:
-    def __init__(self, agenda: Agenda, accept: Callable[[Incoming], Awaitable[Accepted]]) -> None:
-        """`accept` takes what is said for the owner."""
+    def __init__(self, agenda: Agenda, fired: Callable[[], None]) -> None:
+        """`fired` is called when there is something to answer."""
         self._agenda = agenda
-        self._accept = accept
+        self._fired = fired
 
     def entries(self) -> Mapping[str, Command]:
         return {
@@ -125,7 +124,7 @@ class AgendaCommands:
                 return await self._add(call, name, " ".join(prompt), words)
             case ("show" | "pause" | "resume" | "remove" | "run" as action, name):
                 words.only()
-                return await self._change(call, action, self._agenda.schedule_named(name, scope), words.json)
+                return self._change(call, action, self._agenda.schedule_named(name, scope), words.json)
         raise UsageError(f"Use {SCHEDULE}. Nothing was changed.")
 
     def _schedules(self, scope: str, wants_json: bool) -> str:
@@ -153,7 +152,7 @@ class AgendaCommands:
         job = await self._agenda.schedule(wanted, call.now)
         return f"Scheduled:\n{agenda_report.job_line(job, self._agenda.told(job))}"
 
-    async def _change(self, call: Typed, action: str, job: Job, wants_json: bool) -> str:
+    def _change(self, call: Typed, action: str, job: Job, wants_json: bool) -> str:
         match action:
             case "pause":
                 self._agenda.pause(job)
@@ -165,7 +164,8 @@ class AgendaCommands:
                 self._agenda.remove(job, _key(call), call.now)
                 return f"Removed: {job.name}. `/schedule history` still shows what became of its times."
             case "run":
-                await self._accept(self._agenda.prompt_now(job, call.now))
+                self._agenda.run_now(job, call.now)
+                self._fired()
                 return f"Asked now: {job.name}. The answer comes to where the schedule was made."
         if wants_json:
             return agenda_report.as_json([agenda_report.job_json(job)])

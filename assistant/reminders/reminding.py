@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.firing import Punctuality
 from assistant.agenda.recurrence import due_after, how_often, next_due
 from assistant.agenda.repeats import understood
-from assistant.agenda.telling import prompt
+from assistant.agenda.telling import by_hand
 from assistant.agenda.times import told as as_people_read
 from assistant.agenda.values import (
     LONGEST_NAME,
@@ -34,7 +34,6 @@ from assistant.agenda_ports import Jobs, Wanted
 from assistant.errors import UsageError
 from assistant.plural import counted
 from assistant.ports import ToolContext
-from assistant.records import Incoming
 from assistant.sessions import OWNER_SCOPE
 
 # Of anybody but the owner: what they set must not fill the home.
@@ -152,9 +151,9 @@ class Agenda:
         self._changed()
         return replace(job, state="done" if due is None else "active", due=due)
 
-    def prompt_now(self, job: Job, now: datetime) -> Incoming:
-        """What a schedule says, beside its times."""
-        return prompt(job, None, False, self.zone, by_hand=now.isoformat())
+    def run_now(self, job: Job, now: datetime) -> None:
+        """Beside its times, which stay as they are."""
+        self.jobs.fire(by_hand(job, self.zone, now), now)
 
     # ------------------------------------------------------------------------------------------------------ telling
 

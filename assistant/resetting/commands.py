@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from assistant.errors import UsageError
 from assistant.people_ports import Places
+from assistant.plural import counted
 from assistant.ports import Conversation
 from assistant.resetting.listing import Listed, can_go_on, markdown, shown, told
 from assistant.resetting.looking import Looking
@@ -105,7 +106,7 @@ class SessionCommands:
         if known is None:
             return f"You are in {session} now, which is new. `/session {MAIN}` goes back."
         back = "" if session == MAIN else f" `/session {MAIN}` goes back."
-        return f"You are in {session} now, {known.view_messages:,} messages in view.{back}"
+        return f"You are in {session} now, {counted(known.view_messages, 'message')} in view.{back}"
 
     def _where(self, call: Typed) -> str:
         mine = sorted(info.key for info in self._conversation.sessions() if role_of(info.key) == "owner")

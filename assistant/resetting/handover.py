@@ -78,12 +78,12 @@ def handover(ended: Ended, most: int, count: Count, zone: tzinfo) -> str:
         return "\n".join(lines)
     requests = _requests(ended, int(left * _SHARE_OF_REQUESTS), count, zone)
     left -= count(requests)
-    about = summary_of(ended, left - _FEWEST_TOKENS, count)
+    about = summary_of(ended, left - _FEWEST_TOKENS, count, zone)
     parts = ["\n".join(lines), requests, f"What it was about:\n{about}" if about else ""]
     return "\n".join(part for part in parts if part)
 
 
-def summary_of(ended: Ended, most: int, count: Count) -> str:
+def summary_of(ended: Ended, most: int, count: Count, zone: tzinfo) -> str:
     """What a generation was about, in at most `most` tokens: its newest summary, and the most telling sentences of what
     was said since; "" where nothing was said."""
     if most < _FEWEST_TOKENS:
@@ -91,8 +91,8 @@ def summary_of(ended: Ended, most: int, count: Count) -> str:
     earlier = ""
     if ended.summary is not None:
         earlier = fitted(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
-    rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)]
-    material = Material(ended.session, ended.scope, tuple(rows[-_ROWS_LOOKED_AT:]), {}, most)
+    rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)][-_ROWS_LOOKED_AT:]
+    material = Material(ended.session, ended.scope, tuple(row.by_clock_of(zone) for row in rows), {}, most)
     since = _plain(extractive(material, most - count(earlier) - 1, count))
     return "\n".join(part for part in (earlier, since) if part)
 
@@ -141,7 +141,7 @@ def _requests(ended: Ended, most: int, count: Count, zone: tzinfo) -> str:
     while lines and count("\n".join([head, *lines])) > most:
         lines.pop()
     left_out = len(ended.requests) - len(lines)
-    more = f"and {left_out} more" if lines else f"{left_out} open requests"
+    more = f"and {left_out} more" if lines else counted(left_out, "open request")
     return "\n".join([head, *lines, *([f"- {more}"] if left_out else [])])
 
 

@@ -16,6 +16,7 @@ import structlog
 from assistant.archive_ports import Archived
 from assistant.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
 from assistant.generations import Ending, EndReason, Generation, Reset
+from assistant.plural import counted
 from assistant.records import SessionInfo
 from assistant.resetting.handover import Ended, handover, summary_of
 from assistant.resetting.means import Around, Stores
@@ -131,8 +132,9 @@ class Resetting:
 
     async def _archive(self, wanted: Wanted, ended: Ended, reset: Reset) -> Archived:
         """Raises `ArchiveUnavailable`: then the reset waits."""
-        self._around.show(wanted.session, f"Archiving {ended.messages:,} messages…")
-        summary, note = summary_of(ended, _SUMMARY_TOKENS, self._around.count), self._note(ended)
+        self._around.show(wanted.session, f"Archiving {counted(ended.messages, 'message')}…")
+        summary = summary_of(ended, _SUMMARY_TOKENS, self._around.count, self._around.zone)
+        note = self._note(ended)
         archive, now = self._stores.archive, self._around.clock()
 
         def store() -> Archived:

@@ -26,8 +26,8 @@ from assistant.words import WORD, fold, spread
 Ints = NDArray[np.intp]
 
 SEAL_AT = 1_024
-# Newest units whose vectors stay in memory: 16 MB. Those of older ones are read when they are asked for.
-_RESIDENT = 1 << 16
+# Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
+_RESIDENT = 1 << 15
 _CACHED_POSTINGS = 1_500_000
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0

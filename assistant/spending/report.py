@@ -14,6 +14,7 @@ from typing import Any
 
 from assistant.caps import CapUse, Standing, Sums
 from assistant.messages import Usage
+from assistant.plural import counted
 from assistant.requests import BACKGROUND, Spent, UsageKey
 from assistant.spending.bars import bar, gauge
 
@@ -43,7 +44,7 @@ class Asked:
 def lines(asked: Asked) -> list[str]:
     """All of it, for a terminal."""
     if not asked.rows:
-        return [*_standing(asked.standing), "", f"No model was called in the last {asked.days} days."]
+        return [*_standing(asked.standing), "", f"No model was called in the last {_days(asked.days)}."]
     return [*_standing(asked.standing), "", *_split(asked), "", *_chart(asked)]
 
 
@@ -90,13 +91,17 @@ def _gauge(label: str, cap: CapUse, amount: int) -> str:
     return f"{label:<{_LABEL}}{cap.describe():<{amount}}{gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}{full}"
 
 
+def _days(number: int) -> str:
+    return "day" if number == 1 else f"{number} days"
+
+
 def _split(asked: Asked) -> list[str]:
     whole, quiet = _part(asked.kinds), _part(asked.kinds, background=True)
     priced = whole.usd > 0
     share = (quiet.usd / whole.usd) if priced else quiet.tokens / max(1, whole.tokens)
     of = f"${whole.usd:,.2f}, " if priced else ""
     return [
-        f"Last {asked.days} days: {of}{short(whole.tokens)} tokens, {whole.calls:,} calls; "
+        f"Last {_days(asked.days)}: {of}{short(whole.tokens)} tokens, {counted(whole.calls, 'call')}; "
         f"{1 - share:.0%} answers, {share:.0%} background"
     ]
 

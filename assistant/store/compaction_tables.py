@@ -54,7 +54,7 @@ TABLES: tuple[str, ...] = (
         done_at TEXT
     ) STRICT""",
     "CREATE INDEX extraction_waiting ON extraction_queue (session, generation, to_seq) WHERE state = 'waiting'",
-    # A request is a user's message; its words stand in the log. cites: JSON of message ids.
+    # A request is a user's message; its words stand in the log. task: `Asked`. cites: JSON of message ids.
     """CREATE TABLE requests (
         message_id INTEGER PRIMARY KEY REFERENCES messages(id),
         session TEXT NOT NULL,

@@ -54,7 +54,7 @@ from assistant.store.append import Appender, AsViewed, Count, Origin
 from assistant.store.database import Database
 from assistant.store.inbox import Inbox
 from assistant.store.log import MasterLog
-from assistant.store.requests import IsTask, never
+from assistant.store.requests import Asking, an_answer
 from assistant.store.session_rows import Session
 from assistant.store.text import clean, clean_message
 from assistant.store.view import Counted, Views
@@ -66,7 +66,7 @@ class Conversation:
     """Implements `ports.Conversation`.
 
     `as_viewed(message, place)` says what a message becomes in the working context (long tool output is cut there,
-    with the reference); `count(message)` is its size in tokens; `is_task(text)` whether what a person asks for stays
+    with the reference); `count(message)` is its size in tokens; `asked(text)` what a person asks for, which may stay
     open after its answer. All are pure. Of the newest `undo_kept` compactions of a session, what they replaced is kept.
     """
 
@@ -77,12 +77,12 @@ class Conversation:
         *,
         as_viewed: AsViewed,
         count: Count,
-        is_task: IsTask = never,
+        asked: Asking = an_answer,
         undo_kept: int = 10,
     ) -> None:
         self._db = db
         self._log = log
-        self._is_task = is_task
+        self._asked = asked
         self._undo_kept = undo_kept
         self._begun: set[int] = set()
         self._to_take_out: set[str] = set()
@@ -130,7 +130,7 @@ class Conversation:
             turns.begin(self._db, turn, session, volatile, now)
             items = self._inbox.take([item], turn)
             changes.told(self._db, items, turn)
-            requests.begin(self._db, session, item, turn, self._is_task, now)
+            requests.begin(self._db, session, item, turn, self._asked, now)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
 
     def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
@@ -141,7 +141,7 @@ class Conversation:
         ):
             items = self._inbox.take([item], turn.id)
             changes.told(self._db, items, turn.id)
-            requests.begin(self._db, session, item, turn.id, self._is_task, now)
+            requests.begin(self._db, session, item, turn.id, self._asked, now)
         return replace(turn, items=(*turn.items, *items))
 
     def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:

@@ -38,8 +38,9 @@ _EACH = (
     f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -4096",
 )
+# A daemon has some ten connections open for years, and each fills its cache: what is not there, the system has.
+_OF_WRITER, _OF_READER = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
 Values = Sequence[Any]
 
@@ -88,7 +89,7 @@ class Database:
         prepare_home(path.parent)
         _make(path)
         with _translated(path):
-            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH)))
+            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _OF_WRITER)))
         try:
             database._must_be_writable()
             database._migrate(migrations, now)
@@ -101,13 +102,14 @@ class Database:
     def reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
         with _translated(path):
-            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=_EACH))
+            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _OF_READER)))
 
     @classmethod
     def as_it_is(cls, path: Path) -> Database:
         """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
         with _translated(path):
-            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, setup=(*_SETUP, *_EACH)))
+            uri = f"{path.absolute().as_uri()}?mode=rw"
+            return cls(path, _connect(uri, uri=True, setup=(*_SETUP, *_EACH, _OF_WRITER)))
 
     def close(self) -> None:
         self._connection.close()

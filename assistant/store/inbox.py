@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.messages import Message
+from assistant.messages import Media, Message
 from assistant.records import Accepted, InboxItem, InboxState, Incoming
 from assistant.store import bridge_states, session_rows
 from assistant.store.database import Database
@@ -53,12 +53,12 @@ class Inbox:
 
     def _put(self, incoming: Incoming, body: str, now: datetime) -> Accepted:
         known = self._db.row(
-            "SELECT id, message_id FROM inbox WHERE bridge = ? AND external_id = ?",
-            (incoming.bridge, incoming.external_id),
+            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ?", (incoming.bridge, incoming.external_id)
         )
         bridge_states.put(self._db, incoming.bridge, incoming.position)
         if known is not None:
-            return Accepted(known["id"], known["message_id"], duplicate=True)
+            differs = not _says_the_same(incoming, inbox_item(known).incoming)
+            return Accepted(known["id"], known["message_id"], duplicate=True, differs=differs)
         session = session_rows.ensure(self._db, incoming.session, incoming.scope, now)
         message_id = self._next_id()
         inbox_id = self._db.insert(
@@ -111,6 +111,20 @@ def message_of(item: InboxItem) -> Message:
     return Message(
         "user", incoming.content, item.message_id, item.received_at, name=incoming.name, media=incoming.media
     )  # fmt: skip
+
+
+def _says_the_same(incoming: Incoming, known: Incoming) -> bool:
+    """Whether a message that comes again is the one that is kept, as far as that can be told: of pictures the bytes are
+    gone with the end of the turn, and a file that comes on a later day lies under that day's name."""
+    if (incoming.session, incoming.content, incoming.name) != (known.session, known.content, known.name):
+        return False
+    pairs = zip(incoming.media, known.media, strict=False)
+    return len(incoming.media) == len(known.media) and all(_may_be(one, other) for one, other in pairs)
+
+
+def _may_be(one: Media, other: Media) -> bool:
+    same = replace(one, data=None, path=None) == replace(other, data=None, path=None)
+    return same and (None in (one.data, other.data) or one.data == other.data)
 
 
 def _cleaned(incoming: Incoming) -> Incoming:

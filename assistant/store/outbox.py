@@ -126,6 +126,10 @@ class Outbox:
         where = "session = ? AND bridge = ? AND created_at > ? ORDER BY id LIMIT 1"
         return next(iter(self._items(where, (session, bridge, stamp(at)))), None)
 
+    def has(self, key: str, scope: str) -> bool:
+        """Whether there ever was an item of a scope under a key."""
+        return self._db.row("SELECT 1 FROM outbox WHERE key = ? AND scope = ?", (key, scope)) is not None
+
     def by_turn(self, turn: str) -> list[OutboxItem]:
         return self._items("turn = ? ORDER BY id", (turn,))
 

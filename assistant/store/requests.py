@@ -1,8 +1,9 @@
 """What people asked for, and what became of it (F18): `sleep_ports.Requests` over script.db and the master log.
 
 What always holds: a user's message that was taken up is a request, written in the transaction that takes it up. Its
-answer closes it, unless it is a task: that one stays open until somebody says that it is done. The words stand in the
-log alone.
+answer closes it, unless it is a task: that one stays open until somebody says that it is done, or, where nothing but a
+reminder was wanted, until that is set. What a schedule asks will be asked again, and is over with its answer. The words
+stand in the log alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.compactions import RequestState, UserRequest
+from assistant.agenda.telling import is_by_schedule
+from assistant.compactions import Asked, RequestState, UserRequest
 from assistant.errors import UsageError
 from assistant.messages import Span
 from assistant.records import InboxItem, Record
@@ -21,15 +23,20 @@ from assistant.store.log_files import LogFiles
 from assistant.store.session_rows import Session
 from assistant.store.text import FORGOTTEN, clean, dumps, moment, stamp
 
-IsTask = Callable[[str], bool]
+Asking = Callable[[str], Asked]
 
 _ALL = "SELECT r.*, m.byte_start, m.byte_end FROM requests r JOIN messages m ON m.id = r.message_id"
 _CLOSE = "UPDATE requests SET state = ?, closed_by = ?, cites = ?, closed_at = ?"
+_ARE_SET = (
+    " AND (SELECT count(*) FROM jobs WHERE kind = 'reminder'"
+    " AND made_by IN (SELECT message_id FROM requests WHERE turn = ?5))"
+    " >= (SELECT count(*) FROM requests WHERE turn = ?5 AND task = ?6)"
+)
 
 
-def never(text: str) -> bool:
+def an_answer(text: str) -> Asked:
     """Nothing is a task."""
-    return False
+    return Asked.ANSWER
 
 
 class Requests:
@@ -92,25 +99,27 @@ def _is_of(db: Database, session: str, message_id: int) -> bool:
     return db.row("SELECT 1 FROM requests WHERE message_id = ? AND session = ?", (message_id, session)) is not None
 
 
-def begin(db: Database, session: Session, item: InboxItem, turn: str, is_task: IsTask, now: datetime) -> None:
+def begin(db: Database, session: Session, item: InboxItem, turn: str, asked: Asking, now: datetime) -> None:
     """Inside the transaction that takes up the message."""
+    task = Asked.ANSWER if is_by_schedule(item.incoming) else asked(item.incoming.content)
     db.execute(
         "INSERT OR IGNORE INTO requests (message_id, session, generation, scope, turn, task, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
         (
-            item.message_id, session.key, session.generation, session.scope, turn,
-            int(is_task(item.incoming.content)), stamp(now),
+            item.message_id, session.key, session.generation, session.scope, turn, int(task), stamp(now),
         ),
     )  # fmt: skip
 
 
 def answer(db: Database, turn: str, reply_id: int, now: datetime) -> None:
-    """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer."""
+    """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer; what asked for
+    reminders alone is done where the turn has set as many."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
-    db.execute(
-        f"{_CLOSE} WHERE turn = ? AND state = 'open' AND task = 0",
-        ("done", "answer", dumps([reply_id]), stamp(now), turn),
-    )
+    for asked, by, more in ((Asked.ANSWER, "answer", ""), (Asked.REMINDER, "model", _ARE_SET)):
+        db.execute(
+            f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{more}",
+            ("done", by, dumps([reply_id]), stamp(now), turn, int(asked)),
+        )
 
 
 def withdraw(db: Database, undo: Record) -> None:

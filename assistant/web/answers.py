@@ -30,7 +30,7 @@ class Kept(Answer):
 
 
 class Acknowledged(Answer):
-    """Whether the delivery waited for that."""
+    """Whether the delivery waited for that; it does not where it was confirmed before, or nobody was given it now."""
 
     acknowledged: bool
 

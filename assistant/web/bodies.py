@@ -1,22 +1,57 @@
 """What the control API takes, as pydantic models: unknown fields, wrong types and text that is no Unicode are refused
-before anything is stored."""
+before anything is stored, and so are parameters that an address does not take."""
 
 from __future__ import annotations
 
 import binascii
+import re
+from collections import Counter
+from datetime import UTC, datetime
 from typing import Annotated
 
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistant.messages import Media
 from assistant.records import Incoming
-from assistant.sessions import MAIN, role_of, scope_of
+from assistant.sessions import MAIN, scope_of, session_named
+
+_LONGEST_NAME = 100
+_OWNERS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
+
+
+async def nothing_else(request: Request) -> None:
+    """The framework would leave out what an address does not take, and all but the last of what is there twice: with
+    one letter wrong, something else than was asked for would be answered."""
+    taken = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in taken or times > 1:
+            where = ("query", name[:_LONGEST_NAME] or '""')
+            what = "is given more than once" if name in taken else _unknown(taken)
+            raise RequestValidationError([{"type": "extra", "loc": where, "msg": what}])
+
+
+def _unknown(taken: list[str]) -> str:
+    return f"there is no such parameter here; there are: {', '.join(taken)}" if taken else "no parameter is taken here"
 
 
 def _owners(session: str) -> str:
-    if role_of(session) != "owner":
-        raise ValueError("this socket speaks for the owner, and that session is somebody else's")
-    return session
+    """As it is called everywhere else: `thread:Trip` is `thread:trip`. Raises `UsageError` for a name that is none."""
+    if re.fullmatch(_OWNERS, session) is None:
+        raise ValueError(
+            "it is `main`, `thread:NAME` or `branch:NUMBER` (`GET /v1/sessions` lists them); somebody else's is not "
+            "reached here"
+        )
+    return session_named(session)
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The first and last hours that a calendar has lie outside it elsewhere."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("no such time can be told in UTC") from None
 
 
 def _base64(data: str) -> str:
@@ -33,12 +68,7 @@ def _unicode(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_unicode)]
-# The pattern is told to callers; `_owners` decides.
-Session = Annotated[
-    Words,
-    Field(min_length=1, max_length=200, json_schema_extra={"pattern": "^(main|branch:.*|thread:.*)$"}),
-    AfterValidator(_owners),
-]
+Session = Annotated[Words, Field(json_schema_extra={"pattern": f"^({_OWNERS})$"}), AfterValidator(_owners)]
 # What the stores number things with.
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from assistant import __version__
+from assistant.web.bodies import nothing_else
 from assistant.web.conversing import conversing_routes
 from assistant.web.failures import add_failures
 from assistant.web.health import health_routes, metrics_routes
@@ -30,8 +31,11 @@ _ABOUT = (
 def control_app(behind: Behind, *, trusted: bool = True) -> FastAPI:
     """The API over one running daemon. `trusted`: whether whoever reaches it may know what is wrong without a token,
     as on the control socket."""
-    app = FastAPI(title="Nocturne", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
-    app.include_router(conversing_routes(behind.control, behind.terminal), prefix="/v1")
+    app = FastAPI(
+        title="Nocturne", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False,
+        dependencies=[Depends(nothing_else)],
+    )  # fmt: skip
+    app.include_router(conversing_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
     app.include_router(looking_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
     app.include_router(health_routes(behind.vitals, details=trusted))
     app.include_router(metrics_routes(behind.vitals))

@@ -14,8 +14,9 @@ from starlette.exceptions import HTTPException
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
 from assistant.bridges.terminal.feed import Mark
 from assistant.errors import UsageError
+from assistant.looking_ports import Looking
 from assistant.ports import Control
-from assistant.sessions import MAIN
+from assistant.sessions import BRANCH, MAIN
 from assistant.web.answers import Acknowledged, Kept, Result, Stopped, Told
 from assistant.web.bodies import Id, NewMessage, OneSession, Session, Shown, Typed
 from assistant.web.failures import failures
@@ -40,20 +41,30 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-def conversing_routes(control: Control, terminal: TerminalBridge) -> APIRouter:
+def conversing_routes(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["conversation"])
-    routes.include_router(_talking(control, terminal))
+    routes.include_router(_talking(control, looking, terminal))
     routes.include_router(_following(terminal))
     return routes
 
 
-def _talking(control: Control, terminal: TerminalBridge) -> APIRouter:
+def _talking(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
 
-    @routes.post("/messages", status_code=202, responses=failures(413), summary="Say something")
+    @routes.post("/messages", status_code=202, responses=failures(409, 413), summary="Say something")
     async def say(body: NewMessage) -> Kept:
         """Answers once the message is durable. Its answer comes with the events of its session."""
-        return Kept.of(await control.accept(body.incoming(terminal.name)))
+        if body.session.startswith(BRANCH):
+            # Branches are made of a conversation, by a command; a thread begins with what is said in it.
+            looking.session(body.session, None)
+        accepted = await control.accept(body.incoming(terminal.name))
+        if accepted.differs:
+            raise HTTPException(
+                409,
+                f"The external_id {body.external_id!r} belongs to another message, which is kept (inbox_id "
+                f"{accepted.inbox_id}). This one was not accepted; send it with an external_id of its own.",
+            )
+        return Kept.of(accepted)
 
     @routes.post("/commands", responses=failures(413), summary="Run a slash command")
     async def command(body: Typed) -> Told:
@@ -98,9 +109,12 @@ def _following(terminal: TerminalBridge) -> APIRouter:
         frames = streams.frames(session, inbox_id, None if last is None else Mark.read(last))
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
-    @routes.post("/deliveries/ack", responses=failures(413), summary="Confirm a delivery")
+    @routes.post("/deliveries/ack", responses=failures(404, 413), summary="Confirm a delivery")
     async def shown(body: Shown) -> Acknowledged:
-        return Acknowledged(acknowledged=terminal.acknowledge(body.key))
+        try:
+            return Acknowledged(acknowledged=terminal.acknowledge(body.key))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from None
 
     return routes
 

@@ -16,6 +16,9 @@ from assistant.errors import AssistantError, StoreError, UsageError
 from assistant.web.answers import Failure
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
+# What is told of one request: the first few, not what somebody sent back to them.
+_MOST_PROBLEMS = 5
+_LONGEST_PROBLEM = 300
 CUT_OFF = "The assistant was stopped while it did this. What it had finished is kept: look before repeating."
 
 _MEANS: Mapping[int, str] = {
@@ -24,6 +27,7 @@ _MEANS: Mapping[int, str] = {
     403: "Host or Origin are not of this assistant (over TCP alone).",
     404: "It is not there.",
     405: "This address does not take that method.",
+    409: "The `external_id` belongs to another message, which is kept. This one was not accepted.",
     413: f"The body is larger than {MAX_BODY_BYTES // 2**20} MB.",
     429: "Too many wrong tokens came from there (over TCP alone).",
     500: "The assistant failed at this; what was accepted is kept.",
@@ -103,14 +107,29 @@ def _one_line(status: int, text: str, headers: Mapping[str, str] | None = None) 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
     problems: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
-    return _one_line(400, f"The request is not understood: {'; '.join(map(_problem, problems))}. Nothing was changed.")
+    told = [_problem(problem)[:_LONGEST_PROBLEM] for problem in problems[:_MOST_PROBLEMS]]
+    if more := len(problems) - len(told):
+        told.append(f"and {more} more")
+    return _one_line(400, f"The request is not understood: {'; '.join(told)}. Nothing was changed.")
 
 
 def _problem(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "json_invalid":
         return f"the body is not valid JSON ({problem['ctx']['error']})"
-    where = ".".join(str(part) for part in problem["loc"][1:]) or "the body"
+    where = ".".join(str(part) for part in problem["loc"][1:])
+    if problem["loc"] == ("body",):
+        return _no_object(problem)
     return f"`{where}`: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _no_object(problem: Mapping[str, Any]) -> str:
+    if problem["type"] == "missing":
+        return "there is no body; send a JSON object with `Content-Type: application/json`"
+    if isinstance(problem["input"], bytes):
+        return "the body is not said to be JSON; send it with `Content-Type: application/json`"
+    if problem["type"] == "model_attributes_type":
+        return "the body is JSON, and no object with named fields"
+    return f"the body: {problem['msg'].removeprefix('Value error, ')}"
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:

@@ -44,6 +44,10 @@ _NO_ROOM = _Refusal(
 )
 
 
+class _Revoked(Exception):
+    """Another token was made while an event stream was open: it ends, as every other request would be refused."""
+
+
 class Guard:
     """An ASGI application around another."""
 
@@ -61,7 +65,6 @@ class Guard:
         self._rules = rules
         self._open_paths = open_paths
         self._lets_in = lets_in
-        self._token = rules.token.encode()
         self._hosts = {name.lower() for name in rules.hosts}
         self._attempts = Attempts(clock)
 
@@ -69,14 +72,19 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": _with_ours(message.get("headers", ()))}
+            elif message.get("more_body") and not self._shows_it(scope):
+                raise _Revoked
             await send(message)
 
         refusal = self._refusal(scope)
-        if refusal is None:
-            await self._app(scope, receive, guarded)
-        else:
+        if refusal is not None:
             answer = JSONResponse({"error": refusal.error}, refusal.status, refusal.headers)
             await answer(scope, receive, guarded)
+            return
+        try:
+            await self._app(scope, receive, guarded)
+        except _Revoked:
+            await send({"type": "http.response.body"})
 
     def _refusal(self, scope: Scope) -> _Refusal | None:
         headers = scope["headers"]
@@ -106,9 +114,9 @@ class Guard:
             return _Refusal(
                 429, f"Too many wrong tokens came from here. Try again in {wait} s.", {"Retry-After": str(wait)}
             )
-        scheme, _, shown = (_only(scope["headers"], b"authorization")).partition(" ")
-        if scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode("latin-1"), self._token):
+        if self._shows_it(scope):
             return None if self._has_room(scope) else _NO_ROOM
+        shown = _shown(scope)[1]
         if shown:
             self._attempts.wrong(who)
         told = "is not the right one" if shown else "is missing"
@@ -117,6 +125,10 @@ class Guard:
             f"The bearer token {told}; `assistant web token` shows it. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},
         )
+
+    def _shows_it(self, scope: Scope) -> bool:
+        token, (scheme, shown) = self._rules.token(), _shown(scope)
+        return scheme == "bearer" and bool(token) and hmac.compare_digest(shown.encode("latin-1"), token.encode())
 
     def _has_room(self, scope: Scope) -> bool:
         client = scope.get("client")
@@ -127,6 +139,12 @@ class Guard:
         if self._rules.behind_proxy and forwarded:
             return forwarded[-1].rpartition(",")[2].strip()[:_LONGEST_SHOWN]
         return _address(scope, "client")
+
+
+def _shown(scope: Scope) -> tuple[str, str]:
+    """By which scheme, and what."""
+    scheme, _, shown = _only(scope["headers"], b"authorization").partition(" ")
+    return scheme.lower(), shown.strip()
 
 
 def _with_ours(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from pydantic import AwareDatetime
+from pydantic import AfterValidator, AwareDatetime
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -17,7 +17,7 @@ from assistant.ports import Control
 from assistant.requests import UsageKey
 from assistant.sessions import MAIN
 from assistant.web.answers import Told
-from assistant.web.bodies import Id, Session, Words
+from assistant.web.bodies import Id, Session, Words, in_utc
 from assistant.web.failures import failures
 from assistant.web.looking_answers import (
     Compacted,
@@ -40,10 +40,9 @@ from assistant.web.looking_answers import (
 
 Most = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 Wanted = Annotated[Words, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")]
-After = Annotated[
-    AwareDatetime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")
-]
-Before = Annotated[AwareDatetime | None, Query(description="Up to, and without, this time.")]
+Moment = Annotated[AwareDatetime, AfterValidator(in_utc)]
+After = Annotated[Moment | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")]
+Before = Annotated[Moment | None, Query(description="Up to, and without, this time.")]
 
 
 def looking_routes(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
@@ -124,7 +123,7 @@ def _remembered(looking: Looking) -> APIRouter:
         q: Wanted,
         after: After = None,
         before: Before = None,
-        as_of: Annotated[AwareDatetime | None, Query(description="What was known at this time.")] = None,
+        as_of: Annotated[Moment | None, Query(description="What was known at this time.")] = None,
         limit: Most = 10,
     ) -> RecalledMemories:
         found = await looking.recall(q, Period(after, before), limit=limit, as_of=as_of)

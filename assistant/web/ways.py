@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -22,9 +23,10 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Who is let in over TCP: `token` is what a caller shows, `hosts` are names of this assistant beside the loopback
-    ones. `behind_proxy`: who asks is told by the last X-Forwarded-For, which the proxy wrote."""
+    """Who is let in over TCP: `token` gives what a caller shows at this moment, "" lets nobody in; `hosts` are names of
+    this assistant beside the loopback ones. `behind_proxy`: who asks is told by the last X-Forwarded-For, which the
+    proxy wrote."""
 
-    token: str
+    token: Callable[[], str]
     hosts: frozenset[str] = frozenset()
     behind_proxy: bool = False

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from assistant.agenda.firing import Punctuality
 from assistant.agenda.quiet import quiet_of
-from assistant.records import Accepted, Incoming
 from assistant.reminders.alarm import Alarm
 from assistant.reminders.commands import AgendaCommands
 from assistant.reminders.reminding import Agenda, Habits, problems
@@ -26,19 +25,15 @@ class Reminding:
 
 
 def reminding(
-    settings: Settings,
-    stores: Stores,
-    fired: Callable[[], None],
-    accept: Callable[[Incoming], Awaitable[Accepted]],
-    clock: Callable[[], datetime],
+    settings: Settings, stores: Stores, fired: Callable[[], None], clock: Callable[[], datetime]
 ) -> Reminding:
-    """`fired` is called when there is something to deliver or to answer, `accept` takes what is said for the owner."""
+    """`fired` is called when there is something to deliver or to answer."""
     wanted, zone = settings.values.agenda, settings.zone
     punctuality = punctuality_of(settings)
     longest_wait = settings.values.daemon.watch_seconds
     alarm = Alarm(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
     agenda = Agenda(stores.jobs, Habits(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look)
-    return Reminding(agenda, alarm, AgendaCommands(agenda, accept))
+    return Reminding(agenda, alarm, AgendaCommands(agenda, fired))
 
 
 def punctuality_of(settings: Settings) -> Punctuality:

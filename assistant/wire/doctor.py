@@ -36,6 +36,7 @@ from assistant.recall.embedders import open_embedder
 from assistant.settings import Home, Settings
 from assistant.store import soundness
 from assistant.tokens import best_tier
+from assistant.web import tcp
 from assistant.wire.bridges import Networks
 from assistant.wire.memory import store_settings
 from assistant.wire.settings import first_answer
@@ -184,7 +185,16 @@ def _of_others(settings: Settings, serving: Serving, wish: Wish, clock: Callable
     yield from looked(
         "embedder", partial(_embedder, settings, wish), "`assistant config set memory.embedder wordllama`."
     )
+    if settings.values.web.port and not serving.served:
+        yield from looked("web", partial(_web, settings), "")
     yield from asyncio.run(surroundings.bridges(Networks(settings, None).bridges(), _BRIDGE_SECONDS))
+
+
+def _web(settings: Settings) -> Iterator[Finding]:
+    """Whether the web API could listen; whoever serves the home tells it in its status."""
+    web = settings.values.web
+    asyncio.run(tcp.listen_at(web.host, web.port)).close()
+    yield ok("web", f"{web.host}, port {web.port}, is free")
 
 
 def _embedder(settings: Settings, wish: Wish) -> Iterator[Finding]:

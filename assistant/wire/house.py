@@ -104,9 +104,7 @@ class House:
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
         self.forgetting = Forgetting(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
         self.memory = self._memory_commands()
-        self.reminding = reminding(
-            settings, stores, lambda: self.runtime.wake(), lambda incoming: self.runtime.accept(incoming), clock
-        )  # fmt: skip
+        self.reminding = reminding(settings, stores, lambda: self.runtime.wake(), clock)
         self.toolbox = self._toolbox()
         self.networks = Networks(settings, stores.people)
         self._renewing: asyncio.Future[None] | None = None
@@ -127,7 +125,7 @@ class House:
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.looking = owners_look(settings, stores, self.memory, clock)
         self.vitals = Watched(self, self.status, clock)
-        self.web = Web(settings, Behind(self.control, self.looking, self.terminal, self.vitals))
+        self.web = Web(settings, Behind(self.control, self.looking, self.terminal, self.vitals), self._web_token)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
 
@@ -258,8 +256,9 @@ class House:
         counter = counter_for(self.settings, self.settings.values.model.name)
         compacting = self.sleeping.compacting
         return CompactionCommands(
-            compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter
-        )
+            compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter,
+            self.settings.zone,
+        )  # fmt: skip
 
     def _sleep_commands(self) -> SleepCommands:
         sleeping, zone = self.sleeping, self.settings.zone
@@ -285,6 +284,11 @@ class House:
         self.sleeping.sleeper.look()
         self.backing_up.look()
         self.sessions.resets.look()
+
+    def _web_token(self) -> str:
+        """One that was made anew holds for the next request; the former, which somebody may have got, for none."""
+        self._watch.look()
+        return self.settings.values.web.token.get_secret_value()
 
     def _take_over(self, settings: Settings) -> None:
         """Settings that hold from now on; what they change in others is changed already."""

@@ -96,7 +96,7 @@ def sleeping(
     )  # fmt: skip
     measures = Measures(
         stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
-        values.context, values.compaction, prompts_of(settings.home), standing.of,
+        values.context, values.compaction, prompts_of(settings.home), standing.of, settings.zone,
     )  # fmt: skip
     learns = authority_of(settings).learns
     settle = partial(settle_quietly, stores.conversation, stores.journal, learns=learns)
@@ -211,7 +211,7 @@ def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tu
         return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = Scoring(stores.journal, stores.consolidations, asker("scoring", "scores"))
-    judge = Judge(asker("consolidation", "decisions"))
+    judge = Judge(asker("consolidation", "decisions"), zone=settings.zone)
     consolidation = Consolidation(stores.consolidations, stores.memories, judge)
     counter = counter_for(settings, settings.values.model.name)
     curating = Curating(

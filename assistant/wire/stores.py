@@ -69,7 +69,7 @@ from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
 from assistant.wire.memory import open_memory_db, spending_of, store_settings
 from assistant.wire.search import open_history, open_memory_search
-from sleep.requests import is_task
+from sleep.requests import asked
 
 log = structlog.get_logger()
 
@@ -209,7 +209,7 @@ def conversation_of(settings: Settings, db: Database, log: MasterLog) -> Convers
     """What was said, over a script.db and the logs beside it."""
     counter = counter_for(settings, settings.values.model.name)
     return Conversation(
-        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message, is_task=is_task,
+        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message, asked=asked,
         undo_kept=settings.values.compaction.undo_kept,
     )  # fmt: skip
 

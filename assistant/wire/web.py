@@ -34,8 +34,8 @@ log = structlog.get_logger()
 TOKEN = "web.token"
 _TOKEN_BYTES = 32
 _NO_TOKEN = (
-    "The web API does not listen: it has no token, and one could not be kept in secrets.toml. "
-    "`assistant web token --new` makes one; then restart."
+    "The web API lets nobody in: it has no token, and one could not be kept in secrets.toml. "
+    "`assistant web token --new` makes one."
 )
 
 
@@ -73,13 +73,13 @@ def owners_look(
 class Web:
     """Both ways to one daemon."""
 
-    def __init__(self, settings: Settings, behind: Behind) -> None:
+    def __init__(self, settings: Settings, behind: Behind, token: Callable[[], str]) -> None:
+        """`token` gives the one that holds at this moment."""
         self._socket = settings.home.socket
         self.behind = behind
         wanted = settings.values.web
-        self._rules = Rules(wanted.token.get_secret_value(), frozenset(wanted.hosts), wanted.behind_proxy)
-        self._wanted = bool(wanted.port)
-        self.tcp = TcpListener(self._guarded, place_of(wanted)) if wanted.port and self._rules.token else None
+        self._rules = Rules(token, frozenset(wanted.hosts), wanted.behind_proxy)
+        self.tcp = TcpListener(self._guarded, place_of(wanted)) if wanted.port else None
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
@@ -95,10 +95,10 @@ class Web:
             yield
 
     def problems(self) -> list[str]:
-        """What keeps it from listening as it should."""
-        if self.tcp is not None:
-            return [self.tcp.problem] if self.tcp.problem else []
-        return [_NO_TOKEN] if self._wanted else []
+        """What keeps it from listening as it should, or those who ask from being let in."""
+        if self.tcp is None:
+            return []
+        return [one for one in (self.tcp.problem, "" if self._rules.token() else _NO_TOKEN) if one]
 
     def _control(self) -> Serving:
         serving: Serving = importlib.import_module("assistant.web.server").control_server(self.behind)

@@ -86,7 +86,11 @@ REFUSED = {
     "an unknown field": ({"text": "hi", "external_id": "a", "trust": "owner"}, "`trust`"),
     "a wrong type": ({"text": 5, "external_id": "a"}, "`text`"),
     "somebody else's session": ({"text": "hi", "external_id": "a", "session": "peer:telegram:5"}, "somebody else's"),
-    "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "somebody else's"),
+    "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "`thread:NAME`"),
+    "a thread without a name": ({"text": "hi", "external_id": "a", "session": "thread:"}, "`thread:NAME`"),
+    "a thread of dots": ({"text": "hi", "external_id": "a", "session": "thread:.."}, "no name for a conversation"),
+    "a branch without a number": ({"text": "hi", "external_id": "a", "session": "branch:x/../y"}, "`branch:NUMBER`"),
+    "a branch that is not there": ({"text": "hi", "external_id": "a", "session": "branch:9"}, "no session 'branch:9'"),
     "media that is no base64": (
         {"text": "hi", "external_id": "a", "media": [{"mime": "image/png", "data": "!"}]},
         "`media.0.data`",
@@ -100,8 +104,37 @@ async def test_a_message_is_refused_in_one_line_with(served: Served, case: str) 
     response = await served.raw("POST", "/messages", json=body)
     assert response.status_code == 400
     error = response.json()["error"]
-    assert named in error and "\n" not in error and "Nothing was changed" in error
+    assert named in error and "\n" not in error and ("Nothing was changed" in error or "Sessions:" in error)
     assert not served.control.accepted
+
+
+async def test_a_session_is_called_as_everywhere_else(served: Served) -> None:
+    await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a", "session": "thread:Ärger"})
+    assert served.control.accepted["a"].session == "thread:ärger"
+
+
+UNSAID = {
+    "no word of JSON": ({"content": b'{"text": "hi", "external_id": "a"}'}, "`Content-Type: application/json`"),
+    "another kind": ({"data": {"text": "hi"}}, "`Content-Type: application/json`"),
+    "no body": ({}, "there is no body"),
+    "a list": ({"json": [{"text": "hi", "external_id": "a"}]}, "no object"),
+}
+
+
+@pytest.mark.parametrize("case", UNSAID)
+async def test_what_a_body_lacks_is_told_of_one_with(served: Served, case: str) -> None:
+    request, named = UNSAID[case]
+    response = await served.raw("POST", "/messages", **request)
+    assert response.status_code == 400
+    assert named in response.json()["error"]
+
+
+async def test_of_many_faults_the_first_are_told(served: Served) -> None:
+    body = {"text": "hi", "external_id": "a", "media": [1] * 10_000, "x" * 100_000: 1}
+    response = await served.raw("POST", "/messages", json=body)
+    error = response.json()["error"]
+    assert response.status_code == 400 and len(error) < 2000
+    assert "`media.0`" in error and "and 9996 more" in error
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,28 @@ def incoming(text: str = "hi", external: str = "x1", **changes: str) -> Incoming
 
 def test_the_same_external_id_is_accepted_once(home: StoreHome) -> None:
     first = home.conversation.accept(incoming(), NOW)
-    again = home.conversation.accept(incoming("other words"), NOW)
+    again = home.conversation.accept(incoming(), NOW)
     assert again == Accepted(first.inbox_id, first.message_id, duplicate=True)
+    other = home.conversation.accept(incoming("other words"), NOW)
+    assert other == Accepted(first.inbox_id, first.message_id, duplicate=True, differs=True)
     assert [item.incoming.content for item in home.conversation.inbox("main")] == ["hi"]
+
+
+def test_another_message_under_the_same_external_id_is_told_from_a_repeat(home: StoreHome) -> None:
+    def picture(data: str = "QQ==", **changes: str) -> Incoming:
+        return replace(incoming(**changes), media=(Media("image", "image/png", "boat.png", 1, data),))
+
+    def differs(again: Incoming) -> bool:
+        return home.conversation.accept(again, NOW).differs
+
+    item = home.conversation.inbox_item(home.conversation.accept(picture(), NOW).inbox_id)
+    others = (incoming(), picture(text="hi "), picture(session="thread:trip"), replace(picture(), name="Ada"))
+    assert not differs(picture()) and differs(picture("Qg==")) and all(map(differs, others))
+    assert item is not None
+    turn = home.conversation.begin_turn(item, "", NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "Nice."), [], NOW)
+    home.restart()
+    assert not differs(picture()) and all(map(differs, others)), "its bytes are in the log alone by now"
 
 
 def test_the_same_id_on_another_bridge_is_another_message(home: StoreHome) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import UserRequest
+from assistant.agenda.values import Due, NewJob, Once
+from assistant.compactions import Asked, UserRequest
 from assistant.errors import UsageError
 from assistant.messages import Message
+from assistant.store.jobs import Jobs
 from assistant.store.requests import Requests
 from assistant.store.text import FORGOTTEN
 from tests.contract.test_store_crash import crash_after
@@ -19,13 +21,13 @@ from tests.store_home import NOW, StoreHome, blank, reply_to, tool_round
 LATER = NOW + timedelta(hours=1)
 
 
-def is_task(text: str) -> bool:
-    return text.startswith("please")
+def asked(text: str) -> Asked:
+    return Asked.REMINDER if text.startswith("remind") else Asked(text.startswith("please"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[StoreHome]:
-    home = StoreHome(tmp_path / "home", is_task=is_task).open()
+    home = StoreHome(tmp_path / "home", asked=asked).open()
     yield home
     assert home.verify().problems == ()
     home.close()
@@ -81,6 +83,28 @@ def test_messages_that_steer_a_turn_are_answered_with_it(home: StoreHome) -> Non
     home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
     assert [one.text for one in ledger(home).open("main")] == ["please look there too"]
     assert {one.answered_by for one in ledger(home).all("owner")} == {6}
+
+
+@pytest.mark.parametrize(
+    ("reminders", "still_open"), [(0, ["remind me too", "remind me"]), (1, ["remind me too", "remind me"]), (2, [])]
+)
+def test_f18_what_asks_for_reminders_alone_is_done_where_the_turn_set_as_many(
+    home: StoreHome, reminders: int, still_open: list[str]
+) -> None:
+    jobs = Jobs(home.db, home.conversation.appender)
+    turn = home.begin("remind me")
+    home.conversation.steer(turn, home.item("remind me too"), NOW)
+    home.conversation.steer(turn, home.item("please paint the fence"), NOW)
+    found = jobs.place_of(turn.id)
+    assert found is not None
+    for number in range(reminders):
+        spec, due = Once(LATER), Due(LATER, "2026-11-20T12:00")
+        jobs.add(NewJob(f"k{number}", "reminder", found[0], "x", spec, "UTC", "once", due, made_by=found[1]), 9, NOW)
+    reply = home.conversation.finish_turn(turn, "answered", Message("assistant", "set"), [], NOW)
+    assert reply is not None
+    assert [one.text for one in ledger(home).open("main")] == ["please paint the fence", *still_open]
+    done = [one for one in ledger(home).all("owner") if one.state == "done"]
+    assert {(one.closed_by, one.cites, one.task) for one in done} <= {("model", (reply.id,), True)}
 
 
 def test_f18_closing_is_told_once_and_can_be_taken_back(home: StoreHome) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assistant import settings as settings_module
+from assistant.bridge_ports import TurnEvent
 from assistant.errors import SettingsError
+from assistant.secrets import IN_KEYRING
+from assistant.settings_watch import SettingsWatch
 from assistant.web.guard import Guard
 from assistant.web.ways import Rules
 from assistant.wire.house import build
+from assistant.wire.settings import secret_store
+from assistant.wire.web import new_token
 from tests.contract.web import TOKEN, Reached, reached
 from tests.scripted import ScriptedModel, SteppingClock
 
@@ -64,6 +71,49 @@ async def test_f42_the_control_socket_needs_no_token_and_no_name(tmp_path: Path)
         assert answer.status_code == 200
 
 
+async def test_f42_a_new_token_holds_at_once_and_the_former_for_nothing_any_more(tmp_path: Path) -> None:
+    async with reached(tmp_path, WEB__TOKEN="") as it, it.tcp.events() as stream:
+        token = new_token(it.house.settings.home)
+        refused = await it.tcp.ask("GET", "/v1/status")
+        assert refused.status_code == 401 and "assistant web token" in refused.json()["error"]
+        it.house.terminal.show(TurnEvent("delta", "main", "t1", {"text": "not for the former"}), "")
+        assert await stream.rest() == []
+        known = {"Authorization": f"Bearer {token}"}
+        status = await it.tcp.ask("GET", "/v1/status", headers=known)
+        assert status.json()["changed_settings"] == []
+
+
+def test_a_new_token_takes_the_place_of_one_in_the_keyring(tmp_path: Path) -> None:
+    home = settings_module.Home(tmp_path)
+    started = settings_module.load(home, {"ASSISTANT_WEB__TOKEN": TOKEN}, ring=None)
+    ringed = replace(started, origins={**started.origins, "web.token": IN_KEYRING})
+    taken: list[settings_module.Settings] = []
+    watch = SettingsWatch(ringed, partial(settings_module.load, home, {}, ring=None), taken.append)
+    token = new_token(home)
+    watch.look()
+    assert [one.values.web.token.get_secret_value() for one in taken] == [token]
+
+
+async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_one(tmp_path: Path) -> None:
+    home, unplugged = tmp_path / "home", tmp_path / "stick"
+    home.mkdir(mode=0o700)
+    (home / "secrets.toml").symlink_to(unplugged / "secrets.toml")
+    async with reached(home, WEB__TOKEN="") as it:
+        assert (await it.tcp.ask("GET", "/v1/status", headers={"Authorization": "Bearer none"})).status_code == 401
+        (problem,) = [one for one in it.house.web.problems() if "lets nobody in" in one]
+        assert "`assistant web token --new`" in problem
+        unplugged.mkdir()
+        known = {"Authorization": f"Bearer {new_token(it.house.settings.home)}"}
+        assert (await it.tcp.ask("GET", "/v1/status", headers=known)).status_code == 200
+        assert it.house.web.problems() == []
+
+
+async def test_a_token_that_is_taken_away_holds_until_the_next_start_which_is_told(tmp_path: Path) -> None:
+    async with reached(tmp_path, WEB__TOKEN="") as it:
+        secret_store(it.house.settings.home, None).remove("web.token")
+        assert (await it.tcp.get("/v1/status"))["changed_settings"] == ["web.token"]
+
+
 async def test_whether_it_is_alive_is_told_without_a_token_and_nothing_more(tmp_path: Path) -> None:
     async with reached(tmp_path) as it:
         for path in ("/healthz", "/readyz"):
@@ -80,8 +130,9 @@ class Asked:
 
     def __init__(self, *, hosts: tuple[str, ...] = (), behind_proxy: bool = False) -> None:
         self.now = 1000.0
+        self.token = TOKEN
         self.reached = 0
-        rules = Rules(TOKEN, frozenset(hosts), behind_proxy)
+        rules = Rules(lambda: self.token, frozenset(hosts), behind_proxy)
         self._guard = Guard(self._app, rules, lambda: self.now, frozenset({"/healthz"}))
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
@@ -198,6 +249,14 @@ async def test_behind_a_proxy_guesses_are_counted_by_whom_the_proxy_names() -> N
     for number in range(11):
         last = await plain.get(HERE, wrong, ("X-Forwarded-For", f"203.0.113.{number}"))
     assert last == 429, "without a proxy nobody is believed"
+
+
+@pytest.mark.parametrize("shown", ["Bearer", "Bearer ", "Bearer x"])
+async def test_f42_without_a_token_of_its_own_it_lets_nobody_in(shown: str) -> None:
+    asked = Asked()
+    asked.token = ""
+    assert await asked.get(HERE, ("Authorization", shown)) == 401
+    assert asked.reached == 0
 
 
 async def test_callers_who_guess_are_forgotten_beyond_a_thousand() -> None:

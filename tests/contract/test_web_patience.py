@@ -224,7 +224,7 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
     secured: tuple[Path, Path] | None,
 ) -> None:
     crowd = Crowd(4)
-    app = Guard(plain, Rules(TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    app = Guard(plain, Rules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
     before = open_files()
     async with served(app=app, crowd=crowd, protocol=Patient, files=secured, handshake=60) as it:
         known = await it.connect()
@@ -245,7 +245,7 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:
     crowd = Crowd(2)
-    app = Guard(plain, Rules(TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    app = Guard(plain, Rules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
     async with served(app=app, crowd=crowd) as it:
         callers = [await it.connect() for _ in range(3)]
         assert [(await one.ask(KNOWN)).split()[1] for one in callers] == [b"200", b"200", b"503"]

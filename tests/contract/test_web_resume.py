@@ -12,7 +12,7 @@ import pytest
 from assistant.bridge_ports import Part
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.bridges.terminal.feed import Mark
-from assistant.errors import NobodyThere
+from assistant.errors import NobodyThere, UsageError
 from assistant.records import Outgoing
 from tests.contract.web import Caller, Event, Reached, reached
 
@@ -170,6 +170,20 @@ async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_o
         assert bodies(await told(it.tcp, 1, last.id)) == ["z"]
 
 
+async def test_confirming_what_was_confirmed_is_told_from_confirming_what_never_was(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        notices(it, "a")
+        (event,) = await told(it.tcp, 1)
+        await it.house.delivery.flush()
+        assert not await it.tcp.confirm(event)
+        theirs = Outgoing("b", "peer:kept:7", "peer:kept:7", "kept", "7", "not yours", "notice")
+        it.house.stores.outbox.push(theirs, it.house.started_at)
+        for key in ("b", "never", "a "):
+            answer = await it.tcp.ask("POST", "/v1/deliveries/ack", json={"key": key})
+            assert answer.status_code == 404
+            assert f"no delivery {key!r}" in answer.json()["error"]
+
+
 async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
     async with reached(tmp_path) as it:
         terminal = it.house.terminal
@@ -177,7 +191,8 @@ async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: P
         with terminal.attach("main", after=Mark(0)):
             # Nothing ran yet between attaching and this: the pump did not ask.
             assert terminal.acknowledge("a") and terminal.acknowledge("b")
-            assert not terminal.acknowledge("c")
+            with pytest.raises(UsageError, match="no delivery 'c'"):
+                terminal.acknowledge("c")
         assert await open_items(it) == []
 
 

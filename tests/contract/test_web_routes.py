@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,70 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
         assert hits[0]["id"] == listed[1]["id"]
         around = await caller.get(f"/v1/history/{listed[1]['id']}", neighbours=1)
         assert [one["id"] for one in around["messages"]] == [one["id"] for one in listed[:3]]
+
+
+async def test_other_words_under_a_used_external_id_are_refused_and_the_first_stay(tmp_path: Path) -> None:
+    async with reached(tmp_path, "Noted.") as it:
+
+        async def say(text: str, **more: str) -> tuple[int, dict[str, object]]:
+            body = {"text": text, "external_id": "note-1", **more}
+            answer = await it.tcp.ask("POST", "/v1/messages", json=body)
+            return answer.status_code, answer.json()
+
+        status, first = await say("buy milk")
+        assert (status, first["duplicate"]) == (202, False)
+        await it.answered()
+        assert await say("buy milk") == (202, {**first, "duplicate": True})
+        for refused in (await say("buy bread"), await say("buy milk", session="thread:shop")):
+            status, told = refused
+            assert status == 409
+            assert "inbox_id 1" in str(told["error"]) and "external_id of its own" in str(told["error"])
+        said = (await it.tcp.get("/v1/messages"))["messages"]
+        assert [one["text"] for one in said] == ["buy milk", "Noted."]
+
+
+async def test_of_messages_at_once_under_one_external_id_one_is_accepted(tmp_path: Path) -> None:
+    async with reached(tmp_path, "Noted.") as it:
+        asked = [
+            it.tcp.ask("POST", "/v1/messages", json={"text": f"words {number % 2}", "external_id": "note-1"})
+            for number in range(20)
+        ]
+        answers = await asyncio.gather(*asked)
+        kept = [one.json()["duplicate"] for one in answers if one.status_code == 202]
+        assert sorted(kept) == [False, *[True] * 9]
+        assert [one.status_code for one in answers].count(409) == 10
+        await it.answered()
+        assert len((await it.tcp.get("/v1/messages"))["messages"]) == 2
+
+
+async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_address(tmp_path: Path) -> None:
+    async with reached(tmp_path) as it:
+        described = await it.tcp.get("/openapi.json")
+        asked = [(path, method) for path, item in described["paths"].items() for method in item]
+        assert ("/v1/events", "get") in asked and ("/v1/messages", "post") in asked
+        bodies = {"/v1/messages": {"text": "hi", "external_id": "a"}, "/v1/deliveries/ack": {"key": "a"}}
+        for path, method in asked:
+            where = path.format(session="main", inbox_id=1, message_id=1)
+            body = bodies.get(path, {"text": "/help"} if path == "/v1/commands" else {})
+            answer = await it.tcp.ask(method, f"{where}?limt=5", json=body)
+            assert answer.status_code == 400, path
+            assert "`limt`" in answer.json()["error"], path
+        assert it.house.stores.conversation.sessions() == []
+        twice = await it.tcp.ask("GET", "/v1/messages?limit=5&limit=6")
+        assert twice.status_code == 400 and "`limit`: is given more than once" in twice.json()["error"]
+        unnamed = await it.tcp.ask("GET", "/v1/messages?=5")
+        assert unnamed.status_code == 400 and '`""`' in unnamed.json()["error"]
+        missed = await it.tcp.ask("GET", "/v1/messages?sesion=thread:trip")
+        assert "there are: session, before, limit" in missed.json()["error"]
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"])
+async def test_a_time_outside_the_calendar_is_refused(tmp_path: Path, time: str) -> None:
+    async with reached(tmp_path) as it:
+        for path, name in (("history", "after"), ("history", "before"), ("memories/search", "as_of")):
+            answer = await it.tcp.ask("GET", f"/v1/{path}", params={"q": "boat", name: time})
+            assert answer.status_code == 400, answer.text
+            assert f"`{name}`" in answer.json()["error"]
 
 
 async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import click
 
 from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
-from assistant.compactions import Checkpoint, Compaction
+from assistant.compactions import Asked, Checkpoint, Compaction
 from assistant.messages import Message
 from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import look
@@ -25,7 +25,7 @@ def fresh(path: Path) -> StoreHome:
     """A home with all its databases and nothing in it, open; what begins with "Please" is a task there."""
     settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
     wire_stores.open_stores(settings, NOW).close()
-    return StoreHome(path, is_task=lambda text: text.startswith("Please")).open()
+    return StoreHome(path, asked=lambda text: Asked(text.startswith("Please"))).open()
 
 
 def compact(

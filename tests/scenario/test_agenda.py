@@ -162,6 +162,57 @@ async def test_a_scheduled_prompt_is_asked_for_the_owner_once_and_answered_where
         assert (record.sender, record.trust) == ("schedule news", "owner")
 
 
+async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learned_of_it(tmp_path: Path) -> None:
+    async with lived(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        run = it.house.commands.run
+        await run('/schedule add list "What is on my list?" --every "day at 10"', "main", bridge="kept")
+        await run('/schedule add home "My sister Ines lives in Bergen." --every "day at 10"', "main", bridge="kept")
+        await due(it, hours=1)
+        assert it.bridge.bodies[0].startswith("Your to-do list is empty.")
+        await it.house.sleep("manual")
+        assert it.house.stores.journal.entries("owner") == []
+
+
+async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_its_times(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Nothing new.") as it:
+        run = it.house.commands.run
+        await run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+        for _ in range(2):
+            await run("/schedule run news", "main")
+            await it.answered()
+        assert it.bridge.bodies == ["Nothing new."] * 2
+        assert it.contents()[0][1] == "[Scheduled prompt 'news', run by hand]\nWhat is new?"
+        assert (await run("/schedule history news", "main")).count("| ran | schedule 1: news | by hand |") == 2
+        (job,) = it.house.stores.jobs.waiting("owner", "schedule")
+        assert job.due is not None and job.due.key == "2026-03-01T10:00"
+        await run("/schedule pause news", "main")
+        await run("/schedule run news", "main")
+        await it.answered()
+        (job,) = it.house.stores.jobs.waiting("owner", "schedule")
+        assert (job.state, len(it.bridge.bodies)) == ("paused", 3)
+
+
+async def test_f18_what_a_schedule_asks_is_over_with_its_answer(tmp_path: Path) -> None:
+    async with lived(tmp_path, "Written.") as it:
+        await it.house.commands.run('/schedule add brief "Write a brief." --every "day at 10"', "main", bridge="kept")
+        await due(it, hours=1)
+        await due(it, days=1)
+        assert it.bridge.bodies == ["Written."] * 2
+        assert it.house.stores.requests.open("main") == []
+
+
+async def test_f18_a_request_for_a_reminder_alone_is_done_once_that_is_set(tmp_path: Path) -> None:
+    call = ToolCall("c1", "set_reminder", {"text": "call mum", "when": "in 20 minutes"})
+    async with lived(tmp_path, call, "I will.", "For when?", "Which table?") as it:
+        for text in ("Remind me to call mum in 20 minutes.", "Remind me to call dad.", "Book a table for two."):
+            await it.say(text)
+            await it.answered()
+        assert [one.text for one in it.house.stores.requests.open("main")] == [
+            "Book a table for two.", "Remind me to call dad.",
+        ]  # fmt: skip
+        assert "Open tasks" not in it.model.requests[2].messages[-1].content
+
+
 async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: Path) -> None:
     calls = [
         ToolCall(f"c{n}", "set_reminder", {"text": "x", "when": when}) for n, when in enumerate(["yesterday", "?"])

@@ -148,7 +148,7 @@ def test_what_the_log_lost_is_brought_back(home: Archived) -> None:
     path.write_bytes(whole.replace(b"QX-7781", b"\0" * 7))
     assert look(home.path, "verify").returncode == 1
     done = look(home.path, "archive", "restore", "main", "1")
-    assert "Brought back 1 records of main 1; 3 were there." in done.out
+    assert "Brought back 1 record of main 1; already there: 3." in done.out
     assert path.read_bytes() == whole
     assert look(home.path, "verify").returncode == 0
 

@@ -238,11 +238,15 @@ def test_settings_that_are_refused_leave_the_secret_as_it_was(home: Home, earlie
 
 def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
     assert "telegram is not set up" in run(home, "bridge", "test", "telegram").err
+    home.config.write_text("[telegram]\nenabled = true\n")
     for said in ("n\n", ""):
         done = run(home, "bridge", "remove", "telegram", said=said)
         assert done.returncode != 0 and "Nothing was changed." in done.err
     home.config.write_text("[model]\nprovider = 'offline'\n")
-    assert "Nothing of telegram was kept here." in run(home, "bridge", "remove", "telegram", "--yes").err
+    for said in ((), ("--yes",)):
+        done = run(home, "bridge", "remove", "telegram", *said)
+        assert (done.returncode, "is off" in done.out) == (0, False)
+        assert done.err == "telegram is not set up, so that there was none to take away.\n"
 
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
@@ -253,7 +257,7 @@ def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
     stores.close()
     (one,) = json.loads(run(home, "deliveries", "--json").out)
     assert (one["id"], one["state"], one["text"]) == (item.id, "ambiguous", "the boat leaves at nine")
-    assert "`assistant deliveries` shows them" in run(home, "status").out
+    assert "`assistant deliveries` shows what" in run(home, "status").out
     assert "may or may not have arrived: it broke off" in run(home, "deliveries").out
     assert json.loads(run(home, "deliveries", "drop", str(item.id), "--json").out) == []
     assert "assistant deliveries" not in run(home, "status").out

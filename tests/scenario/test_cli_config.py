@@ -98,7 +98,7 @@ def test_what_starting_would_refuse_is_refused_in_the_same_words(home: Home, key
     assert done.err == f"{words}\nNothing was changed.\n"
 
 
-@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
 def test_what_is_no_amount_is_refused_in_the_same_words(home: Home, value: str) -> None:
     assert "allowed: a number, 0 or more" in config(home, "set", "budget.daily_usd", value).err
 

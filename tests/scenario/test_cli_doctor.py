@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,16 @@ def test_a_home_of_an_earlier_version_needs_a_start_and_no_backup(
     assert f"{name} was written by an earlier version (it has no {last})" in finding["text"]
     assert "`assistant run`" in finding["text"] and "keeps a copy" in finding["text"]
     assert "backup restore" not in done.out
+
+
+def test_a_web_port_that_another_program_has_is_a_problem_while_nobody_serves(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        (finding,) = found(home, ASSISTANT_WEB__PORT=port)["web"]
+        assert finding["verdict"] == "problem" and f"port {port}" in finding["text"]
+    assert verdicts(home, ASSISTANT_WEB__PORT=port)["web"] == ["ok"]
+    assert "web" not in verdicts(home)
 
 
 def test_a_bridge_that_cannot_be_reached_is_told_with_its_name(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_status_is_red_and_exits_with_1_when_a_delivery_is_uncertain(home: Path,
         db.execute("UPDATE outbox SET state = 'ambiguous'")
     done = look(tmp_path / "home", "status")
     assert done.returncode == 1
-    assert "1 deliveries" in done.out and "Green" not in done.out
+    assert "1 delivery may" in done.out and "Green" not in done.out
 
 
 def test_verify_is_fine_with_a_whole_home_and_tells_what_is_broken(home: Path, tmp_path: Path) -> None:

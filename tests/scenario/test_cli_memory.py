@@ -84,7 +84,7 @@ def test_each_row_has_an_id_that_the_other_commands_take(home: Home) -> None:
 def test_a_table_is_drawn_for_people(home: Home) -> None:
     done = look(home.path, "memory", "list")
     assert home.nurse.reference in done.out and TEA in done.out and "entry 3" in done.out
-    assert "2 older ones were left out" in look(home.path, "memory", "list", "--limit", "1").err
+    assert "Left out: 2 older ones;" in look(home.path, "memory", "list", "--limit", "1").err
 
 
 def test_why_shows_what_was_said_word_for_word(home: Home) -> None:

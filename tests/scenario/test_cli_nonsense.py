@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.cli.aihistory import aihistory
 from tests.scenario.command_line import daemon, look
 
 GOES_ON = "goes on with the settings that it had, and so does this; `assistant config edit` mends it."
@@ -68,10 +69,52 @@ def test_an_environment_that_is_nonsense_is_refused_beside_a_daemon_too(home: Pa
     assert (done.returncode, "ASSISTANT_TURN__MAX_STEPS" in done.err) == (2, True)
 
 
-def test_where_nobody_serves_the_home_nothing_goes_on(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / "run").mkdir(parents=True, mode=0o700)
-    (home / "config.toml").write_text("[home\n")
-    (home / "run" / "config.toml").write_text("")
-    done = look(home, "sessions")
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that nobody serves, with something said and remembered in it."""
+    home = tmp_path_factory.mktemp("alone") / "home"
+    assert look(home, "chat", "-m", "remember that my key is under the pot").returncode == 0
+    return home
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("sessions",), "main"),
+        (("log",), "under the pot"),
+        (("usage", "--json"), '"most": 7.0'),
+        (("memory", "list"), ""),
+        (("memory", "search", "key"), ""),
+        (("aihistory", "stats"), ""),
+    ],
+)
+def test_where_nobody_serves_the_home_who_looks_goes_on_with_what_can_be_read(
+    alone: Path, arguments: tuple[str, ...], answer: str
+) -> None:
+    (alone / "config.toml").write_text("[budget]\ndaily_usd = 7.0\nmonthly_usd = -1\n[nonsense]\nx = 1\n")
+    name, *more = arguments
+    done = look(alone, *more, command=aihistory) if name == "aihistory" else look(alone, *arguments)
+    assert (done.returncode, answer in done.out) == (0, True), done
+    line = done.err.splitlines()[0]
+    assert line.startswith(f"{alone / 'config.toml'}: `") and "(and 1 more)" in line
+    assert line.endswith("What can be read of the settings is used; `assistant config edit` mends it.")
+
+
+def test_where_nobody_serves_the_home_a_file_that_is_no_toml_turns_status_red(alone: Path) -> None:
+    (alone / "config.toml").write_text("[home\n")
+    done = look(alone, "status")
+    assert (done.returncode, f"{alone / 'config.toml'} is not valid TOML" in done.out) == (1, True), done
+    assert "`assistant config edit`" in done.out and not done.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("remind", "call mum", "--at", "2099-01-01 09:00"), ("requests", "--done", "1"), ("verify",)]
+)
+def test_where_nobody_serves_the_home_who_writes_or_proves_does_not_go_on(
+    alone: Path, arguments: tuple[str, ...]
+) -> None:
+    (alone / "config.toml").write_text("[home\n")
+    (alone / "run").mkdir(exist_ok=True, mode=0o700)
+    (alone / "run" / "config.toml").write_text("")
+    done = look(alone, *arguments)
     assert (done.returncode, "`assistant config edit`" in done.err) == (2, True)

@@ -18,6 +18,7 @@ from assistant.cli.main import assistant as assistant_command
 from assistant.cli.setup_steps import serve
 from assistant.clock import utc_now
 from assistant.errors import AssistantError
+from assistant.home_lock import home_lock
 from assistant.settings import Home, load
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
@@ -205,6 +206,17 @@ def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> Non
     assert "Nothing was changed." in done.out
     assert "Next: `assistant chat`" in done.out
     assert not home.config.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(["", ""], "Nothing was changed.\nThe assistant runs"), (["2", ""], "budget.daily_usd.\nThe assistant that runs")],
+)
+def test_beside_a_daemon_a_budget_needs_no_restart(home: Home, said: list[str], told: str) -> None:
+    home.path.mkdir()
+    with home_lock(home):
+        done = setup(home, "budget", said=said)
+    assert told in done.out and "started again" not in done.out
 
 
 def test_answers_that_end_keep_what_was_answered(home: Home) -> None:

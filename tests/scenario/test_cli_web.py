@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from assistant.cli.secret import put
 from assistant.errors import UsageError
 from assistant.settings import Home
-from tests.scenario.command_line import look, one_line_error
+from tests.contract.web import free_port
+from tests.scenario.command_line import daemon, look, one_line_error
 
 TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
 
@@ -40,6 +42,24 @@ def test_a_token_in_the_environment_wins_and_that_is_told(tmp_path: Path) -> Non
     done = look(tmp_path / "home", "web", "token", "--new", ASSISTANT_WEB__PORT="8484", ASSISTANT_WEB__TOKEN=mine)
     assert done.out == f"{mine}\n"
     assert "ASSISTANT_WEB__TOKEN" in done.err and mine not in done.err
+
+
+def test_a_new_token_is_taken_by_the_assistant_that_runs_and_that_is_told(tmp_path: Path) -> None:
+    port = free_port()
+    settings = {"ASSISTANT_WEB__PORT": str(port)}
+
+    def status(token: str) -> int:
+        # A daemon that was just started binds its port a moment after it is ready.
+        transport = httpx2.HTTPTransport(retries=8)
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=30) as client:
+            return client.get("/v1/status", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    with daemon(tmp_path / "home", **settings):
+        former = look(tmp_path / "home", "web", "token", **settings).out.strip()
+        assert status(former) == 200
+        done = look(tmp_path / "home", "web", "token", "--new", **settings)
+        assert "from now on" in done.err
+        assert (status(former), status(done.out.strip())) == (401, 200)
 
 
 @pytest.mark.parametrize("guessable", ["secret", "0123456789abcdef", "nocturne" * 8, TOKEN[:-1]])

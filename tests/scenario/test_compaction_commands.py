@@ -129,6 +129,13 @@ async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Pa
         assert everything(it)["requests"] == done
 
 
+@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-01"), ("Pacific/Pago_Pago", "2026-02-28")])
+async def test_requests_are_told_by_the_days_of_the_home(tmp_path: Path, zone: str, day: str) -> None:
+    async with lived(tmp_path, "Yes.", ASSISTANT_HOME__TIMEZONE=zone) as it:
+        await talked(it)
+        assert f"- #3 ({day}, answered" in await it.house.commands.run("/requests", "main")
+
+
 async def test_a_branch_at_a_number_leaves_the_conversation_as_it_is(tmp_path: Path) -> None:
     async with lived(tmp_path, "Yes.") as it:
         await talked(it)

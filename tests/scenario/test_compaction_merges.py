@@ -112,6 +112,16 @@ async def test_f25_a_merge_is_made_of_the_original_messages_where_they_fit_one_c
         assert any("QX-0000" in words and "QX-0100" in words for words in by.asked)
 
 
+async def test_who_summarises_reads_the_days_of_the_home(tmp_path: Path) -> None:
+    """It is nine in the morning of 1 March in UTC."""
+    by = Keeper(400_000)
+    async with years(tmp_path, by, 5, ASSISTANT_HOME__TIMEZONE="Pacific/Honolulu") as it:
+        assert [one for one in kept(it) if one.is_merge]
+        dates = {date for words in by.asked for date in re.findall(r"^#\d+ ([\d-]+ \d\d):\d\d ", words, re.MULTILINE)}
+        assert dates == {"2026-02-28 23"}
+        assert {one.key_facts["since"] for one in kept(it)} == {"2026-02-28"}
+
+
 async def test_f25_where_the_originals_are_too_long_only_records_of_originals_are_merged(tmp_path: Path) -> None:
     by = Keeper(8_000)
     async with years(tmp_path, by, 9) as it:

@@ -290,7 +290,7 @@ async def test_a_night_that_later_ones_stand_upon_is_not_taken_back(home: Night)
     await home.sleep()
     home.tell((BERGEN, JUNE))
     await home.sleep()
-    with pytest.raises(UsageError, match="later sleeps first"):
+    with pytest.raises(UsageError, match="1 memory of sleep 1 changed again since"):
         await home.phase().undo_night(1, NOW)
     assert await home.current() == {BERGEN}
 

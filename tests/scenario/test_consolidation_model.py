@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from assistant.remembered import CycleReport
 from assistant.store.extraction import LogReader
+from sleep.consolidation import Consolidation
 from sleep.cycle import Cycle
 from sleep.extraction import Extractor
+from sleep.judging import Judge
+from sleep.outcome import Outcome
 from sleep.scoring import Scoring
 from sleep.tagged import Asker
 from tests.consolidating import (
@@ -51,6 +55,18 @@ async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
         assert (outcome.more["superseded"], outcome.more["merged"], outcome.more["junk"]) == (1, 1, 1)
         assert outcome.rejected == ["worth nothing, a model says"]
         assert outcome.calls == 1
+
+
+async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:
+    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+        home.tell((OSLO, datetime(2026, 1, 5, 20, 0, tzinfo=UTC)))
+        await home.sleep()
+        home.tell((BERGEN, datetime(2026, 3, 5, 20, 0, tzinfo=UTC)))
+        asker = Asker(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", free)
+        judge = Judge(asker, zone=ZoneInfo("Asia/Tokyo"))
+        await Consolidation(home.consolidations, home.memories, judge).run(2, Outcome(), NOW)
+        asked = home.model.requests[-1].messages[0].content
+        assert f"E1 (2026-03-06): {BERGEN}" in asked and f"M1 (2026-01-06): {OSLO}" in asked
 
 
 NONSENSE = {

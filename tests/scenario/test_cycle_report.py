@@ -208,7 +208,7 @@ async def test_f34_reading_and_saving_nothing_is_a_warning(home: JournalHome) ->
     tell(home)
     home.model.script = [learned()]
     report = await home.sleep()
-    assert report.phases["extract"]["warning"] == "8 messages were read and nothing was saved from them"
+    assert report.phases["extract"]["warning"] == "8 messages read, and nothing was saved from them"
     assert "warning" not in (await home.sleep(LATER)).phases["extract"]
     tell(home)
     home.model.script = [attentive]
@@ -234,7 +234,7 @@ async def test_f34_many_statements_of_which_nothing_is_saved_are_a_warning(home:
     assert "warning" not in (await home.sleep()).phases["extract"]
     tell(home, *(f"The weather by the river is grey as ever {'!' * number}" for number in range(20)))
     extract = (await home.sleep(LATER)).phases["extract"]
-    assert extract["warning"] == "40 messages were read and nothing was saved from them"
+    assert extract["warning"] == "40 messages read, and nothing was saved from them"
 
 
 async def test_f34_what_a_model_gives_that_cannot_be_used_is_a_warning(home: JournalHome) -> None:

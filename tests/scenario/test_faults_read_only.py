@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,3 +49,27 @@ def test_a_home_that_becomes_read_only_refuses_what_it_cannot_keep_says_so_and_g
     assert [one["role"] for one in lines] == ["user", "assistant", "user", "assistant"]
     assert [one["content"][-5:] for one in lines if one["role"] == "user"] == ["green", "s red"]
     assert look(home, "verify").returncode == 0
+
+
+@needs_strace
+def test_a_database_that_could_not_be_opened_for_writing_is_refused_at_once(tmp_path: Path) -> None:
+    """SQLite opens it for reading then, and says nothing until the first message is to be kept."""
+    path = tmp_path / "script.db"
+    program = f"""
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from assistant.errors import AssistantError
+from assistant.store.database import Database
+from assistant.store.script_schema import script
+try:
+    Database.open(Path({str(path)!r}), script, datetime.now(UTC)).close()
+except AssistantError as error:
+    sys.exit(str(error))
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    # The first to open it looks whether it is there, the second is SQLite.
+    refusing = ["strace", "-f", "-P", str(path), "-e", "inject=openat:error=EROFS:when=2", "-o", "/dev/null"]
+    done = subprocess.run([*refusing, sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1 and str(path) in done.stderr and "kept" in done.stderr, done.stderr

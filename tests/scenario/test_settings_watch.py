@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from assistant.bridge_ports import Bridge
 from assistant.condition.lines import lines
 from assistant.errors import BudgetExceeded, SettingsError, StoreError
 from assistant.requests import Call
 from assistant.settings import Home, Settings, load
+from assistant.settings_layers import file_layer
 from assistant.settings_watch import SettingsWatch
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
@@ -103,8 +105,10 @@ async def test_every_kind_of_nonsense_is_told_and_green_again_when_it_is_mended(
     assert words in problem
     assert "4711" not in problem
     running.edit(good)
-    assert running.problems() == []
-    assert running.look()["ok"]
+    with capture_logs() as logs:
+        assert running.problems() == []
+        assert running.look()["ok"]
+    assert [(one["log_level"], one["event"]) for one in logs] == [("info", "settings are understood again")]
 
 
 async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(running: Running) -> None:
@@ -229,6 +233,6 @@ async def test_what_was_last_understood_is_kept_for_whoever_looks(running: Runni
     assert running.home.understood.stat().st_mode & 0o777 == 0o600
     running.edit("[budget\n")
     assert running.problems() != []
-    assert load(running.home, {}, config=running.home.understood).values.budget.daily_usd == 3.0
+    assert load(running.home, {}, config=file_layer(running.home.understood, "")).values.budget.daily_usd == 3.0
     with pytest.raises(SettingsError):
         load(running.home, {})

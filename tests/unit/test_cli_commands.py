@@ -17,7 +17,7 @@ from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
 from assistant.cli.lazy import guarded, spell_out
 from assistant.cli.main import assistant
-from assistant.cli.slash import COMMANDS, is_command, leaves
+from assistant.cli.slash import COMMANDS, in_shell, is_command, leaves
 from assistant.clock import utc_now
 from assistant.wire.house import build
 
@@ -118,3 +118,19 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
     stream.write("Bjørn ░")
     stream.flush()
     assert written.getvalue() == b"Bj\xf8rn \\u2591"
+
+
+@pytest.mark.parametrize(
+    ("typed", "shell"),
+    [
+        ("`/compact --undo 3` takes it back", "`assistant compact --undo 3` takes it back"),
+        ("`/sleep` tries again.", "`assistant sleep` tries again."),
+        ("`/reset trip --cancel` gives it up.", "`assistant reset --session trip --cancel` gives it up."),
+        ("`/reset` or `/reset trip`", "`assistant reset` or `/reset trip`"),
+        ("`/why e12`, `/unpin 3`", "`assistant memory why e12`, `assistant pins remove 3`"),
+        ("`/remind cancel 3`, `/remind mum --at 9:00`", "`assistant remind cancel 3`, `/remind mum --at 9:00`"),
+        ("`/sleeping`, /sleep, `/undo`", "`/sleeping`, /sleep, `/undo`"),
+    ],
+)
+def test_a_shell_is_told_what_can_be_typed_there(typed: str, shell: str) -> None:
+    assert in_shell(typed) == shell

@@ -84,6 +84,23 @@ def test_half_a_character_is_no_fault(wordllama: WordLlamaEmbedder) -> None:
     assert np.linalg.norm(wordllama.embed(["cut \ud83d here"])) == pytest.approx(1)
 
 
+def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
+    """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these."""
+    program = """
+from assistant.recall.wordllama import WordLlamaEmbedder
+from tests.bench.process import resident_mb
+
+embedder = WordLlamaEmbedder()
+embedder.embed(["The first text loads what is needed."] * 100)
+before = resident_mb()
+for number in range(100):
+    embedder.embed([f"In row {number} of field {n} grow {n % 7} plants that nobody counted." for n in range(100)])
+print(resident_mb() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 10
+
+
 def test_the_package_is_not_imported() -> None:
     script = "import sys; from assistant.recall.wordllama import WordLlamaEmbedder as E; E().embed(['x']);" \
         "sys.exit('wordllama' in sys.modules)"  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -231,6 +233,7 @@ NOT_READ = (
     said(8, "    "),
     said(9, "I live in Rome.", kind="edit"),
     said(10, "I live in Rome.", trust="guest"),
+    said(11, "[Scheduled prompt 'news', due Sunday 2026-03-01 10:00]\nI live in Rome.", sender="schedule news"),
 )
 
 
@@ -267,6 +270,14 @@ async def test_f19_a_conversation_cannot_close_its_quotation() -> None:
     assert words.count("\n#3 ") == 1
     assert words.encode() and "\0" not in words
     assert request.tools == () and request.system[0].text == "Write down what to keep."
+
+
+async def test_messages_are_dated_by_the_clock_of_the_home() -> None:
+    model = ScriptedModel(learned())
+    late = said(3, "The exam is tomorrow.", ts=datetime(2026, 11, 20, 20, 0, tzinfo=UTC))
+    at_home = Extractor(lambda: model, "Write.", batch_tokens=8_000, zone=ZoneInfo("Asia/Tokyo"))
+    await at_home.extract((late,), ())
+    assert "#3 2026-11-21 05:00 user: The exam is tomorrow." in model.requests[0].messages[0].content
 
 
 async def test_a_long_message_is_shown_by_both_its_ends() -> None:

@@ -9,7 +9,8 @@ import pytest
 from assistant.context.truncate import by_reference
 from assistant.messages import Media, Message, Span, ToolCall
 from assistant.records import LogPlace
-from sleep.extractive import both_ends, extractive, without_model
+from sleep.check import check
+from sleep.extractive import both_ends, extractive, key_facts, without_model
 from tests.summarising import COUNTER, START, count, long_talk, material, spoken
 
 TOLD = "My passport number is P4471-88 and it ends in May 2027."
@@ -121,6 +122,14 @@ def test_words_of_a_cut_are_nobody_s() -> None:
     lines = "\n".join(lines_of((shown,)))
     assert TOLD in lines and "Anna" in lines
     assert not any(word in lines for word in ("Shortened", "output lines", "truncated", "read_history"))
+
+
+def test_the_heading_of_a_scheduled_prompt_is_nobody_s() -> None:
+    asked = "[Scheduled prompt 'news of Bergen', due Sunday 2026-03-01 10:00]\nWhat is on the list for the ferry?"
+    rows = spoken(asked, "Nothing new.")
+    assert lines_of(rows)[0] == "- #1 2026-03-04 user: What is on the list for the ferry?"
+    assert "Bergen" not in str(key_facts(material(rows)))
+    assert check("What is on the list?", material(rows), count, 800).restored == ()
 
 
 def test_the_lines_of_an_earlier_summary_stay_as_they_are() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -150,6 +151,13 @@ def test_f11_a_second_floor_merges_its_record_with_the_first_and_keeps_summaries
     assert earlier.content == summary.content
     count = first.compaction.messages_compressed + second.compaction.messages_compressed
     assert f"{count} earlier messages, #10 to #{second.compaction.to_message_id}" in record.content
+
+
+def test_the_record_of_what_leaves_tells_its_days_by_the_clock_of_the_home() -> None:
+    _, plan = plan_for([*many_exchanges(30), user()], terms=replace(TERMS, zone=ZoneInfo("Pacific/Honolulu")))
+    assert plan.compaction is not None
+    assert "(2026-11-19)" in plan.compaction.summary
+    assert plan.compaction.key_facts["since"] == "2026-11-19"
 
 
 def test_f11_a_summary_that_tells_what_was_said_stays_before_the_record_of_what_leaves_now() -> None:
@@ -298,7 +306,7 @@ def test_what_is_shortened_and_what_leaves_are_one_compaction() -> None:
     assert plan.prefix_rev == 4 and [row.id for row in plan.shorten] == [stored[62].id]
     committed = plan.whole()
     assert committed is not None and committed.prefix_rev == 4 and committed.shorten == plan.shorten
-    assert "1 messages shortened" in plan.describe() and "->" in plan.describe()
+    assert "1 message shortened" in plan.describe() and "->" in plan.describe()
 
 
 def test_rows_that_leave_are_not_shortened_first() -> None:

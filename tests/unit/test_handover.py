@@ -91,3 +91,9 @@ def test_whatever_was_said_the_note_holds(words: str, told: str, most: int) -> N
     note = handover(ended, most, count, OSLO)
     assert count(note) <= max(most, count(handover(ended, 0, count, OSLO)))
     assert not any(ord(letter) < 32 and letter not in "\n\t" for letter in note)
+
+
+def test_what_was_said_is_dated_by_the_clock_of_the_home() -> None:
+    late = datetime(2026, 6, 1, 23, 30, tzinfo=UTC)
+    ended = replace(ENDED, rows=(Message("user", "My sister Ines keeps the spare key at Torggata 14.", 20, late),))
+    assert "- #20 2026-06-02 user: My sister Ines" in handover(ended, 600, count, OSLO)

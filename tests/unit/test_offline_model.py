@@ -309,3 +309,10 @@ def test_a_name_inside_a_sentence_is_no_stop_word() -> None:
 
 def test_abbreviations_and_ordinals_do_not_end_a_sentence() -> None:
     assert sentences("Dr. Brandt kommt am 3. Mai. Gut!") == ["Dr. Brandt kommt am 3. Mai.", "Gut!"]
+
+
+@pytest.mark.parametrize("name", ["brief", "it's [Ada's], due ]"])
+async def test_a_scheduled_prompt_is_answered_by_what_it_asks(name: str) -> None:
+    asked = user(f"[Scheduled prompt {name!r}, due Sunday 2026-03-01 10:00, late]\nWhat is on my list?")
+    reply = await answers(asked, "To-do list: 0 open")
+    assert reply.content.startswith("Your to-do list is empty.") and "Noted" not in reply.content

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,11 +15,13 @@ from assistant.context.build import build
 from assistant.context.normalise import KEPT_WORDS
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.messages import Media, Message
+from sleep.extractive import extractive
 from sleep.plan import Plan
 from sleep.planner import plan
 from sleep.policy import Keeping, Policy
 from sleep.summary import Summary
 from sleep.terms import Terms
+from sleep.transcript import heading
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTECTED, START, numbered, places_of, view_of
 from tests.unit.test_floor import says, user, uses, words
 
@@ -27,6 +30,8 @@ BUDGETS = Budgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
 TERMS = Terms(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
 NOTHING_KEPT = Keeping()
 POLICY = Policy(preserve_messages=4, preserve_share=0.05)
+# Where it is still the day before.
+THERE = replace(TERMS, zone=ZoneInfo("Pacific/Honolulu"))
 
 
 def planned(
@@ -93,6 +98,24 @@ def test_a_mask_names_the_topic_of_what_it_stands_for() -> None:
     rows = [user(), uses("c1", 10)[0], Message("tool", text, tool_call_id="c1", name="read_file"), *chat(30)]
     _, found = planned(rows, policy=replace(POLICY, strategy="mask"))
     assert "about: harbour, authority, Bergen, mooring, fees" in found.shorten[0].content
+
+
+def test_a_mask_tells_the_time_by_the_clock_of_the_home() -> None:
+    rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
+    _, found = planned(rows, terms=THERE)
+    assert ", 2026-11-19 22:02, about" in found.shorten[0].content
+
+
+def test_what_leaves_is_dated_by_the_clock_of_the_home() -> None:
+    _, found = planned([user(20, "My sister Ines moved to Bergen. "), says(20), *chat(40)], terms=THERE)
+    assert found.outline is not None
+    material = found.outline.material
+    assert heading(material.rows[0]) == "#10 2026-11-19 22:00 user"
+    assert "- #10 2026-11-19 user: My sister Ines" in extractive(material, 2_000, COUNTER.count_text)
+    compaction = finished(found).compaction
+    assert compaction is not None
+    assert (compaction.key_facts["since"], compaction.key_facts["until"]) == ("2026-11-19", "2026-11-19")
+    assert "to #" in compaction.prefix[0].content and "(2026-11-19)" in compaction.prefix[0].content
 
 
 def test_f03_identical_calls_are_counted_and_point_at_the_newest_result() -> None:
@@ -233,6 +256,16 @@ def test_earlier_summaries_are_never_counted_as_users_words() -> None:
 def test_nothing_is_planned_for_a_short_conversation() -> None:
     _, found = planned(chat(3, 60), trigger="manual")
     assert not found.changes and found.after == found.before
+
+
+@pytest.mark.parametrize("trigger", ["manual", "emergency"])
+def test_nothing_is_planned_where_the_view_would_grow(trigger: str) -> None:
+    """What a person said stays word for word: beside a summary it is more than before."""
+    rows = [row for n in range(4) for row in (user(500, f"request {n} "), says(20))]
+    _, found = planned(rows, trigger=trigger)
+    assert (found.changes, found.before) == (False, found.after)
+    _, found = planned(rows, trigger="messages")
+    assert found.changes
 
 
 def test_a_count_of_messages_calls_for_a_summary_whatever_they_weigh() -> None:

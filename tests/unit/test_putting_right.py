@@ -75,8 +75,24 @@ def test_who_moves_ends_nothing_else_that_is_known_of_them(known: str, said: str
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "I changed the boiler filter on 3 May.",
+        "We have changed the boiler filter.",
+        "The boiler filter was replaced on 3 May.",
+        "I changed our boiler's filter on 3 May.",
+    ],
+)
+def test_things_that_share_only_the_thing_that_they_are_of_are_two(said: str) -> None:
+    known = statement("Remember that the boiler code is 4417.")
+    assert put_right(statement(said), [("known", known)]) == []
+
+
+@pytest.mark.parametrize(
     ("known", "said"),
     [
+        ("The boiler code is 4417.", "They changed the boiler code to 4418."),
+        ("The boiler codes are 4417 and 12.", "The boiler code was changed to 4418."),
         ("Dad is in room 214 at Maple Court.", "Dad moved to room 12."),
         ("Choir sings in the church hall.", "Choir moved to the library hall."),
         ("Nora's library day is Friday.", "Mrs Okonkwo moved Nora's library day to Monday."),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.requests import is_task
+from assistant.compactions import Asked
+from sleep.requests import asked
 
 TASKS = (
     "Book a table for two at the Fjord restaurant on Friday.",
@@ -74,24 +75,50 @@ NO_TASKS = (
 
 
 def test_f18_nine_of_ten_messages_are_told_apart() -> None:
-    missed = [text for text in TASKS if not is_task(text)]
-    taken = [text for text in NO_TASKS if is_task(text)]
+    missed = [text for text in TASKS if not asked(text)]
+    taken = [text for text in NO_TASKS if asked(text)]
     assert len(TASKS) + len(NO_TASKS) >= 60
     assert len(missed) + len(taken) <= 0.1 * (len(TASKS) + len(NO_TASKS)), (missed, taken)
 
 
 def test_f18_a_question_is_rarely_taken_for_a_task() -> None:
     """Precision first: what is taken by mistake stays on the list until somebody takes it off."""
-    assert [text for text in NO_TASKS if is_task(text)] == []
+    assert [text for text in NO_TASKS if asked(text)] == []
 
 
 @pytest.mark.parametrize(
     "text", ["x" * 6_000 + "\nPlease fix it.", "Fix the import in this file:\n" + "import os\n" * 2_000]
 )
 def test_what_is_asked_about_a_long_paste_is_found_before_and_after_it(text: str) -> None:
-    assert is_task(text)
+    assert asked(text)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "?", "😀", "...", "\ud83d", "```", '"', "· · ·"])
 def test_what_has_no_words_asks_nothing(text: str) -> None:
-    assert not is_task(text)
+    assert not asked(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remind me at 18:00 to call Mum", "Hi! Please remind me to call the dentist tomorrow at nine.",
+        "Could you please remind us to water the plants and to feed the cat?", "Remind me, please, to pay the rent.",
+        "Set a reminder for six: the oven", "Remind me at six. It is for the cake. Remind me at seven too.",
+        "Erinnere mich bitte am Montag an den Zahnarzt.", "Rappelle-moi d'acheter du pain ce soir.",
+        "Recuérdame llamar al médico mañana.", "提醒我明天给妈妈打电话。", "Напомни мне завтра позвонить врачу.",
+    ],
+)  # fmt: skip
+def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
+    assert asked(text) is Asked.REMINDER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remind me at six to call Mum. Book a table for two, too.", "Book a table for two and remind me of it.",
+        "Remind me to call Mum, and please book a table for two.", "Write to Karin that she is to remind me.",
+        "Remind me of the list and then send it to Karin; pay the rent.", "Don't forget to water the plants.",
+    ],
+)  # fmt: skip
+def test_f18_a_reminder_beside_something_to_be_done_is_a_task(text: str) -> None:
+    assert asked(text) is Asked.TASK

@@ -153,7 +153,7 @@ def test_a_wrong_type_in_the_environment_is_refused(home: Home, text: str) -> No
         ("[zzz]\n", "`zzz` is not a setting; known sections: home, model, "),
         ("turn = 3\n", "`turn` is a section; its keys stand below a line [turn]."),
         ("[[turn]]\nmax_steps = 3\n", "`turn` is a section; its keys stand below a line [turn]."),
-        ("[turn.max_steps]\nx = 3\n", "`turn.max_steps` is a table of 1 keys; allowed: a whole number from 1 to 200."),
+        ("[turn.max_steps]\nx = 3\n", "`turn.max_steps` is a table of 1 key; allowed: a whole number from 1 to 200."),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest_known_one(home: Home, text: str, told: str) -> None:

@@ -225,7 +225,7 @@ async def test_an_empty_file_and_an_end_are_said_in_words(workspace: Path) -> No
     text, ok = await run(workspace, "read_file", path="notes/plan.md", offset=99)
     assert (ok, "has 18 bytes" in text) == (False, True)
     assert await run(workspace, "list_files", path="notes", offset=5) == (
-        "Error: there are 1 entries; offset 5 is past the last.",
+        "Error: it has 1 entry; offset 5 is past the last.",
         False,
     )
 

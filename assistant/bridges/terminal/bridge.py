@@ -21,9 +21,10 @@ from typing import Any
 from assistant import __version__
 from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.bridges.terminal.feed import Deliveries, Feed, Mark, NoDeliveries
-from assistant.errors import BridgeError, NobodyThere
+from assistant.errors import BridgeError, NobodyThere, UsageError
 from assistant.pump import parts
 from assistant.records import OutboxItem, Outgoing
+from assistant.sessions import OWNER_SCOPE
 
 # A name of an event and its data, as a terminal receives it.
 Event = tuple[str, Mapping[str, Any]]
@@ -133,7 +134,8 @@ class TerminalBridge:
             self._detach(terminal)
 
     def acknowledge(self, key: str) -> bool:
-        """A terminal has shown the delivery `key`. False when nobody waits for it (any more)."""
+        """A terminal has shown the delivery `key`. False when nobody waits for it (any more). Raises `UsageError` where
+        there never was one, and `StoreError`."""
         confirmation = self._confirmations.get(key)
         if confirmation is None:
             return self._acknowledge_early(key)
@@ -144,6 +146,8 @@ class TerminalBridge:
 
     def _acknowledge_early(self, key: str) -> bool:
         given = any(terminal.feed.was_given(key) for terminal in self._terminals)
+        if not given and not self._deliveries.has(key, OWNER_SCOPE):
+            raise UsageError(f"There is no delivery {key!r}. Nothing was changed; each has its key in its event.")
         if given and len(self._early) < _MOST_EARLY:
             self._early[key] = None
         return given

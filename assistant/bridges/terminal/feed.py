@@ -70,6 +70,10 @@ class Deliveries(Protocol):
         """The one with the smallest id of a session's items there that were made later than that."""
         ...
 
+    def has(self, key: str, scope: str) -> bool:
+        """Whether there ever was an item of a scope under a key."""
+        ...
+
 
 class NoDeliveries:
     """Where there is no outbox, nothing was sent before."""
@@ -87,6 +91,9 @@ class NoDeliveries:
 
     def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
         return None
+
+    def has(self, key: str, scope: str) -> bool:
+        return False
 
 
 class Feed:

@@ -37,7 +37,7 @@ class WebNetwork(TerminalNetwork):
         behind = house.web.behind
         # A port of its own for each house: the system chooses.
         listener = TcpListener(
-            lambda tls: guarded_server(behind, Rules(TOKEN), tls, time.monotonic), TcpPlace("127.0.0.1", 0)
+            lambda tls: guarded_server(behind, Rules(lambda: TOKEN), tls, time.monotonic), TcpPlace("127.0.0.1", 0)
         )
         async with listener.serve():
             await listener.opened.wait()
