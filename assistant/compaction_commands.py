@@ -161,7 +161,8 @@ def _pin_line(pin: Pin) -> str:
 
 def _request_line(request: UserRequest, zone: tzinfo) -> str:
     answered = f", answered in #{request.answered_by}" if request.answered_by is not None else ", not answered"
-    return f"- #{request.message_id} ({request.opened_at.astimezone(zone):%Y-%m-%d}{answered}): {_first_words(request.text, 100)}"
+    day = request.opened_at.astimezone(zone).date()
+    return f"- #{request.message_id} ({day}{answered}): {_first_words(request.text, 100)}"
 
 
 def _numbers(text: str, example: str) -> list[int]:
