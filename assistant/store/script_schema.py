@@ -76,3 +76,9 @@ def spending(db: Database) -> None:
     """What was said of the budget, and requests that repeat themselves."""
     for statement in spending_tables.TABLES:
         db.execute(statement)
+
+
+@script(name="0009_made_by")
+def made_by(db: Database) -> None:
+    """What a message asked to be reminded of is looked for at the end of its turn."""
+    db.execute("CREATE INDEX jobs_made_by ON jobs (made_by) WHERE made_by IS NOT NULL")

@@ -37,6 +37,9 @@ class ListedHistory:
         self.records.append(placed)
         return placed
 
+    async def ready(self) -> None:
+        """Nothing is taken in."""
+
     def search(
         self,
         query: str,
