@@ -1,9 +1,10 @@
 """`python -m tests.soak [--minutes 30] [--rate 10]`: a daemon under load, with sleeps, watched for what grows.
 
 A real daemon on a home of some ten thousand messages is talked to over its control socket, in three of the owner's
-conversations, and answered by a model server on this machine; its window is small, so that a compaction is due every
-few seconds. Its resident memory and open descriptors are read every few seconds. After the warm-up memory may grow by
-5 %, descriptors not at all; every message has to be answered once, and nothing may be logged as an error.
+conversations, where every tenth message asks what was said before, and is answered by a model server on this machine;
+its window is small, so that a compaction is due every few seconds. Its resident memory and descriptors are read every
+few seconds. After the warm-up memory may grow by 5 %, descriptors not at all; every message has to be answered once,
+and nothing may be logged as an error.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,8 @@ _WINDOW_TOKENS = 24_000
 _LOOK_SECONDS = 5.0
 _SLEEP_MINUTES = 5.0
 _MOST_WAITING = 60
+# Every so many messages one is a question about what was said before the soak, which is searched for it.
+_ASKS = 10
 _ASSISTANT = str(Path(sys.executable).with_name("assistant"))
 _WARM_SHARE, _END_SHARE = 0.2, 0.2
 
@@ -70,12 +73,14 @@ def main() -> int:
     chosen = parser.parse_args()
     CACHE.mkdir(exist_ok=True)
     print(description(CACHE), end="\n\n", flush=True)
-    copy = home(MESSAGES).copied("soak")
+    made = home(MESSAGES)
+    copy = made.copied("soak")
+    questions = [fact.question for fact in made.planted]
     try:
         with TemporaryDirectory() as folder, SoakModel() as model:
             log = Path(folder) / "daemon.log"
             with _daemon(copy, model.url, log) as process:
-                watched = asyncio.run(_soak(copy, process, chosen.minutes * 60, chosen.rate))
+                watched = asyncio.run(_soak(copy, process, questions, chosen.minutes * 60, chosen.rate))
             rows = list(_rows(watched, chosen.rate, model, log))
     finally:
         shutil.rmtree(copy)
@@ -120,7 +125,9 @@ async def _linked(path: Path) -> AsyncIterator[SocketLink]:
 # ----------------------------------------------------------------------------------------------------------------- load
 
 
-async def _soak(path: Path, process: subprocess.Popen[bytes], seconds: float, rate: float) -> Watched:
+async def _soak(
+    path: Path, process: subprocess.Popen[bytes], questions: Sequence[str], seconds: float, rate: float
+) -> Watched:
     watched = Watched()
     async with _linked(path) as link:
         beside = [
@@ -129,7 +136,7 @@ async def _soak(path: Path, process: subprocess.Popen[bytes], seconds: float, ra
             asyncio.create_task(_sleep_now_and_then(path, watched)),
         ]
         began = time.monotonic()
-        await _talk(link, watched, seconds, rate)
+        await _talk(link, watched, questions, seconds, rate)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(120):
                 await _all_answered(watched)
@@ -149,7 +156,7 @@ async def _all_answered(watched: Watched, but: int = 0) -> None:
         await watched.one_more.wait()
 
 
-async def _talk(link: SocketLink, watched: Watched, seconds: float, rate: float) -> None:
+async def _talk(link: SocketLink, watched: Watched, questions: Sequence[str], seconds: float, rate: float) -> None:
     """So many messages a second, in turn in each conversation; where answers fall behind, no more than some wait."""
     began = time.monotonic()
     for number in itertools.count():
@@ -158,10 +165,15 @@ async def _talk(link: SocketLink, watched: Watched, seconds: float, rate: float)
             return
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         await _all_answered(watched, but=_MOST_WAITING)
-        text = f"Note {number}: the {_THINGS[number % len(_THINGS)]} in row {number % 97} needs {number % 13} litres."
+        asks, which = number % _ASKS == 0, number // _ASKS % len(questions)
+        text = questions[which] if asks else _note(number)
         session = SESSIONS[number % len(SESSIONS)]
         accepted = await link.say(text, f"soak-{number}", session)
         watched.asked[str(accepted.inbox_id)] = time.monotonic()
+
+
+def _note(number: int) -> str:
+    return f"Note {number}: the {_THINGS[number % len(_THINGS)]} in row {number % 97} needs {number % 13} litres."
 
 
 _THINGS = ("rose", "fig tree", "lemon", "bean", "tomato", "vine", "olive", "sage", "plum", "leek", "quince")
@@ -229,6 +241,7 @@ def _rows(watched: Watched, rate: float, model: SoakModel, log: Path) -> Iterato
     compactions = model.summaries / (took / 60)
     good = compactions >= COMPACTIONS_A_MINUTE
     yield Row("soak", MESSAGES, "summaries a minute", f"{compactions:.1f}", f">= {COMPACTIONS_A_MINUTE:g}", good)
+    yield Row("soak", MESSAGES, "answers with something recalled", str(model.recalled), ">= 1", model.recalled > 0)
     yield Row("soak", MESSAGES, "sleeps", str(watched.sleeps), "", None)
     lines = log.read_text(errors="replace").splitlines()
     errors = [line for line in lines if "[error" in line or "Traceback" in line]

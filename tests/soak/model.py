@@ -1,4 +1,5 @@
-"""A model server in a process of its own: it answers each request at once, and counts the summaries it was asked for.
+"""A model server in a process of its own: it answers each request at once, and counts the summaries it was asked for,
+and the messages to which something was recalled.
 
 It keeps nothing of what it is sent, so that a soak of hours measures the daemon alone.
 """
@@ -19,6 +20,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from assistant.recollection import MARK
+
 _WINDOW = 128_000
 
 
@@ -30,11 +33,17 @@ class SoakModel:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         context = multiprocessing.get_context("fork")
         self._summaries = context.Value("i", 0)
+        self._recalled = context.Value("i", 0)
         self._process = context.Process(target=self._serve, daemon=True)
 
     @property
     def summaries(self) -> int:
         return int(self._summaries.value)
+
+    @property
+    def recalled(self) -> int:
+        """How often something from before stood with what was said."""
+        return int(self._recalled.value)
 
     def __enter__(self) -> Self:
         self._process.start()
@@ -71,6 +80,9 @@ class SoakModel:
         for tag in ("decisions", "scores"):
             if f"<{tag}>" in system:
                 return f"<{tag}>\n</{tag}>"
+        if MARK in asked:
+            with self._recalled.get_lock():
+                self._recalled.value += 1
         return f"Noted, and watered: {asked[-60:]}"
 
 
