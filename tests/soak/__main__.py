@@ -235,10 +235,11 @@ def _rows(watched: Watched, rate: float, model: SoakModel, log: Path) -> Iterato
     yield Row("soak", MESSAGES, "resident, warm", f"{before:.0f} MB", "", None)
     yield Row("soak", MESSAGES, "resident, at the end", f"{after:.0f} MB", "", None)
     yield Row("soak", MESSAGES, "growth after the warm-up", f"{growth:+.1%}", f"<= {GROWTH:.0%}", growth <= GROWTH)
-    # Connections come and go, and logs are opened when they are first read: what leaks is always open in the end, and was
-    # never before.
+    # Connections come and go, and logs are opened when they are first read: what leaks is always open in the end, and
+    # never was before.
     opened, still = max(fds for *_, fds in warm), min(fds for *_, fds in end)
-    yield Row("soak", MESSAGES, "descriptors, most when warm and fewest at the end", f"{opened} and {still}", "no more", still <= opened)
+    known = f"{opened} and {still}"
+    yield Row("soak", MESSAGES, "descriptors: most when warm, fewest at the end", known, "no more", still <= opened)
     compactions = model.summaries / (took / 60)
     good = compactions >= COMPACTIONS_A_MINUTE
     yield Row("soak", MESSAGES, "summaries a minute", f"{compactions:.1f}", f">= {COMPACTIONS_A_MINUTE:g}", good)
