@@ -54,7 +54,8 @@ class SourceFinder:
         if not self._lock.acquire(blocking=False):
             return True
         try:
-            return self._waits_long(self._opened().index)
+            # Opening it takes longer than most turns, many of which search for nothing.
+            return self._engine is not None and self._waits_long(self._engine.index)
         finally:
             self._lock.release()
 
