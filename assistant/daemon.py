@@ -32,6 +32,8 @@ from assistant.wire.house import House, build
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
+# Whoever started it to ask one thing is answered first.
+_WARM_AFTER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ async def running(settings: Settings, supervision: Supervision = _NOBODY) -> Asy
             stack.push_async_callback(lambda: pulse.hold(ending(), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
             house.reminding.alarm.start()
-            warming = asyncio.create_task(house.warm(), name="warming")
+            warming = asyncio.create_task(_warm(house), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
             model = house.turns.model
@@ -110,6 +112,11 @@ async def end(
     await house.runtime.stop(drain_seconds, patience, hurry)
     await within(patience.runtime, asyncio.wait([worker]), "the runtime")
     await within(patience.model, house.close_model(), "the model")
+
+
+async def _warm(house: House) -> None:
+    await asyncio.sleep(_WARM_AFTER_SECONDS)
+    await house.warm()
 
 
 def _pulse(house: House, settings: Settings, supervision: Supervision) -> Pulse:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assistant.messages import Message, Role
 from assistant.records import Hit
-from assistant.search.engine import Bounds
+from assistant.search.bounds import Bounds
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.remembered import Memory, MemoryChange
 from assistant.wire.memory import CHILD, memories, open_memory_db

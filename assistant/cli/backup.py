@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from assistant.backup.backing_up import backup_json, megabytes
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
@@ -50,7 +50,7 @@ def create(json_out: bool) -> None:
     Example:
       assistant backup create
     """
-    say(command(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN))
+    say_answer(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN)
 
 
 @backup.command("list")

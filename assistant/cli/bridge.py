@@ -13,12 +13,12 @@ from assistant.bridging.values import NETWORKS, Standing
 from assistant.cli import bridge_keeping, bridge_looking
 from assistant.cli.asking import sure
 from assistant.cli.bridge_answers import Given
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.lazy import INTERRUPTED, load
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.options import Function, Listing, given, shared
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.errors import UsageError
@@ -164,7 +164,7 @@ def _asked(what: str, name: str) -> None:
     settings = settings_in_force()
     if not getattr(settings.values, name).enabled and not is_served(settings.home):
         raise UsageError(NOT_SET_UP.format(name=name))
-    say(command(settings, f"/bridge {what} {name}", MAIN, begins=True))
+    say_answer(settings, f"/bridge {what} {name}", MAIN, begins=True)
 
 
 def _list(settings: Settings, json_out: bool) -> None:

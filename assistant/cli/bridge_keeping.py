@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from assistant import settings as settings_module
 from assistant.cli import secret
 from assistant.cli.bridge_answers import Answers
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say, tell
 from assistant.config_text import HEADER, Change, with_value, without
@@ -70,7 +70,7 @@ def remove(settings: Settings, name: str) -> None:
         raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
     if (home.path / "script.db").exists():
         # Also where nothing was kept: an earlier removal may have been cut off before this.
-        say(command(left, f"/bridge remove {name}", MAIN))
+        say_answer(left, f"/bridge remove {name}", MAIN)
     if not done and not had_secret:
         tell(f"{name} is not set up, so that there was none to take away.")
         return

@@ -15,7 +15,7 @@ from assistant.cli.lazy import load
 from assistant.cli.lines import typed_lines, whole_input
 from assistant.cli.link import Link, LinkLost
 from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import as_json, say, tell
+from assistant.cli.plain import as_json, say_markdown, tell
 from assistant.cli.slash import is_command, leaves, switched
 from assistant.cli.text import typed
 from assistant.errors import AssistantError, UsageError
@@ -130,6 +130,6 @@ def _print(answer: Answer, json_out: bool, indent: int | None) -> None:
     if json_out:
         as_json(answer.as_json(), indent=indent)
     elif not answer.error:
-        say(answer.reply)
+        say_markdown(answer.reply)
     if answer.error:
         tell(f"Error: {answer.error}")

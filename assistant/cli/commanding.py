@@ -13,6 +13,7 @@ from assistant.cli import attach
 from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
 from assistant.cli.logs import log_to_stderr
+from assistant.cli.plain import say, say_markdown
 from assistant.cli.slash import in_shell
 from assistant.clock import utc_now
 from assistant.errors import AssistantError
@@ -31,7 +32,17 @@ def command(settings: Settings, text: str, session: str, *, begins: bool = False
         error.args = (in_shell(str(error)), *error.args[1:])
         raise
     # JSON is what was asked for, word for word.
-    return told if "--json" in text.split() else in_shell(told)
+    return told if _is_json(text) else in_shell(told)
+
+
+def say_answer(settings: Settings, text: str, session: str, *, begins: bool = False) -> None:
+    """Run the slash command `text` as `command` does, and print what it answers."""
+    told = command(settings, text, session, begins=begins)
+    (say if _is_json(text) else say_markdown)(told)
+
+
+def _is_json(text: str) -> bool:
+    return "--json" in text.split()
 
 
 async def _commanded(settings: Settings, text: str, session: str, begins: bool) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from assistant.cli.commanding import command
+from assistant.cli.commanding import command, say_answer
 from assistant.cli.compactions import compaction_json
 from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
 from assistant.compactions import Checkpoint, CheckpointState
@@ -47,7 +47,7 @@ def compact(session: str, focus: str | None, dry_run: bool, undo: str | None, js
     text = slash_command(focus, dry_run, undo)
     settings = settings_in_force()
     if not json_out:
-        say(command(settings, text, session))
+        say_answer(settings, text, session)
         return
     before = _states(settings, session)
     command(settings, text, session)

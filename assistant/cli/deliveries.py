@@ -11,7 +11,7 @@ from assistant.bridging.values import Undelivered
 from assistant.cli.commanding import command
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
@@ -77,7 +77,7 @@ def _changed(context: click.Context, what: str, ids: tuple[int, ...]) -> None:
     if given(context, "json"):
         _list(settings, True)
     else:
-        say(answer)
+        say_markdown(answer)
 
 
 def _list(settings: Settings, json_out: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say
@@ -37,7 +37,7 @@ def edit(reference: str, words: tuple[str, ...], session: str, json_out: bool) -
     text = typed(" ".join(words), "The text").strip()
     if not named or not text:
         raise UsageError("Give an ID and a text. Nothing was changed.")
-    say(command(settings_in_force(), f"{_action('edit', json_out)} {named} {text}", session))
+    say_answer(settings_in_force(), f"{_action('edit', json_out)} {named} {text}", session)
 
 
 @click.command(name="import")
@@ -55,7 +55,7 @@ def import_(file: Path, session: str, json_out: bool) -> None:
       assistant memory import notes.txt
     """
     path = typed(str(file.resolve()), "The file's name")
-    say(command(settings_in_force(), f"{_action('import', json_out)} {path}", session, begins=True))
+    say_answer(settings_in_force(), f"{_action('import', json_out)} {path}", session, begins=True)
 
 
 @click.command()
@@ -72,7 +72,7 @@ def rebuild(from_log: bool, json_out: bool) -> None:
       assistant memory rebuild
     """
     text = _action("rebuild", json_out) + (" --from-log" if from_log else "")
-    say(command(settings_in_force(), text, MAIN))
+    say_answer(settings_in_force(), text, MAIN)
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 from assistant.cli.commanding import command
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, Listing, given, shared
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json, say, say_markdown
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
@@ -171,7 +171,7 @@ def _changed(context: click.Context, *words: str) -> None:
     text = shlex.join(typed(word, "That") for word in words)
     answer = command(settings, text, MAIN, begins=True)
     if not given(context, "json"):
-        say(answer)
+        say_markdown(answer)
         return
     with opened(settings) as stores:
         as_json({"text": answer, **_known(stores), "rooms": rooms_json(stores.people.rooms())})

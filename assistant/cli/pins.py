@@ -10,7 +10,7 @@ import click
 from assistant.cli.commanding import command
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
@@ -80,7 +80,7 @@ def _changed(context: click.Context, text: str) -> None:
     if given(context, "json"):
         _list(settings, session, True)
     else:
-        say(answer)
+        say_markdown(answer)
 
 
 def _session(context: click.Context) -> str:

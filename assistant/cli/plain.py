@@ -1,4 +1,4 @@
-"""What commands print without any drawing: text as it is, JSON, and remarks.
+"""What commands print: text as it is, Markdown, JSON, and remarks.
 
 Answers go to standard output and nothing else does; everything said about them goes to standard error.
 """
@@ -10,6 +10,7 @@ import json
 import sys
 from typing import Any
 
+from assistant.cli.lazy import load
 from assistant.cli.text import clean
 
 
@@ -17,6 +18,14 @@ def say(text: str) -> None:
     """Text as it is; cleaned when a terminal would read it."""
     sys.stdout.write(f"{clean(text) if sys.stdout.isatty() else text}\n")
     sys.stdout.flush()
+
+
+def say_markdown(text: str) -> None:
+    """Markdown: drawn where a terminal would show it, as it is for a program."""
+    if sys.stdout.isatty():
+        load("assistant.cli.markdown:draw")(text)
+    else:
+        say(text)
 
 
 def tell(text: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import say
 from assistant.cli.text import typed
 from assistant.errors import UsageError
 from assistant.sessions import MAIN
@@ -43,4 +42,4 @@ def remind(words: tuple[str, ...], when: str | None, every: str | None, session:
     parts += ["--json"] if json_out else []
     parts += [f"--at {typed(when, 'The time')}"] if when is not None else []
     parts += [f"--every {typed(every, 'How often')}"] if every is not None else []
-    say(command(settings_in_force(), f"/remind {' '.join(parts)}", session, begins=sets))
+    say_answer(settings_in_force(), f"/remind {' '.join(parts)}", session, begins=sets)

@@ -8,7 +8,7 @@ import click
 
 from assistant.cli.commanding import command
 from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import as_json, say
+from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
@@ -46,7 +46,7 @@ def requests(ids: tuple[int, ...], everything: bool, done: bool, drop: bool, ses
     settings = settings_in_force(looks=not ids)
     answer = command(settings, f"/{'done' if done else 'drop'} {' '.join(map(str, ids))}", session) if ids else ""
     if answer and not json_out:
-        say(answer)
+        say_markdown(answer)
         return
     found = _found(settings, session, everything)
     if json_out:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from assistant.cli.asking import sure
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
@@ -34,7 +34,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
     """
     settings, key = settings_in_force(), session_named(session)
     if cancel:
-        say(command(settings, f"/reset {key} --cancel", MAIN))
+        say_answer(settings, f"/reset {key} --cancel", MAIN)
         return
     if not yes:
         if not sys.stdin.isatty():
@@ -43,7 +43,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
         if not sure("Reset it?"):
             return
     tell(f"Resetting {key}: reading it for what is worth remembering, then archiving it…")
-    say(command(settings, f"/reset {key}", MAIN))
+    say_answer(settings, f"/reset {key}", MAIN)
 
 
 def foreseen(settings: Settings, key: str) -> str:

@@ -6,9 +6,8 @@ import shlex
 
 import click
 
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import say
 from assistant.cli.text import typed
 from assistant.sessions import MAIN
 
@@ -160,4 +159,4 @@ def _json(wanted: bool) -> list[str]:
 
 def _run(words: list[str], session: str, *, begins: bool = False) -> None:
     text = shlex.join([typed(word, "What you wrote") for word in words])
-    say(command(settings_in_force(), f"/schedule {text}", session, begins=begins))
+    say_answer(settings_in_force(), f"/schedule {text}", session, begins=begins)

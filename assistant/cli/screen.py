@@ -20,9 +20,9 @@ from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.text import Text
 
+from assistant.cli.markdown import drawing
 from assistant.cli.text import clean
 
 PROMPT = "› "
@@ -64,7 +64,7 @@ class Screen:
 
     async def markdown(self, text: str) -> None:
         if text.strip():
-            await self._show(Group(_markdown(text), Text()))
+            await self._show(Group(drawing(text), Text()))
 
     async def remark(self, text: str) -> None:
         await self._show(Text(clean(text), style="dim"))
@@ -90,7 +90,7 @@ class Screen:
         return max(_FEWEST_LINES, self._console.height - _ROOM_FOR_INPUT)
 
     def _lines(self, draft: str) -> list[str]:
-        return self._rendered(_markdown(draft)).splitlines() if draft.strip() else []
+        return self._rendered(drawing(draft)).splitlines() if draft.strip() else []
 
     def _rendered(self, drawn: RenderableType) -> str:
         with self._console.capture() as captured:
@@ -99,11 +99,6 @@ class Screen:
 
     def _message(self) -> AnyFormattedText:
         return ANSI(self._above + PROMPT)
-
-
-def _markdown(text: str) -> Markdown:
-    # Addresses are written out: a link whose text says something else is a trap.
-    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
 def _private_file(path: Path) -> Path:

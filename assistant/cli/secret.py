@@ -7,7 +7,7 @@ import sys
 import click
 
 from assistant import settings as settings_module
-from assistant.cli.config_changing import WHEN_STARTED
+from assistant.cli.config_changing import WHEN_STARTED, when_taken_over
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.text import is_text
 from assistant.errors import SettingsError, UsageError
@@ -50,8 +50,10 @@ def set_(name: str, in_file: bool) -> None:
     """
     spelled = known(name)
     home = settings_module.home_from_environment()
-    put(home, spelled, _asked(spelled), in_file=in_file)
-    _tell_when(home)
+    place = put(home, spelled, _asked(spelled), in_file=in_file)
+    if is_served(home):
+        # The keyring is asked once, at the start.
+        tell(when_taken_over([spelled]) if place == IN_FILE else WHEN_STARTED)
 
 
 @secret.command("list")
@@ -88,12 +90,13 @@ def remove(name: str) -> None:
     if not wire_settings.secret_store(home).remove(spelled):
         raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
     say(f"{spelled} was removed.")
-    _tell_when(home)
+    if is_served(home):
+        tell(WHEN_STARTED)
 
 
-def put(home: Home, name: str, value: str, *, in_file: bool = False) -> None:
-    """Keep a secret and say where; and what wins over it, where something does. Raises `UsageError` for what is none,
-    `StoreError`."""
+def put(home: Home, name: str, value: str, *, in_file: bool = False) -> str:
+    """Keep a secret and say where; and what wins over it, where something does: `IN_KEYRING` or `IN_FILE`. Raises
+    `UsageError` for what is none, `StoreError`."""
     if not value or not is_text(value):
         raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
     if name == "web.token" and is_guessable(value):
@@ -111,6 +114,7 @@ def put(home: Home, name: str, value: str, *, in_file: bool = False) -> None:
         if winner not in ("", place):
             where = "The environment" if winner in (name, variable(name)) else winner
             tell(f"{where} has another {name}, which wins over this one.")
+    return place
 
 
 def _origin(settings: Settings, name: str) -> str:
@@ -128,8 +132,3 @@ def _asked(name: str) -> str:
         value: str = click.prompt(name, hide_input=True, err=True)
         return value.strip()
     return sys.stdin.read().strip() if sys.stdin is not None else ""
-
-
-def _tell_when(home: Home) -> None:
-    if is_served(home):
-        tell(WHEN_STARTED)

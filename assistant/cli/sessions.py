@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assistant.cli.commanding import command
+from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import given, shared
 from assistant.cli.plain import as_json, say, tell
@@ -104,7 +104,7 @@ def end(session: str) -> None:
     Example:
       assistant sessions end trip
     """
-    say(command(settings_in_force(), f"/sessions end {session_named(session)}", MAIN))
+    say_answer(settings_in_force(), f"/sessions end {session_named(session)}", MAIN)
 
 
 @sessions.command()
@@ -119,7 +119,7 @@ def resume(session: str, number: int | None) -> None:
       assistant sessions resume trip 2
     """
     words = ["/sessions resume", session_named(session), *([str(number)] if number else [])]
-    say(command(settings_in_force(), " ".join(words), MAIN))
+    say_answer(settings_in_force(), " ".join(words), MAIN)
 
 
 @sessions.command()

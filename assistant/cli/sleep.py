@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.status import Status
 
 from assistant.cli import attach
-from assistant.cli.commanding import command, opened_here
+from assistant.cli.commanding import opened_here, say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import as_json, say, tell
+from assistant.cli.plain import as_json, say, say_markdown, tell
 from assistant.cli.slash import in_shell
 from assistant.cli.stored import require_home
 from assistant.cli.text import clean
@@ -60,10 +60,11 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
         return
     words = ["/sleep", *(["--json"] if json_out else [])]
     if dry_run or undo:
-        say(command(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN))
+        say_answer(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN)
         return
     words += ["--phase", phase_named(phase)] if phase is not None else []
-    say(_slept(settings, " ".join(words)))
+    told = _slept(settings, " ".join(words))
+    (say if json_out else say_markdown)(told)
     with _journal(settings) as journal:
         report = next(iter(journal.cycles(limit=1, elsewhere=is_served(settings.home))), None)
     if report is None or report.state in ("failed", "interrupted"):

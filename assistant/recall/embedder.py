@@ -7,7 +7,6 @@ row, which is close to nothing. Vectors of embedders with different names are ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -15,16 +14,6 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 """One row a text."""
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedderSettings:
-    """Which embedder: the settings `embedder*` of `[memory]`. "" takes the embedder's default."""
-
-    kind: str = "wordllama"
-    model: str = ""
-    url: str = ""
-    key: str = field(default="", repr=False)
 
 
 class Embedder(Protocol):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from assistant.errors import MemoryUnavailable
 from assistant.extras import brought_by
-from assistant.recall.embedder import Embedder, EmbedderSettings
+from assistant.recall.embedder import Embedder
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.metering import Meter, Unmetered
 from assistant.recall.remote_embedders import ollama_embedder, openai_embedder
 from assistant.recall.wordllama import WordLlamaEmbedder

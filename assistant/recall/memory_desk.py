@@ -19,7 +19,8 @@ from typing import Any
 
 from assistant.recall import memory_form
 from assistant.recall.backends import Backend
-from assistant.recall.embedder import Embedder, EmbedderSettings, encodable
+from assistant.recall.embedder import Embedder, encodable
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.embedders import Meters, open_embedder, unmetered
 from assistant.recall.mem0_memory import HouseMemory, PreparedEmbeddings
 from assistant.recall.memory_store import StoredHistory, Transactions, WrittenMemories

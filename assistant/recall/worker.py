@@ -15,7 +15,7 @@ from typing import Any
 from assistant.errors import MemoryUnavailable
 from assistant.recall import memory_form
 from assistant.recall.child_process import ChildProcess
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.local_memories import LocalMemories
 from assistant.remembered import Memory, MemoryChange, MemoryVersion
 

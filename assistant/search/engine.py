@@ -11,13 +11,13 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.asked import Asked, take_apart
+from assistant.search.bounds import Bounds
 from assistant.search.forms import Floats
 from assistant.search.index import Embed, Index, Ints, StemsOf, second_of
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
@@ -27,17 +27,6 @@ from assistant.words import is_spaceless
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Of the first stage, in units: a collection up to `whole` is scored as a whole; else the `seeds` best by a cheap
-    score lead to the `exact` that are scored exactly. A stem that more than the share `common` has leads nowhere."""
-
-    whole: int = 1_500
-    seeds: int = 2_000
-    exact: int = 1_000
-    common: float = 0.3
 
 
 class Engine:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import tzinfo
 from threading import RLock
+from typing import TYPE_CHECKING
 
-from assistant.search.engine import Engine
-from assistant.search.index import Index
 from assistant.search.units import Unit, split
 from assistant.search_ports import Found, Spoke, Spoken, Where
+
+if TYPE_CHECKING:
+    # Heavy, and not needed before the first search.
+    from assistant.search.engine import Engine
+    from assistant.search.index import Index
 
 _AT_ONCE = 64
 # What a search may take in before it answers; more is the business of `catch_up`.

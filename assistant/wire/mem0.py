@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
 from assistant.models.prices import hosted_by_openai
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.local_memories import UNREADABLE
 from assistant.recall.metering import LedgerMeter, Meter, Unmetered
 from assistant.settings_sections import BudgetSettings

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.models.chain import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.local_memories import LocalMemories
 from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
 from assistant.settings import Settings, config_dir

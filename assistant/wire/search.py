@@ -1,23 +1,17 @@
-"""Search, put together: the engine over its shelf, what was said, and the built-in embedder. One part of the
-composition root (`assistant.wire.house`).
-
-The index always takes the built-in embedder, whatever semantic memory is embedded by: every message is embedded as it
-is said, and none of them leaves the machine for that.
+"""Search, put together: what was said, the shelf of its index, and the engine (`assistant.wire.search_engine`), which
+is loaded when something is first looked for. One part of the composition root (`assistant.wire.house`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assistant.errors import HomeError, NewerSchema, StoreError
-from assistant.recall.wordllama import WordLlamaEmbedder
-from assistant.search.engine import Bounds, Engine
+from assistant.search.bounds import Bounds
 from assistant.search.finder import SourceFinder
-from assistant.search.forms import Floats
-from assistant.search.irregular import with_irregular
 from assistant.search_ports import Shelf, Spoke
 from assistant.store.database import Database
 from assistant.store.journal_source import JournalWords
@@ -29,8 +23,9 @@ from assistant.store.search_shelf import ReadShelf, SearchShelf
 from assistant.store.search_source import SpokenWords
 from assistant.store.stems import Stems
 
-# Another form of units or stems is another number: all is indexed anew then.
-_FORM = 2
+if TYPE_CHECKING:
+    from assistant.search.engine import Engine
+
 BOUNDS = Bounds()
 
 
@@ -60,8 +55,7 @@ def _finder(
     stems = Stems()
     opened: list[Database] = []
 
-    def shelf() -> Shelf:
-        made_by = f"{_FORM} {_embedder().name}"
+    def shelf(made_by: str) -> Shelf:
         path = home / "search.db"
         if reading:
             opened.extend([Database.reader(path)] if path.exists() else [])
@@ -80,16 +74,9 @@ def _finder(
             one.close()
 
     def engine() -> Engine:
-        return Engine(shelf(), with_irregular(stems.of), _embed, bounds)
+        # NumPy and the embedder: a start need not wait for them.
+        room = import_module("assistant.wire.search_engine")
+        made: Engine = room.engine(shelf(room.made_by()), stems.of, bounds)
+        return made
 
     return SourceFinder(engine, source, zone, patient=patient or reading, closing=close)
-
-
-def _embed(texts: Sequence[str]) -> Floats:
-    return _embedder().embed(texts)
-
-
-@cache
-def _embedder() -> WordLlamaEmbedder:
-    """Loaded when the first text is embedded; its 16 MB are shared by whoever embeds in this process."""
-    return WordLlamaEmbedder()

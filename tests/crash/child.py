@@ -24,7 +24,7 @@ from typing import Any
 from assistant.errors import AssistantError
 from assistant.expressions import _Uncompiled
 from assistant.wire.house import build
-from assistant.wire.search import _embedder
+from assistant.wire.search_engine import _embedder
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 from tests.crash.world import settings_of
@@ -103,7 +103,8 @@ class Warm:
 
 def _do_once() -> None:
     """What every process does once in its life, before the first fork: expressions are compiled, tools declared, prices
-    and word vectors read, and what NumPy imports late is imported. The home that this takes is gone then."""
+    and word vectors read, and what is imported late is imported. The home that this takes is gone then."""
+    importlib.import_module("assistant.apart")
     for one in gc.get_objects():
         if isinstance(one, _Uncompiled):
             assert one.match

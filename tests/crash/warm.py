@@ -19,7 +19,8 @@ class WarmProcess:
     """A process that forks the processes to be killed."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.crash.child", "--warm"]
+        # -B: what is imported late would write its bytecode beside the code.
+        command = [sys.executable, "-B", "-m", "tests.crash.child", "--warm"]
         self._process = subprocess.Popen(
             command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )  # fmt: skip

@@ -23,7 +23,8 @@ from assistant.recall.wordllama import WordLlamaEmbedder
 from assistant.records import Record
 from assistant.remembered import JournalEntry, Memory
 from assistant.requests import Request
-from assistant.search.engine import Bounds, Engine
+from assistant.search.bounds import Bounds
+from assistant.search.engine import Engine
 from assistant.search.units import Unit, split
 from assistant.search_ports import Where
 from assistant.sessions import MAIN, OWNER_SCOPE

@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.recall.wordllama import WordLlamaEmbedder
-from assistant.search.engine import Bounds, Engine
+from assistant.search.bounds import Bounds
+from assistant.search.engine import Engine
 from assistant.search.units import Unit
 from assistant.search_ports import Where
 from assistant.sessions import OWNER_SCOPE

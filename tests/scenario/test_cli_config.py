@@ -37,6 +37,11 @@ def config(home: Home, *arguments: str, **settings: str) -> Done:
     return look(home.path, "config", *arguments, **settings)
 
 
+def _put(home: Home, name: str, secret: str) -> Done:
+    said: dict[str, str] = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    return assistant(home.path, "config", "secret", "set", name, said=f"{secret}\n".encode(), **said)
+
+
 def edited(home: Home, *changes: str, said: bytes = b"") -> Done:
     """`config edit` with an editor that replaces text, one pair ("old=>new") each time it is opened."""
     editor = home.path.parent / "editor.py"
@@ -182,8 +187,7 @@ def test_a_secret_is_not_taken_from_the_command_line(home: Home, key: str) -> No
 
 
 def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> None:
-    said: dict[str, str] = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-    done = assistant(home.path, "config", "secret", "set", "anthropic_api_key", said=f"{SECRET}\n".encode(), **said)
+    done = _put(home, "anthropic_api_key", SECRET)
     assert done.out == "ANTHROPIC_API_KEY is in secrets.toml of the home, for your eyes only (0600).\n"
     assert load(home, {}).anthropic_key.get_secret_value() == SECRET
     listed = config(home, "secret", "list")
@@ -208,6 +212,8 @@ def test_beside_a_daemon_it_is_told_when_a_change_holds_and_nonsense_turns_statu
     with daemon(home.path):
         assert "within half a minute" in config(home, "set", "budget.daily_usd", "2").err
         assert "started again" in config(home, "set", "context.target", "0.3").err
+        assert "within half a minute" in _put(home, "web.token", SECRET * 3).err
+        assert "started again" in _put(home, "ANTHROPIC_API_KEY", SECRET).err
         status = look(home.path, "status")
         assert (status.returncode, status.err) == (0, "")
         assert "take effect at the next start: context.target" in status.out

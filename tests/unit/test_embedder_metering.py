@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.errors import MemoryUnavailable
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.embedders import open_embedder
 from assistant.recall.metering import LedgerMeter
 from assistant.settings_sections import BudgetSettings

@@ -14,7 +14,7 @@ import pytest
 
 from assistant.errors import MemoryUnavailable
 from assistant.recall.closeness import closest, to_bytes
-from assistant.recall.embedder import EmbedderSettings
+from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.embedders import open_embedder
 from assistant.recall.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
 from assistant.recall.wordllama import WordLlamaEmbedder

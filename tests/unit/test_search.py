@@ -13,7 +13,7 @@ import pytest
 
 from assistant.messages import Media, Message
 from assistant.records import Incoming, LogPlace
-from assistant.search.engine import Bounds
+from assistant.search.bounds import Bounds
 from tests.bench.prose import Prose
 from tests.room import GUEST, NOW, OWNER, Room, fill
 

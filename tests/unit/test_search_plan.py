@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.messages import Message
-from assistant.search.engine import Bounds
+from assistant.search.bounds import Bounds
 from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home
 from tests.room import GUEST, NOW, OWNER, Room, fill

@@ -1,0 +1,40 @@
+"""The engine of search and the built-in embedder, put together: the heavy part of `assistant.wire.search`.
+
+The index always takes the built-in embedder, whatever semantic memory is embedded by: every message is embedded as it
+is said, and none of them leaves the machine for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.search.bounds import Bounds
+from assistant.search.engine import Engine
+from assistant.search.forms import Floats
+from assistant.search.index import StemsOf
+from assistant.search.irregular import with_irregular
+from assistant.search_ports import Shelf
+
+# Another form of units or stems is another number: all is indexed anew then.
+_FORM = 2
+
+
+def made_by() -> str:
+    """What an index is made by: one that says something else is made anew."""
+    return f"{_FORM} {_embedder().name}"
+
+
+def engine(shelf: Shelf, stems: StemsOf, bounds: Bounds) -> Engine:
+    return Engine(shelf, with_irregular(stems), _embed, bounds)
+
+
+def _embed(texts: Sequence[str]) -> Floats:
+    return _embedder().embed(texts)
+
+
+@cache
+def _embedder() -> WordLlamaEmbedder:
+    """Loaded when the first text is embedded; its 16 MB are shared by whoever embeds in this process."""
+    return WordLlamaEmbedder()
