@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pexpect
 
-from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look
+from tests.scenario.command_line import ASSISTANT, SECONDS, assistant, daemon, environment, look
 
 PROMPT = "›"
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -19,18 +19,23 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 
 @contextmanager
 def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
-    """The command at a terminal of 100 by 30, ready for typing."""
-    child = pexpect.spawn(
-        ASSISTANT[0], [*ASSISTANT[1:], *arguments], env=environment(home), timeout=SECONDS, encoding="utf-8",
-        # select() knows no descriptor above 1023, and a worker may have more of them.
-        dimensions=(30, 100), use_poll=True,
-    )  # fmt: skip
+    """The command at a terminal, ready for typing."""
+    child = started(home, *arguments)
     try:
         child.expect("Ctrl-D leaves")
         child.expect(PROMPT)
         yield child
     finally:
         child.close(force=True)
+
+
+def started(home: Path, *arguments: str) -> pexpect.spawn:
+    """The command at a terminal of 100 by 30."""
+    return pexpect.spawn(
+        ASSISTANT[0], [*ASSISTANT[1:], *arguments], env=environment(home), timeout=SECONDS, encoding="utf-8",
+        # select() knows no descriptor above 1023, and a worker may have more of them.
+        dimensions=(30, 100), use_poll=True,
+    )  # fmt: skip
 
 
 def left(child: pexpect.spawn) -> int:
@@ -55,6 +60,19 @@ def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
     assert "/todo add buy oil" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert '"sent"' in look(home, "status", "--json").out
+
+
+def test_an_answer_is_drawn_at_a_terminal_and_plain_in_a_pipe(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    plain = assistant(home, "chat", "-m", "put lamp oil on my list").out
+    assert "- 1: lamp oil" in plain and "*The built-in offline model" in plain
+    for arguments in (["remind", "call Ines", "--at", "in 2 hours"], ["remind", "list"]):
+        plain = assistant(home, *arguments).out
+    assert plain.startswith("- 1: ")
+    for arguments, line in ((["remind", "list"], "1: "), (["chat", "-m", "what is on my list?"], "1: lamp oil")):
+        child = started(home, *arguments)
+        child.expect(pexpect.EOF)
+        assert re.search(rf"^\x1b\[1m • \x1b\[0m{line}", child.before, re.MULTILINE), child.before
 
 
 def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) -> None:
