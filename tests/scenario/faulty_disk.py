@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from structlog.testing import capture_logs
+
 SIZE = 6 << 20
 _BLOCK = 1 << 16
 
@@ -74,7 +76,9 @@ def small_disk(place: Path) -> Iterator[SmallDisk]:
 def limited_files(place: Path) -> Iterator[LimitedFiles]:
     disk = LimitedFiles(place)
     try:
-        yield disk
+        # What this process logs would go to a file too: the one in which pytest keeps standard output.
+        with capture_logs():
+            yield disk
     finally:
         disk.free()
 

@@ -14,7 +14,6 @@ from assistant.settings import Home, problems_of
 from tests.kept_keyring import in_use
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, page, run, shell_lines
-from tests.store_home import StoreHome
 
 PAGE = page("security.md")
 PROOFS = re.findall(r"\btest_\w+\b", PAGE.replace("begin with `test_`", ""))
@@ -37,17 +36,15 @@ def test_a_proof_that_the_page_names_is_there(name: str) -> None:
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
-    home = StoreHome(tmp_path / "home").open()
-    home.say("the booking number is QX-7781", "noted")
-    home.close()
+    home = Home(tmp_path / "home")
     lines = shell_lines(PAGE)
     assert len(lines) >= 11
     with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
-        run('assistant chat -m "hello"', home.path)
+        run('assistant chat -m "the booking number is QX-7781"', home.path)
         printed = {line: run(line, home.path) for line in lines}
     assert "All is well." in printed["assistant doctor"]
     assert printed["assistant verify"].endswith("All is well.\n")
-    assert problems_of(Home(home.path), (home.path / "config.toml").read_text(encoding="utf-8")) == ()
+    assert problems_of(home, home.config.read_text(encoding="utf-8")) == ()
 
 
 def test_every_row_of_what_leaves_names_a_setting() -> None:
