@@ -22,6 +22,7 @@ _SENTENCE_END = expression(
 )
 _EMPTY_LINE = expression(
     r"[ \t]*(?:>[ \t]*)*(?:[-*+\u2022]|\d{1,3}[.)])?[ \t]*(?:\*\*[^*\n]*\*\*:?[ \t]*)?(?:\[[ xX]\][ \t]*)?"
+    r"(?:\(\d{4}-\d\d-\d\d\)[ \t]*)?"
 )
 _MOST_CHARACTERS = 20_000
 _LONGEST_PHRASE = 300
@@ -192,7 +193,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int) -> str:
-    """The text without a span, and without the line where only its bullet would be left."""
+    """The text without a span, and without the line where only its bullet, or its date, would be left."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop

@@ -65,6 +65,7 @@ def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> No
         ("First. The word is tiger blue, he said. Last.", "First. Last."),
         ("The word is tiger blue.", ""),
         ("- one\n- word: tiger blue\n- two\n", "- one\n- two\n"),
+        ("- The word is tiger blue. (2026-11-23)\n- two (2026-11-22)\n", "- two (2026-11-22)\n"),
         ("# Gate\n\n1. tiger\n   blue\n2. open\n", "# Gate\n\n2. open\n"),
         ("これは秘密です。tiger blueだ。次の文。", "これは秘密です。次の文。"),
         ("a\ntiger blue", "a"),
