@@ -13,6 +13,14 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _OPTIONS = {_TRIM_THRESHOLD: 131_072, _MMAP_THRESHOLD: 131_072, _ARENA_MAX: 2}
 
 
+def give_back() -> None:
+    """What is free within the pools too, after work that took much; the thresholds see to their ends alone. Some
+    milliseconds."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def keep_little() -> bool:
     """For the rest of this process; before it begins threads. False where the C library is not GNU's: nothing was
     changed."""

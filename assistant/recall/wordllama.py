@@ -8,12 +8,12 @@ both carry the same two files.
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from assistant.errors import MemoryUnavailable
@@ -23,6 +23,7 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TABLE = "embedding.weight"
 _DIMENSIONS = 256
+_LONGEST_HEADER = 1 << 20
 _TEXTS_AT_ONCE = 256
 # Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
 _TOKENS_AT_ONCE = 8192
@@ -36,7 +37,7 @@ class WordLlamaEmbedder:
         if not 1 <= dims <= _DIMENSIONS:
             raise ValueError(f"WordLlama has 1 to {_DIMENSIONS} dimensions, not {dims}")
         folder = _package()
-        # Kept at two bytes a number, as the file has them; only what a text needs becomes larger.
+        # Two bytes a number, as the file has them; only what a text needs becomes larger.
         self._table = _table(folder / _WEIGHTS)[:, :dims]
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
@@ -81,11 +82,19 @@ def _package() -> Path:
 
 
 def _table(path: Path) -> NDArray[np.float16]:
+    """The weights, mapped as a library is: what no text has used takes no memory, and several processes share the rest.
+    A file of safetensors begins with the length of its header, that is JSON: https://github.com/safetensors/safetensors
+    (its own reader would copy all of it)."""
     try:
-        with safe_open(path, framework="numpy") as weights:
-            table: NDArray[np.float16] = weights.get_tensor(_TABLE)
-            return table
-    except (OSError, SafetensorError) as error:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > _LONGEST_HEADER:
+                raise ValueError("not a file of safetensors")
+            told = json.loads(file.read(size))[_TABLE]
+        if told["dtype"] != "F16":
+            raise ValueError(f"numbers of type {told['dtype']}")
+        return np.memmap(path, np.float16, "r", 8 + size + int(told["data_offsets"][0]), tuple(told["shape"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
             f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama anew."
         ) from error

@@ -28,6 +28,7 @@ Ints = NDArray[np.intp]
 SEAL_AT = 1_024
 # Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
 _RESIDENT = 1 << 15
+_READ_AT_ONCE = 1 << 12
 _CACHED_POSTINGS = 1_500_000
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
@@ -91,8 +92,11 @@ class Index:
         self._first_resident = max(0, self.sealed - self._resident)
         self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 5 // 4), DIMENSIONS), np.int8)
         if self.sealed:
-            resident = self._sealed_vectors(self._first_resident, self.sealed)
-            self._vectors[: len(resident)] = resident
+            # Some at a time: what is read takes as much room again.
+            for first in range(self._first_resident, self.sealed, _READ_AT_ONCE):
+                read = self._sealed_vectors(first, min(first + _READ_AT_ONCE, self.sealed))
+                at = first - self._first_resident
+                self._vectors[at : at + len(read)] = read
             streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
             follows = np.flatnonzero(previous >= 0)
             self._following[previous[follows]] = follows

@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 
 from assistant import commands
+from assistant.allocator import give_back
 from assistant.archives.commands import ArchiveCommands
 from assistant.bridge_ports import Bridge, TurnEvent
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -315,6 +316,7 @@ class House:
             for finder in (self.stores.finder, self.stores.entry_finder):
                 while await asyncio.to_thread(finder.catch_up):
                     pass
+            await asyncio.to_thread(give_back)
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from assistant.recall.closeness import closest, to_bytes
 from assistant.recall.embedder_settings import EmbedderSettings
 from assistant.recall.embedders import open_embedder
 from assistant.recall.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
-from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.recall.wordllama import WordLlamaEmbedder, _table
 from tests.semantic_memory import Provider, provider
 
 TEXTS = [
@@ -99,6 +100,26 @@ print(resident_mb() - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 10
+
+
+def weights(header: object) -> bytes:
+    told = json.dumps(header).encode()
+    return len(told).to_bytes(8, "little") + told
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, b"", b"<html>not found</html>", weights([]), weights({"other": {}}),
+        weights({"embedding.weight": {"dtype": "F32", "shape": [2, 256], "data_offsets": [0, 2048]}}),
+        weights({"embedding.weight": {"dtype": "F16", "shape": [2, 256], "data_offsets": [0, 1024]}}) + bytes(1023),
+    ],
+)  # fmt: skip
+def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path) -> None:
+    if data is not None:
+        (tmp_path / "weights").write_bytes(data)
+    with pytest.raises(MemoryUnavailable, match=r"weights cannot be read .* The journal keeps everything"):
+        _table(tmp_path / "weights")
 
 
 def test_the_package_is_not_imported() -> None:
