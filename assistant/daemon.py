@@ -32,8 +32,6 @@ from assistant.wire.house import House, build
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
-# Whoever started it to ask one thing is answered first.
-_WARM_AFTER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,11 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(settings: Settings, supervision: Supervision = _NOBODY) -> AsyncIterator[Daemon]:
-    """The whole daemon, served inside this process for as long as the context is open."""
+async def running(
+    settings: Settings, supervision: Supervision = _NOBODY, *, warm_after: float = 0.0
+) -> AsyncIterator[Daemon]:
+    """The whole daemon, served inside this process for as long as the context is open. What is heavy and was not needed
+    to be ready is loaded `warm_after` seconds later."""
     every = seconds_between(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
@@ -84,7 +85,7 @@ async def running(settings: Settings, supervision: Supervision = _NOBODY) -> Asy
             stack.push_async_callback(lambda: pulse.hold(ending(), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
             house.reminding.alarm.start()
-            warming = asyncio.create_task(_warm(house), name="warming")
+            warming = asyncio.create_task(_warm(house, warm_after), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
             model = house.turns.model
@@ -114,8 +115,8 @@ async def end(
     await within(patience.model, house.close_model(), "the model")
 
 
-async def _warm(house: House) -> None:
-    await asyncio.sleep(_WARM_AFTER_SECONDS)
+async def _warm(house: House, after: float) -> None:
+    await asyncio.sleep(after)
     await house.warm()
 
 

@@ -26,6 +26,8 @@ Inside = Callable[[Settings], AbstractAsyncContextManager[Link]]
 
 _STARTS_WITHIN = 15.0
 _LOOK_EVERY = 0.05
+# Whoever asks one thing is answered first, and most who talk take longer to type.
+_WARM_AFTER = 1.0
 
 
 @asynccontextmanager
@@ -59,7 +61,7 @@ async def in_process(settings: Settings) -> AsyncIterator[Link]:
     """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
     by itself, this task is cancelled and what ended it is raised."""
     # All of the program is loaded where it has to run here, and only then.
-    async with load("assistant.daemon:running")(settings) as daemon:
+    async with load("assistant.daemon:running")(settings, warm_after=_WARM_AFTER) as daemon:
         task = asyncio.current_task()
         assert task is not None
         watch = asyncio.create_task(_cancel_after(daemon.worker, task))
