@@ -74,7 +74,7 @@ def _finder(
             one.close()
 
     def engine() -> Engine:
-        # NumPy and the embedder: a start need not wait for them.
+        # The embedder and all that scores: a start need not wait for them.
         room = import_module("assistant.wire.search_engine")
         made: Engine = room.engine(shelf(room.made_by()), stems.of, bounds)
         return made

@@ -36,5 +36,5 @@ def _embed(texts: Sequence[str]) -> Floats:
 
 @cache
 def _embedder() -> WordLlamaEmbedder:
-    """Loaded when the first text is embedded; its 16 MB are shared by whoever embeds in this process."""
+    """Loaded when the first text is embedded, and shared by whoever embeds in this process."""
     return WordLlamaEmbedder()
