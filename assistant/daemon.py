@@ -18,14 +18,14 @@ from functools import partial
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from assistant.clock import utc_now
-from assistant.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
-from assistant.home_lock import home_lock
+from assistant.core.clock import utc_now
+from assistant.core.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
 from assistant.service import notify
 from assistant.service.heartbeat import Pulse, seconds_between
+from assistant.service.home_lock import home_lock
 from assistant.service.notify import Notifier
 from assistant.service.stop_signals import heard
-from assistant.settings import ServiceManager, Settings
+from assistant.settings.settings import ServiceManager, Settings
 from assistant.wire.condition import named
 from assistant.wire.house import House, build
 

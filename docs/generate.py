@@ -16,8 +16,8 @@ from sqlite_utils import Database, Migrations
 
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant
-from assistant.errors import AssistantError
-from assistant.settings import VARIABLES, Home, describe, load
+from assistant.core.errors import AssistantError
+from assistant.settings.settings import VARIABLES, Home, describe, load
 from assistant.store.character_schema import character
 from assistant.store.script_schema import script
 
@@ -137,7 +137,7 @@ def exit_codes() -> str:
     lines = ["## 0: fine", "", "What was asked for was done.", ""]
     for code, reasons in sorted(found.items()):
         lines += [f"## {code}: {_CODES[code]}", "", *reasons, ""]
-    return _page("Exit codes", "`assistant/errors.py`", *lines)
+    return _page("Exit codes", "`assistant/core/errors.py`", *lines)
 
 
 _CODES = {

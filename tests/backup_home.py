@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from assistant.backup.values import BackupKind, Made, Manifest
+from assistant.core.backup_values import BackupKind, Made, Manifest
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.backup_tar import unpacked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.compactions import Checkpoint, Compaction
-from assistant.messages import Message
+from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.messages import Message
 from tests.store_home import StoreHome, count
 
 

@@ -14,21 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assistant.memory_ports import Memories
-from assistant.messages import Usage
-from assistant.recall.worker import MemoryStoreSettings
-from assistant.remembered import JournalEntry, Memory
+from assistant.core.memory_ports import Memories
+from assistant.core.messages import Usage
+from assistant.core.remembered import JournalEntry, Memory
+from assistant.mem0.worker import MemoryStoreSettings
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
 from assistant.wire.memory import CHILD, memories, open_memory_db
-from sleep.consolidation import Consolidation
-from sleep.importance import importance
-from sleep.judging import Judge
-from sleep.outcome import Outcome
-from sleep.scoring import Scoring
-from sleep.tagged import Asker
+from sleep.cycle.consolidation import Consolidation
+from sleep.cycle.judging import Judge
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.scoring import Scoring
+from sleep.cycle.tagged import Asker
+from sleep.rules.importance import importance
 from tests.journal_home import Crash
 from tests.scripted import ScriptedModel
 from tests.warm_mem0 import warm_child

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from assistant.forgetting import Forgetting
-from assistant.forgotten import Wanted
-from assistant.messages import Media, Message, ToolCall
-from assistant.recall import memory_form
-from assistant.recall.local_memories import LocalMemories
-from assistant.records import Button, Outgoing
-from assistant.remembered import Attribute, ChangePlan, CycleReport, JournalEntry, Memory, MemoryChange, Profile
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import Button, Outgoing
+from assistant.core.remembered import Attribute, ChangePlan, CycleReport, JournalEntry, Memory, MemoryChange, Profile
+from assistant.erasure.forgetting import Forgetting
+from assistant.mem0 import memory_form
+from assistant.mem0.local_memories import LocalMemories
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database

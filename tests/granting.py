@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from assistant.authority import Authority, Grant
-from assistant.ports import Tool
+from assistant.core.authority import Authority, Grant
+from assistant.core.ports import Tool
 
 
 def granting(

@@ -10,17 +10,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from assistant.errors import ModelError
-from assistant.messages import Message
-from assistant.remembered import CycleReport, JournalEntry
-from assistant.requests import Request
+from assistant.core.errors import ModelError
+from assistant.core.messages import Message
+from assistant.core.remembered import CycleReport, JournalEntry
+from assistant.core.requests import Request
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.extraction import LogReader
 from assistant.store.journal import Journal
-from sleep.cycle import Compacted, Cycle
-from sleep.extraction import Extractor
+from sleep.cycle.cycle import Compacted, Cycle
+from sleep.cycle.extraction import Extractor
 from tests.scripted import ScriptedModel
 from tests.store_home import NOW, StoreHome
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from assistant.bridge_ports import Arrival, Change
-from assistant.errors import StoreError
-from assistant.records import Accepted
+from assistant.core.bridge_ports import Arrival, Change
+from assistant.core.errors import StoreError
+from assistant.core.records import Accepted
 from tests.contract.bridges.watched import Moves
 
 

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from assistant.errors import MemoryUnavailable
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.memory_values import Place
+from assistant.core.messages import Message
+from assistant.core.remembered import JournalEntry, Memory, MemoryChange, MemoryVersion, Recalled
 from assistant.memory.commands import MemoryCommands, MemoryStores
-from assistant.memory.values import Place
-from assistant.messages import Message
-from assistant.remembered import JournalEntry, Memory, MemoryChange, MemoryVersion, Recalled
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
 from assistant.wire.search import open_history
-from sleep.change_plan import Draft
-from sleep.consolidation import Consolidation
-from sleep.contradiction import Decision
-from sleep.importance import importance
-from sleep.outcome import Outcome
-from sleep.rereading import Reread
+from sleep.cycle.change_plan import Draft
+from sleep.cycle.consolidation import Consolidation
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.rereading import Reread
+from sleep.rules.contradiction import Decision
+from sleep.rules.importance import importance
 from tests.store_home import NOW, StoreHome
 
 GUEST = "peer:telegram:7"

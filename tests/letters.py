@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.records import Outgoing
+from assistant.core.records import Outgoing
 from assistant.store.database import Database
 from assistant.store.outbox import Outbox
 from assistant.store.script_schema import script

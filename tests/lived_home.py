@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
+from assistant.core.memory_values import Held, Place
+from assistant.core.messages import Message
+from assistant.core.remembered import JournalEntry, Memory
 from assistant.memory.commands import MemoryCommands, MemoryStores
-from assistant.memory.values import Held, Place
-from assistant.messages import Message
-from assistant.remembered import JournalEntry, Memory
 from assistant.store.search import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
 from tests.nights_home import NightsHome

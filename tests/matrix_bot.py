@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from assistant.bridge_ports import Arrival, Change, Part, TurnEvent
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.bridging.values import Login
-from assistant.messages import Media
-from assistant.records import OutboxItem, Outgoing
+from assistant.core.bridge_ports import Arrival, Change, Part, TurnEvent
+from assistant.core.bridging_values import Login
+from assistant.core.messages import Media
+from assistant.core.records import OutboxItem, Outgoing
 from tests.kept_door import ListDoor
 from tests.matrix_person import Person
 from tests.synapse import Synapse

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.records import Accepted
+from assistant.core.records import Accepted
 from tests.scenario.test_runtime import Lived
 
 OWNER, ANN, IVO, STRANGER = "100", "7", "8", "666"

@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.compactions import Checkpoint
-from assistant.errors import MemoryUnavailable
-from assistant.remembered import CycleReport, Memory, MemoryChange, MemoryVersion
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.remembered import CycleReport, Memory, MemoryChange, MemoryVersion
 from assistant.store.consolidations import Consolidations
 from assistant.store.extraction import LogReader
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.profiles import Profiles
-from sleep.consolidation import Consolidation
-from sleep.curating import Curating
-from sleep.cycle import Compacted, Cycle
-from sleep.extraction import Extractor
-from sleep.judging import Judge
-from sleep.purse import Purse, Thrifty
-from sleep.scoring import Scoring
-from sleep.settling import settle_checkpoints
-from sleep.tagged import Asker
-from sleep.undoing import Undoing
+from sleep.compaction.purse import Purse, Thrifty
+from sleep.cycle.consolidation import Consolidation
+from sleep.cycle.curating import Curating
+from sleep.cycle.cycle import Compacted, Cycle
+from sleep.cycle.extraction import Extractor
+from sleep.cycle.judging import Judge
+from sleep.cycle.scoring import Scoring
+from sleep.cycle.settling import settle_checkpoints
+from sleep.cycle.tagged import Asker
+from sleep.cycle.undoing import Undoing
 from tests.compacting import plan, summary
 from tests.consolidating import free
 from tests.journal_home import COOL_DOWN, FAILURES, JournalHome, nothing_due

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assistant.profiles import Profile
-from assistant.remembered import JournalEntry
-from assistant.sessions import MAIN, peer_key, room_key, scope_of
+from assistant.core.remembered import JournalEntry, Profile
+from assistant.core.sessions import MAIN, peer_key, room_key, scope_of
 from tests.meeting import ANN, IVO, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import Lived, lived
 

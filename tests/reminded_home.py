@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.alarm import Alarm
 from assistant.agenda.firing import Punctuality
-from assistant.agenda.quiet import quiet_of
-from assistant.agenda.values import CatchUp, Job, Kind, Place
-from assistant.agenda_ports import Wanted
-from assistant.records import OutboxItem
-from assistant.reminders.alarm import Alarm
-from assistant.reminders.reminding import Agenda, Habits
+from assistant.agenda.reminding import Agenda, Habits
+from assistant.core.agenda_ports import Wanted
+from assistant.core.agenda_values import CatchUp, Job, Kind, Place
+from assistant.core.quiet import quiet_of
+from assistant.core.records import OutboxItem
 from assistant.store.jobs import Jobs
 from tests.store_home import StoreHome, in_memory
 

@@ -6,8 +6,8 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.messages import Message, Role
-from assistant.records import Hit
+from assistant.core.messages import Message, Role
+from assistant.core.records import Hit
 from assistant.search.bounds import Bounds
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
-from assistant.errors import BridgeError
-from assistant.messages import Message, ToolCall, Usage
-from assistant.records import Accepted, Incoming, OutboxItem
-from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
+from assistant.core.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.records import Accepted, Incoming, OutboxItem
+from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 
 Step = str | ToolCall | Sequence[ToolCall] | Exception | Reply | Callable[[Request], "Step"]
 

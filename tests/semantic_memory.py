@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from assistant.recall.embedder_settings import EmbedderSettings
-from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.remembered import Memory, MemoryChange
+from assistant.core.remembered import Memory, MemoryChange
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import CHILD, memories, open_memory_db
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

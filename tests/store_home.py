@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.messages import Message, ToolCall
-from assistant.records import Accepted, InboxItem, Incoming, LogPlace, Outgoing, Report, Turn
+from assistant.core.messages import Message, ToolCall
+from assistant.core.records import Accepted, InboxItem, Incoming, LogPlace, Outgoing, Report, Turn
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.messages import Message, Usage
-from assistant.requests import Reply, StopReason
-from assistant.tokens import Tier, TokenCounter
-from sleep.summary import Material
+from assistant.context.tokens import Tier, TokenCounter
+from assistant.core.messages import Message, Usage
+from assistant.core.requests import Reply, StopReason
+from sleep.compaction.summary import Material
 
 COUNTER = TokenCounter(Tier("estimate", "", ""))
 START = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from assistant.compacting import Compacting
-from assistant.measures import Measures, Prompts
+from assistant.context.tokens import Tier, TokenCounter
+from assistant.core.ports import Model, Toolbox
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import Model, Toolbox
-from assistant.settings_sections import Values
+from assistant.runtime.compacting import Compacting
+from assistant.runtime.measures import Measures, Prompts
+from assistant.runtime.working_context import WorkingContext
+from assistant.settings.settings_sections import Values
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
 from assistant.store.database import Database
@@ -19,14 +21,12 @@ from assistant.store.pins import Pins
 from assistant.store.requests import Requests
 from assistant.store.search import StoredHistory
 from assistant.store.todos import Todos
-from assistant.tokens import Tier, TokenCounter
-from assistant.working_context import WorkingContext
-from sleep.compaction import Compactor
-from sleep.means import Fuses, Means
-from sleep.policy import Policy
-from sleep.settling import settle_quietly
-from sleep.summariser import Summariser
-from sleep.summary_prompts import SummaryPrompts
+from sleep.compaction.compaction import Compactor
+from sleep.compaction.means import Fuses, Means
+from sleep.compaction.policy import Policy
+from sleep.compaction.summariser import Summariser
+from sleep.compaction.summary_prompts import SummaryPrompts
+from sleep.cycle.settling import settle_quietly
 from tests.store_home import NOW, StoreHome
 
 COUNTER = TokenCounter(Tier("estimate", "", ""))

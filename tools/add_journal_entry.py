@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from assistant.ports import History, Tool, ToolContext
-from assistant.records import Record
-from assistant.remembered import JournalEntry
-from assistant.sessions import OWNER_SCOPE
-from assistant.sleep_ports import Journal
+from assistant.core.ports import History, Tool, ToolContext
+from assistant.core.records import Record
+from assistant.core.remembered import JournalEntry
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.sleep_ports import Journal
 from tools.declaration import EVERYONE, tool
 
 _MOST = 2000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assistant.agenda_ports import Reminders
-from assistant.errors import ToolError, UsageError
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import quoted
+from assistant.core.agenda_ports import Reminders
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import quoted
 from tools.declaration import EVERYONE, Count, tool
 
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from assistant.compactions import UserRequest
-from assistant.errors import ToolError
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import Quote, local_time, quote_line
-from assistant.sleep_ports import Requests
+from assistant.core.compactions import UserRequest
+from assistant.core.errors import ToolError
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import Quote, local_time, quote_line
+from assistant.core.sleep_ports import Requests
 from tools.declaration import EVERYONE, Count, tool
 
 _SHOWN = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from assistant.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext
 from tools.declaration import EVERYONE, tool
 
 

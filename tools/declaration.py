@@ -20,10 +20,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from assistant.errors import ToolError
-from assistant.ports import Effects, ToolContext
-from assistant.quotes import quoted
-from assistant.requests import ToolSpec
+from assistant.core.errors import ToolError
+from assistant.core.ports import Effects, ToolContext
+from assistant.core.quotes import quoted
+from assistant.core.requests import ToolSpec
 
 INVALID_JSON = "__invalid_json__"
 EVERYONE = frozenset({"owner", "guest", "room"})

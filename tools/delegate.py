@@ -12,9 +12,9 @@ from typing import Annotated, Protocol
 
 from pydantic import AfterValidator, StringConstraints
 
-from assistant.errors import ToolError
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import block, quoted
+from assistant.core.errors import ToolError
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import block, quoted
 from tools.declaration import OWNER, tool
 
 LONGEST_SECONDS = 3600.0

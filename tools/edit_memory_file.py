@@ -7,11 +7,11 @@ wrote meanwhile is lost; the answer is the change as a diff, with the number by 
 from __future__ import annotations
 
 from assistant.context.edit_diff import diff
-from assistant.errors import ToolError
-from assistant.memory_ports import MemoryFiles
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import block
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.errors import ToolError
+from assistant.core.memory_ports import MemoryFiles
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import block
+from assistant.core.sessions import OWNER_SCOPE
 from tools.declaration import OWNER, tool
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from assistant.errors import ToolError
-from assistant.forget_report import found_lines
-from assistant.forgotten import Found, Wanted
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import block
+from assistant.commands.forget_report import found_lines
+from assistant.core.errors import ToolError
+from assistant.core.forgotten import Found, Wanted
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import block
 from tools.declaration import EVERYONE, Count, tool
 
 _LONGEST = 2000

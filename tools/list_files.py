@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.errors import ToolError
-from assistant.plural import counted
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import local_time, quoted
+from assistant.core.errors import ToolError
+from assistant.core.plural import counted
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import local_time, quoted
 from tools.declaration import OWNER, Count, tool
 from tools.workspace import inside, opened_folder
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assistant.agenda_ports import Reminders
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import quoted
+from assistant.core.agenda_ports import Reminders
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import quoted
 from tools.declaration import EVERYONE, tool
 
 _SHOWN = 50

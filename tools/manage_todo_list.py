@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from assistant.errors import ToolError
-from assistant.ports import Todos, Tool, ToolContext
-from assistant.quotes import todo_report
-from assistant.records import Todo
+from assistant.core.errors import ToolError
+from assistant.core.ports import Todos, Tool, ToolContext
+from assistant.core.quotes import todo_report
+from assistant.core.records import Todo
 from tools.declaration import EVERYONE, Count, tool
 
 Item = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

@@ -8,9 +8,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.errors import ToolError
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import block, quoted
+from assistant.core.errors import ToolError
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import block, quoted
 from tools.declaration import OWNER, Count, tool
 from tools.workspace import opened_file
 

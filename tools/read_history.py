@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from assistant.errors import ToolError
-from assistant.messages import Media
-from assistant.ports import History, Tool, ToolContext
-from assistant.quotes import block, fitting, local_time, quoted
-from assistant.records import Record
+from assistant.core.errors import ToolError
+from assistant.core.messages import Media
+from assistant.core.ports import History, Tool, ToolContext
+from assistant.core.quotes import block, fitting, local_time, quoted
+from assistant.core.records import Record
 from tools.declaration import EVERYONE, Count, tool
 
 _MOST_RECORDS = 21

@@ -1,8 +1,8 @@
 """The toolbox of the house: which tools there are, who is offered which, and one way to run them.
 
 What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
-failure begins with "Error: " and says what a model can do about it. `assistant.authority` decides who may use what,
-asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
+failure begins with "Error: " and says what a model can do about it. `assistant.core.authority` decides who may use
+what, asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
 nothing.
 """
 
@@ -16,14 +16,14 @@ from typing import Any
 
 import structlog
 
-from assistant.authority import NOBODY_ELSE, Authority
 from assistant.context.quote import safe
-from assistant.errors import AssistantError
-from assistant.messages import ToolCall
-from assistant.ports import Effects, Tool, ToolContext
-from assistant.quotes import FAILURE, quoted
-from assistant.requests import ToolSpec
-from assistant.telemetry import SILENT, Tracer
+from assistant.core.authority import NOBODY_ELSE, Authority
+from assistant.core.errors import AssistantError
+from assistant.core.messages import ToolCall
+from assistant.core.ports import Effects, Tool, ToolContext
+from assistant.core.quotes import FAILURE, quoted
+from assistant.core.requests import ToolSpec
+from assistant.core.telemetry import SILENT, Tracer
 
 log = structlog.get_logger(__name__)
 

@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from assistant.messages import Role
-from assistant.ports import History, Tool, ToolContext
-from assistant.quotes import Quote, local_time, quote_line, quoted
-from assistant.records import Hit
+from assistant.core.messages import Role
+from assistant.core.ports import History, Tool, ToolContext
+from assistant.core.quotes import Quote, local_time, quote_line, quoted
+from assistant.core.records import Hit
 from tools.days import midnight
 from tools.declaration import EVERYONE, tool
 

@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from assistant.errors import ToolError
-from assistant.memory_ports import MemorySearch
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import quoted
-from assistant.remembered import Recalled
+from assistant.core.errors import ToolError
+from assistant.core.memory_ports import MemorySearch
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import quoted
+from assistant.core.remembered import Recalled
 from tools.days import midnight
 from tools.declaration import EVERYONE, tool
 

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from assistant.errors import ToolError
-from assistant.messages import Media
-from assistant.ports import Tool, ToolContext, TurnFiles
-from assistant.quotes import quoted
-from assistant.received import LARGEST_SENT, SENT, safe_name
+from assistant.core.errors import ToolError
+from assistant.core.messages import Media
+from assistant.core.ports import Tool, ToolContext, TurnFiles
+from assistant.core.quotes import quoted
+from assistant.gateway.received import LARGEST_SENT, SENT, safe_name
 from tools.declaration import OWNER, tool
 from tools.workspace import inside, opened_file
 
@@ -23,7 +23,7 @@ _MOST_A_TURN = 10
 
 
 class Keeping(Protocol):
-    """Where copies are kept (`assistant.received.Files`)."""
+    """Where copies are kept (`assistant.gateway.received.Files`)."""
 
     def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str: ...
 

@@ -9,11 +9,11 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from assistant.agenda.values import LONGEST_REMINDER
-from assistant.agenda_ports import Reminders
-from assistant.errors import ToolError, UsageError
-from assistant.ports import Tool, ToolContext
-from assistant.quotes import quoted
+from assistant.core.agenda_ports import Reminders
+from assistant.core.agenda_values import LONGEST_REMINDER
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quotes import quoted
 from tools.declaration import EVERYONE, tool
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REMINDER)]

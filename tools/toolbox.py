@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.agenda_ports import Reminders
-from assistant.authority import NOBODY_ELSE, Authority
-from assistant.memory_ports import MemoryFiles, MemorySearch, Profiles
-from assistant.ports import History, Todos, Tool, TurnFiles
-from assistant.sleep_ports import Journal, Requests
-from assistant.telemetry import SILENT, Tracer
+from assistant.core.agenda_ports import Reminders
+from assistant.core.authority import NOBODY_ELSE, Authority
+from assistant.core.memory_ports import MemoryFiles, MemorySearch, Profiles
+from assistant.core.ports import History, Todos, Tool, TurnFiles
+from assistant.core.sleep_ports import Journal, Requests
+from assistant.core.telemetry import SILENT, Tracer
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.cancel_reminder import cancel_reminder_tool
 from tools.close_requests import close_requests_tool

@@ -13,10 +13,10 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from assistant.errors import ToolError, UsageError
-from assistant.memory.report import corrected_lines
-from assistant.memory.values import Corrected
-from assistant.ports import History, Tool, ToolContext
+from assistant.commands.memory_report import corrected_lines
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.memory_values import Corrected
+from assistant.core.ports import History, Tool, ToolContext
 from tools.add_journal_entry import Content, newest_request
 from tools.declaration import EVERYONE, tool
 

@@ -14,12 +14,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from assistant.context.edit_diff import diff
-from assistant.errors import ToolError
-from assistant.memory_ports import MemoryFiles, Profiles
-from assistant.ports import Tool, ToolContext
-from assistant.profiles import called, learned
-from assistant.quotes import block, quoted
-from assistant.remembered import Profile
+from assistant.core.errors import ToolError
+from assistant.core.memory_ports import MemoryFiles, Profiles
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.profiles import called, learned
+from assistant.core.quotes import block, quoted
+from assistant.core.remembered import Profile
 from tools.declaration import EVERYONE, tool
 
 _MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000

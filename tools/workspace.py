@@ -14,8 +14,8 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from assistant.errors import ToolError
-from assistant.quotes import quoted
+from assistant.core.errors import ToolError
+from assistant.core.quotes import quoted
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC

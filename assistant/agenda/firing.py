@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.quiet import Quiet
-from assistant.agenda.recurrence import next_due
-from assistant.agenda.values import Due, Ending, Job
+from assistant.core.agenda_values import Due, Ending, Job
+from assistant.core.quiet import Quiet
+from assistant.core.recurrence import next_due
 
 CAUGHT_UP = "nobody was there; the newest was caught up with"
 SKIPPED = "nobody was there; catch-up is skip"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.recurrence import cron_of, first_due, rrules, rule_of
 from assistant.agenda.times import LONGEST, MORNING, moment_in
-from assistant.agenda.values import Cron, Due, Once, Rule, Spec
-from assistant.agenda.wall import key_of, local_of
-from assistant.errors import UsageError
-from assistant.expressions import expression
+from assistant.core.agenda_values import Cron, Due, Once, Rule, Spec
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.core.recurrence import cron_of, first_due, rrules, rule_of
+from assistant.core.wall import key_of, local_of
 
 _EVERY = r"(?:every|each|all|alle|jede[nrsm]?|cada|todos los|todas las|chaque|tous les)"
 _DAY_NAMES = {

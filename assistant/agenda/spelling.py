@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 # Hours of the parts of a day, where none is named.
 HOURS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _NUMBER = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|half|other)"
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"

@@ -13,15 +13,13 @@ from zoneinfo import ZoneInfo
 
 from assistant.agenda.firing import lateness
 from assistant.agenda.times import told as as_people_read
-from assistant.agenda.values import Due, Ending, Fired, Firing, Job, Place, Telling
-from assistant.expressions import expression
-from assistant.records import Button, Incoming, Record
+from assistant.core.agenda_values import Due, Ending, Fired, Firing, Job, Place, Telling
+from assistant.core.records import Button, Incoming
+from assistant.core.scheduled_prompts import BY_HAND, SCHEDULE, SENDER
 
 A_HANDFUL = 5
 _LISTED = 20
 _LINE = 160
-_SCHEDULE, _BY_HAND, _SENDER = "schedule:", "by hand ", "schedule "
-_HEADING = expression(r"\A\[Scheduled prompt .+, (?:run by hand|due .+)\]\n")
 
 Ended = tuple[Job, Sequence[Ending], Due | None]
 
@@ -57,7 +55,7 @@ def firing(ended: Sequence[Ended], zone: ZoneInfo, now: datetime) -> Firing:
 
 def by_hand(job: Job, zone: ZoneInfo, now: datetime) -> Firing:
     """What comes of a schedule that somebody runs beside its times: a slot of its own, which moves no other."""
-    due = Due(now, f"{_BY_HAND}{now.isoformat()}")
+    due = Due(now, f"{BY_HAND}{now.isoformat()}")
     ending = Ending(due, "ran", "by hand", True)
     return Firing((Fired(job.id, ((ending, ""),), job.due),), (), (prompt(job, due, False, zone),))
 
@@ -65,26 +63,11 @@ def by_hand(job: Job, zone: ZoneInfo, now: datetime) -> Firing:
 def prompt(job: Job, due: Due, late: bool, zone: ZoneInfo) -> Incoming:
     """The owner's message that a schedule says for them, and says that it is one."""
     at_its_time = f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
-    when, place = "run by hand" if due.key.startswith(_BY_HAND) else at_its_time, job.place
+    when, place = "run by hand" if due.key.startswith(BY_HAND) else at_its_time, job.place
     return Incoming(
-        place.bridge, f"{_SCHEDULE}{job.id}:{due.key}", place.session, place.scope, f"{_SENDER}{job.name}",
+        place.bridge, f"{SCHEDULE}{job.id}:{due.key}", place.session, place.scope, f"{SENDER}{job.name}",
         "owner", f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}", target=place.target,
     )  # fmt: skip
-
-
-def without_heading(content: str) -> str:
-    """What a schedule asks, without what says that it is one; what anybody else said, as it is."""
-    return _HEADING.sub("", content, count=1)
-
-
-def is_by_schedule(said: Incoming | Record) -> bool:
-    """Whether a schedule said it, at its time or by hand."""
-    return (said.sender or "").startswith(_SENDER)
-
-
-def is_scheduled(incoming: Incoming) -> bool:
-    """Whether a schedule said it at its time, so that nobody waits for the answer."""
-    return incoming.external_id.startswith(_SCHEDULE) and _BY_HAND not in incoming.external_id
 
 
 def as_fact(body: str) -> str:

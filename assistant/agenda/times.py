@@ -11,15 +11,13 @@ import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.spelling import spelled
-from assistant.agenda.wall import local_of, moment_of
-from assistant.errors import UsageError
-from assistant.expressions import expression
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.core.wall import local_of, moment_of
 
 LONGEST = 200
 MORNING = 9
@@ -172,11 +170,6 @@ def _dotted(found: re.Match[str]) -> str:
     return f"{day} {calendar.month_name[month]} {found[3] or ''}"
 
 
-@cache
-def _parser_class() -> Any:
-    return import_module("dateparser.date").DateDataParser
-
-
 def _names_no_day(text: str, base: datetime) -> bool:
     """Whether a text names a month without a day of it, for which dateparser takes today's."""
     return _read(text, base, "month").date_obj is not None and _read(text, base, "day").date_obj is None
@@ -184,8 +177,10 @@ def _names_no_day(text: str, base: datetime) -> bool:
 
 def _read(text: str, base: datetime, *parts: str) -> _Data:
     """What dateparser reads; nothing where one of `parts` is not named."""
+    from dateparser.date import DateDataParser  # takes a while to import
+
     settings = {**_SETTINGS, "RELATIVE_BASE": base, "REQUIRE_PARTS": list(parts)}
-    parser = _parser_class()(languages=_LANGUAGES, settings=settings)
+    parser = DateDataParser(languages=_LANGUAGES, settings=settings)
     try:
         return cast(_Data, parser.get_date_data(text))
     except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):

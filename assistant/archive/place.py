@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from assistant.errors import ArchiveMissing, ArchiveUnavailable
-from assistant.extras import brought_by
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
+from assistant.core.extras import brought_by
 
 T = TypeVar("T")
 

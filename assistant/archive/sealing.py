@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Literal
 
-from assistant.errors import ArchiveUnavailable
+from assistant.core.errors import ArchiveUnavailable
 
 SUFFIX = ".age"
 # Making a key of a passphrase takes a second, on small machines many; the rest is fast.

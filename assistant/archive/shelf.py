@@ -14,8 +14,8 @@ from pathlib import Path
 
 from assistant.archive.place import Disk, Place, told
 from assistant.archive.sealing import SUFFIX, Sealing
-from assistant.archive_ports import Got, Kept
-from assistant.errors import ArchiveUnavailable
+from assistant.core.archive_ports import Got, Kept
+from assistant.core.errors import ArchiveUnavailable
 
 FOLDER = "archive"
 _PARTS = ".part"

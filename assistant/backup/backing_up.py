@@ -17,11 +17,11 @@ from typing import Any, Protocol
 import structlog
 
 from assistant.backup import plan as backup_plan
-from assistant.backup.values import Backup, BackupKind, Made
-from assistant.errors import AssistantError, UsageError
-from assistant.plural import counted
-from assistant.typed import Command, Typed
-from sleep.nights import Nights
+from assistant.core.backup_values import Backup, BackupKind, Made
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.plural import counted
+from assistant.core.typed import Command, Typed
+from sleep.cycle.nights import Nights
 
 log = structlog.get_logger()
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from assistant.backup.values import Backup
-from sleep.nights import Nights
+from assistant.core.backup_values import Backup
+from sleep.cycle.nights import Nights
 
 AGAIN_AFTER = timedelta(hours=1)
 

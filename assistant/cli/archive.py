@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from assistant.archive_ports import Archive, Archived
-from assistant.archives.search import HITS_A_RESULT, Found, in_home, in_records, said
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened, require_home, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import clean, one_line, typed
 from assistant.cli.transcript import print_record, record_json
-from assistant.clock import utc_now
-from assistant.errors import UsageError
-from assistant.home_lock import home_lock
-from assistant.plural import counted
-from assistant.sessions import OWNER_SCOPE
-from assistant.settings import Settings
+from assistant.core.archive_ports import Archive, Archived
+from assistant.core.clock import utc_now
+from assistant.core.errors import UsageError
+from assistant.core.plural import counted
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.service.home_lock import home_lock
+from assistant.sessions.search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.settings.settings import Settings
 from assistant.wire.archive import archive_of, restored
 
 _JSON = click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant.cli.link import Event, Link, LinkLost
-from assistant.errors import AssistantError, StoreError
-from assistant.records import Accepted
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.records import Accepted
 
 _ENDS = ("answered", "failed", "superseded")
 _NO_USAGE: Mapping[str, Any] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}

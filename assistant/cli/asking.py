@@ -14,7 +14,7 @@ import click
 
 from assistant.cli.plain import say, tell
 from assistant.cli.text import is_text
-from assistant.errors import AssistantError, UsageError
+from assistant.core.errors import AssistantError, UsageError
 
 LEAVE_OUT = "-"
 

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
-from assistant.errors import AssistantError, HomeLocked
-from assistant.home_lock import is_served
-from assistant.settings import Home, Settings
-from assistant.unix_socket import answers
+from assistant.core.errors import AssistantError, HomeLocked
+from assistant.service.home_lock import is_served
+from assistant.service.unix_socket import answers
+from assistant.settings.settings import Home, Settings
 
 T = TypeVar("T")
 # A link that needs no daemon; it raises `HomeLocked` when another process has the home.

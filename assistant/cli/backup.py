@@ -13,12 +13,12 @@ from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.tables import local, table
 from assistant.cli.text import typed
-from assistant.clock import utc_now
-from assistant.errors import UsageError
-from assistant.home_lock import home_lock
-from assistant.plural import counted
-from assistant.sessions import MAIN
-from assistant.settings import Home, Settings
+from assistant.core.clock import utc_now
+from assistant.core.errors import UsageError
+from assistant.core.plural import counted
+from assistant.core.sessions import MAIN
+from assistant.service.home_lock import home_lock
+from assistant.settings.settings import Home, Settings
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire.restore import Proved, Restored

@@ -7,9 +7,6 @@ from collections.abc import Callable
 
 import click
 
-from assistant import settings as settings_module
-from assistant.bridging.report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
-from assistant.bridging.values import NETWORKS, Standing
 from assistant.cli import bridge_keeping, bridge_looking
 from assistant.cli.asking import sure
 from assistant.cli.bridge_answers import Given
@@ -21,10 +18,13 @@ from assistant.cli.options import Function, Listing, given, shared
 from assistant.cli.plain import as_json
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.errors import UsageError
-from assistant.home_lock import is_served
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.commands.bridging_report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
+from assistant.core.bridging_values import NETWORKS, Standing
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
+from assistant.service.home_lock import is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Settings
 
 _json: Callable[[Function], Function] = shared("--json", "Print a JSON array of the bridges.", is_flag=True)
 _name = click.argument("name", type=click.Choice(NETWORKS))

@@ -6,16 +6,16 @@ import asyncio
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import attach, bridge_answers, bridge_keeping
 from assistant.cli.asking import LeftOut, choose
 from assistant.cli.bridge_answers import Answers, Given
 from assistant.cli.bridge_following import follow, tell_code
 from assistant.cli.commanding import command
 from assistant.cli.plain import say
-from assistant.errors import BridgeError
-from assistant.sessions import MAIN
-from assistant.settings import Home
+from assistant.core.errors import BridgeError
+from assistant.core.sessions import MAIN
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.wire import bridge_setup
 
 _AFTER = {

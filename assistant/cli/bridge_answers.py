@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from assistant.bridging.values import Login
 from assistant.cli.asking import ask, choose, unusable
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
-from assistant.config_text import with_value
-from assistant.errors import UsageError
-from assistant.secrets import IN_FILE, IN_KEYRING
-from assistant.settings import Home, Settings, problems_of
-from assistant.settings_layers import variable
+from assistant.core.bridging_values import Login
+from assistant.core.errors import UsageError
+from assistant.settings.config_text import with_value
+from assistant.settings.secrets import IN_FILE, IN_KEYRING
+from assistant.settings.settings import Home, Settings, problems_of
+from assistant.settings.settings_layers import variable
 from assistant.wire import bridge_setup
 
 _OURS = ("default.toml", IN_FILE, IN_KEYRING)

@@ -18,10 +18,10 @@ from assistant.cli.link import Link
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
-from assistant.clock import utc_now
-from assistant.errors import AssistantError
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.core.clock import utc_now
+from assistant.core.errors import AssistantError
+from assistant.core.sessions import MAIN
+from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
 _CONNECTS_WITHIN = 60.0

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from assistant import settings as settings_module
 from assistant.cli import secret
 from assistant.cli.bridge_answers import Answers
 from assistant.cli.commanding import say_answer
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say, tell
-from assistant.config_text import HEADER, Change, with_value, without
-from assistant.errors import UsageError
-from assistant.secrets import IN_FILE, stored
-from assistant.sessions import MAIN
-from assistant.settings import SYSTEM_KEYRING, Home, Settings
-from assistant.settings_sections import FIELDS
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
+from assistant.settings import settings as settings_module
+from assistant.settings.config_text import HEADER, Change, with_value, without
+from assistant.settings.secrets import IN_FILE, stored
+from assistant.settings.settings import SYSTEM_KEYRING, Home, Settings
+from assistant.settings.settings_sections import FIELDS
 from assistant.wire import settings as wire_settings
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from assistant.bridging.report import standing_from_json
-from assistant.bridging.values import NETWORKS, Standing
 from assistant.cli import attach
 from assistant.cli.stored import opened
-from assistant.home_lock import is_served
-from assistant.sessions import MAIN
-from assistant.settings import Settings
-from assistant.unix_socket import answers
+from assistant.commands.bridging_report import standing_from_json
+from assistant.core.bridging_values import NETWORKS, Standing
+from assistant.core.sessions import MAIN
+from assistant.service.home_lock import is_served
+from assistant.service.unix_socket import answers
+from assistant.settings.settings import Settings
 
 
 def standings(settings: Settings) -> list[Standing]:

@@ -18,9 +18,9 @@ from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say_markdown, tell
 from assistant.cli.slash import is_command, leaves, switched
 from assistant.cli.text import typed
-from assistant.errors import AssistantError, UsageError
-from assistant.sessions import MAIN, role_of, session_named
-from assistant.settings import Settings
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.sessions import MAIN, role_of, session_named
+from assistant.settings.settings import Settings
 
 # A daemon that is restarted while it answers comes back, or its place is taken by this process.
 _TRIES = 3

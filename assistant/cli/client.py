@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 
 from assistant.cli.link import Event, LinkLost
-from assistant.errors import AssistantError, UsageError
-from assistant.records import Accepted
-from assistant.unix_socket import short_address
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.records import Accepted
+from assistant.service.unix_socket import short_address
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0

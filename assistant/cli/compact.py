@@ -10,10 +10,10 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
-from assistant.compactions import Checkpoint, CheckpointState
-from assistant.errors import UsageError
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.core.compactions import Checkpoint, CheckpointState
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
+from assistant.settings.settings import Settings
 
 _NEWEST = "newest"
 

@@ -14,8 +14,8 @@ from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.compactions import Checkpoint
-from assistant.plural import counted
+from assistant.core.compactions import Checkpoint
+from assistant.core.plural import counted
 
 # What `show` says under a heading of its own, in this order; every other key fact follows as it is.
 _HEADINGS = (

@@ -8,13 +8,13 @@ from itertools import groupby
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.plain import as_json, say
-from assistant.errors import UsageError
-from assistant.settings import Settings, Shown
-from assistant.settings_layers import masked
-from assistant.settings_sections import FIELDS, is_text
+from assistant.core.errors import UsageError
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Settings, Shown
+from assistant.settings.settings_layers import masked
+from assistant.settings.settings_sections import FIELDS, is_text
 
 # Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
 _COMMANDS = {

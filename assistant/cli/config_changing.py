@@ -12,17 +12,17 @@ from typing import Any
 import click
 from pydantic import SecretStr
 
-from assistant import settings as settings_module
 from assistant.cli.config import no_setting
 from assistant.cli.plain import say, tell
-from assistant.config_text import HEADER, Change, changes, with_value, without
-from assistant.errors import SettingsError, UsageError
-from assistant.home_lock import is_served
-from assistant.secrets import NAMES
-from assistant.settings import Home, Settings, problems_of, values_of
-from assistant.settings_layers import from_text, shown
-from assistant.settings_sections import FIELDS
-from assistant.settings_watch import is_live
+from assistant.core.errors import SettingsError, UsageError
+from assistant.service.home_lock import is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.config_text import HEADER, Change, changes, with_value, without
+from assistant.settings.secrets import NAMES
+from assistant.settings.settings import Home, Settings, problems_of, values_of
+from assistant.settings.settings_layers import from_text, shown
+from assistant.settings.settings_sections import FIELDS
+from assistant.settings.settings_watch import is_live
 from assistant.wire import settings as wire_settings
 
 WHEN_STARTED = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."

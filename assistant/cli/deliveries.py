@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import click
 
-from assistant.bridging.report import NOTHING_STUCK, excerpt, meaning, stuck_json
-from assistant.bridging.values import Undelivered
 from assistant.cli.commanding import command
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
@@ -15,8 +13,10 @@ from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.commands.bridging_report import NOTHING_STUCK, excerpt, meaning, stuck_json
+from assistant.core.bridging_values import Undelivered
+from assistant.core.sessions import MAIN
+from assistant.settings.settings import Settings
 
 _json: Callable[[Function], Function] = shared(
     "--json", "Print a JSON array of what is stuck, oldest first.", is_flag=True

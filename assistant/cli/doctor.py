@@ -12,22 +12,22 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import service_install, service_place
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say
 from assistant.cli.service_managers import on_this_machine
 from assistant.cli.service_place import NAME, Placed
-from assistant.clock import utc_now
-from assistant.doctor.home import looked
-from assistant.doctor.process import Serving
-from assistant.doctor.values import Finding, note, ok, problem
-from assistant.errors import SettingsError
-from assistant.home_lock import is_served, lock_holder
-from assistant.plural import counted
+from assistant.core.clock import utc_now
+from assistant.core.errors import SettingsError
+from assistant.core.plural import counted
+from assistant.health.home import looked
+from assistant.health.process import Serving
+from assistant.health.values import Finding, note, ok, problem
 from assistant.service.files import was_changed
-from assistant.settings import Home
-from assistant.unix_socket import answers
+from assistant.service.home_lock import is_served, lock_holder
+from assistant.service.unix_socket import answers
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.wire.doctor import Wish, examine
 
 _WIDEST, _OF_A_FILE = 110, 240

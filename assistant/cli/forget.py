@@ -17,10 +17,10 @@ from assistant.cli.memory import of_session
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.stored import require_home
 from assistant.cli.text import typed
-from assistant.errors import UsageError
-from assistant.expressions import expression
-from assistant.forget_report import code_in, counts_in
-from assistant.settings import Settings
+from assistant.commands.forget_report import code_in, counts_in
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.settings.settings import Settings
 
 _KEPT = "Nothing was changed."
 _LIKE_A_CODE = expression(r"[0-9A-Fa-f]{6}")

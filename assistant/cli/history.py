@@ -12,10 +12,10 @@ from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
 from assistant.cli.transcript import backwards, print_record, record_json
-from assistant.ports import History
-from assistant.records import Record
-from assistant.sessions import OWNER_SCOPE
-from assistant.settings import Settings
+from assistant.core.ports import History
+from assistant.core.records import Record
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.settings.settings import Settings
 
 _LOOK_EVERY = 0.5
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from assistant import settings as settings_module
 from assistant.cli.plain import tell
-from assistant.errors import SettingsError
-from assistant.settings import Home, Settings
-from assistant.settings_layers import Layer, file_layer
-from assistant.unix_socket import answers
+from assistant.core.errors import SettingsError
+from assistant.service.unix_socket import answers
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home, Settings
+from assistant.settings.settings_layers import Layer, file_layer
 
 
 def settings_in_force(*, looks: bool = False) -> Settings:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from assistant.cli.text import clean
-from assistant.errors import AssistantError
+from assistant.core.errors import AssistantError
 
 INTERRUPTED = 130
 

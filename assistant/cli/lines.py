@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 
 _CHUNK = 64 * 1024
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from assistant.errors import AssistantError
-from assistant.ports import Control
-from assistant.records import Accepted, Incoming
-from assistant.sessions import scope_of
+from assistant.core.errors import AssistantError
+from assistant.core.ports import Control
+from assistant.core.records import Accepted, Incoming
+from assistant.core.sessions import scope_of
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
 Event = tuple[str, Mapping[str, Any]]

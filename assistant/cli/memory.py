@@ -11,9 +11,9 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.stored import opened, scope_of_session
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 from assistant.memory.commands import MemoryCommands
-from assistant.sessions import MAIN, OWNER_SCOPE
-from assistant.settings import Settings
+from assistant.settings.settings import Settings
 from assistant.wire.stores import memory_place, memory_stores
 
 T = TypeVar("T")

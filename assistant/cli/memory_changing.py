@@ -13,10 +13,10 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say
 from assistant.cli.text import typed
-from assistant.clock import utc_now
-from assistant.errors import UsageError
+from assistant.core.clock import utc_now
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
 from assistant.memory.commands import MemoryCommands
-from assistant.sessions import MAIN
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print a JSON object of what was done.")
 

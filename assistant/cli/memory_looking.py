@@ -14,16 +14,16 @@ from assistant.cli.plain import as_json, say, tell
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.clock import utc_now
-from assistant.errors import UsageError
-from assistant.memory import report
+from assistant.commands import memory_report as report
+from assistant.core.clock import utc_now
+from assistant.core.errors import UsageError
+from assistant.core.memory_values import Chain, Counts, Held, Known, Then
+from assistant.core.remembered import Recalled
+from assistant.core.sessions import MAIN
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.exchange import memory_out
 from assistant.memory.then import split_then
-from assistant.memory.values import Chain, Counts, Held, Known, Then
-from assistant.remembered import Recalled
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.settings.settings import Settings
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _DAY = click.DateTime(formats=["%Y-%m-%d"])

@@ -13,10 +13,10 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.text import one_line
-from assistant.compactions import Checkpoint
-from assistant.records import Record
+from assistant.core.compactions import Checkpoint
+from assistant.core.records import Record
 from assistant.wire import stores as wire_stores
-from sleep.facts import missing
+from sleep.compaction.facts import missing
 
 _SPOKEN = ("user", "assistant")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assistant.cli.stored import scope_of_session
-from assistant.compactions import Checkpoint
-from assistant.errors import CorruptStore
-from assistant.records import LogPlace, Record, SessionInfo
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import CorruptStore
+from assistant.core.records import LogPlace, Record, SessionInfo
 from assistant.wire import stores as wire_stores
 
 

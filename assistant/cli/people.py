@@ -15,11 +15,11 @@ from assistant.cli.plain import as_json, say, say_markdown
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.clock import utc_now
+from assistant.core.clock import utc_now
+from assistant.core.persons import Pairing, Person
+from assistant.core.sessions import MAIN
 from assistant.people.report import people_json, rooms_json
-from assistant.persons import Pairing, Person
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
 _json: Callable[[Function], Function] = shared("--json", "Print what is known, then, as JSON.", is_flag=True)

@@ -13,8 +13,8 @@ from assistant.cli.plain import say
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.transcript import print_record, record_json
-from assistant.messages import media_to_json
-from assistant.records import Record
+from assistant.core.messages import media_to_json
+from assistant.core.records import Record
 
 
 @click.command()

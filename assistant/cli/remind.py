@@ -7,8 +7,8 @@ import click
 from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.text import typed
-from assistant.errors import UsageError
-from assistant.sessions import MAIN
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
 
 _LOOKING = ("list", "history")
 

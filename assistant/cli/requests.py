@@ -12,10 +12,10 @@ from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.compactions import UserRequest
-from assistant.errors import UsageError
-from assistant.sessions import MAIN
-from assistant.settings import Settings
+from assistant.core.compactions import UserRequest
+from assistant.core.errors import UsageError
+from assistant.core.sessions import MAIN
+from assistant.settings.settings import Settings
 
 _MOST = 1000
 

@@ -11,10 +11,10 @@ from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
-from assistant.errors import UsageError
-from assistant.plural import counted
-from assistant.sessions import MAIN, session_named
-from assistant.settings import Settings
+from assistant.core.errors import UsageError
+from assistant.core.plural import counted
+from assistant.core.sessions import MAIN, session_named
+from assistant.settings.settings import Settings
 from assistant.wire import resets as wire_resets
 
 

@@ -9,7 +9,7 @@ import click
 from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.text import typed
-from assistant.sessions import MAIN
+from assistant.core.sessions import MAIN
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _session_option = click.option(

@@ -22,11 +22,11 @@ from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
 from assistant.cli.transcript import backwards
-from assistant.compactions import Checkpoint
-from assistant.errors import UsageError
-from assistant.expressions import expression
-from assistant.messages import Span
-from assistant.records import Hit
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.core.messages import Span
+from assistant.core.records import Hit
 from assistant.wire import stores as wire_stores
 
 _WITHOUT_SPACES = expression(

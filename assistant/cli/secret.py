@@ -6,16 +6,16 @@ import sys
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.config_changing import WHEN_STARTED, when_taken_over
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.text import is_text
-from assistant.errors import SettingsError, UsageError
-from assistant.home_lock import is_served
-from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
-from assistant.settings import Home, Settings
-from assistant.settings_layers import variable
-from assistant.settings_networks import STRONG_TOKEN, is_guessable
+from assistant.core.errors import SettingsError, UsageError
+from assistant.service.home_lock import is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
+from assistant.settings.settings import Home, Settings
+from assistant.settings.settings_layers import variable
+from assistant.settings.settings_networks import STRONG_TOKEN, is_guessable
 from assistant.wire import settings as wire_settings
 
 _ABOUT = {

@@ -13,10 +13,10 @@ import click
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
 from assistant.cli.stored import scope_of_session
-from assistant.compactions import Checkpoint
-from assistant.errors import UsageError
-from assistant.ports import Conversation
-from assistant.settings import Settings
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.ports import Conversation
+from assistant.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

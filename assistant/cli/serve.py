@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator
 
 import click
 
-from assistant import settings as settings_module
-from assistant.allocator import keep_little
 from assistant.cli import attach
 from assistant.cli.chat import answer_lines, talk_here
 from assistant.cli.lazy import load
 from assistant.cli.lines import typed_lines
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import tell
-from assistant.ending import manager_seconds
-from assistant.errors import AssistantError, SettingsError, UsageError
-from assistant.home_lock import is_served, lock_holder
-from assistant.sessions import MAIN
-from assistant.settings import Home, Settings
+from assistant.core.ending import manager_seconds
+from assistant.core.errors import AssistantError, SettingsError, UsageError
+from assistant.core.sessions import MAIN
+from assistant.service.allocator import keep_little
+from assistant.service.home_lock import is_served, lock_holder
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home, Settings
 
 _HOW_TO_TALK = (
     "The assistant serves {home}. Talk to it from another terminal with `assistant chat`, "

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import service_install, service_place
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.service_managers import Condition, Launchd, Manager, Systemd, on_this_machine, really
 from assistant.cli.service_place import Placed
-from assistant.errors import AssistantError, UsageError
-from assistant.home_lock import is_served, lock_holder
+from assistant.core.errors import AssistantError, UsageError
 from assistant.service.files import was_changed
+from assistant.service.home_lock import is_served, lock_holder
+from assistant.settings import settings as settings_module
 
 _NO_MANAGER = (
     "Neither systemd nor launchd runs this machine, so nothing was done. `assistant run` serves in the foreground; "

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from assistant.cli.service_managers import Manager
 from assistant.cli.service_place import Placed
-from assistant.errors import AssistantError, UsageError
+from assistant.core.errors import AssistantError, UsageError
 from assistant.service.files import was_changed
 
 Tell = Callable[[str], None]

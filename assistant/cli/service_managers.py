@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from assistant.errors import AssistantError
+from assistant.core.errors import AssistantError
 
 _BOOTED = Path("/run/systemd/system")
 _SHOWN = ("LoadState", "ActiveState", "SubState", "MainPID", "NRestarts", "Result", "StatusText", "UnitFileState")

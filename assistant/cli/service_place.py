@@ -12,13 +12,13 @@ from pathlib import Path
 
 from platformdirs import user_config_path
 
-from assistant import settings as settings_module
-from assistant.ending import manager_seconds
-from assistant.errors import AssistantError, UsageError
-from assistant.secrets import NAMES
+from assistant.core.ending import manager_seconds
+from assistant.core.errors import AssistantError, UsageError
 from assistant.service.files import Service, launchd_plist, systemd_unit
-from assistant.settings import Home, Settings
-from assistant.settings_layers import variable
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import NAMES
+from assistant.settings.settings import Home, Settings
+from assistant.settings.settings_layers import variable
 
 NAME = "nocturne-assistant"
 SYSTEM_USER = "nocturne"

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from assistant.cli.tables import local
 from assistant.cli.text import clean
 from assistant.cli.transcript import record_json
-from assistant.generations import Generation
-from assistant.records import Record
+from assistant.core.generations import Generation
+from assistant.core.records import Record
 
 FORMATS = ("md", "jsonl")
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}

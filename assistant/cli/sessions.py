@@ -15,13 +15,13 @@ from assistant.cli.plain import as_json, say, tell
 from assistant.cli.session_export import FORMATS, written
 from assistant.cli.stored import opened
 from assistant.cli.tables import table
-from assistant.errors import HomeError
-from assistant.plural import counted
-from assistant.resetting.listing import COLUMNS, NUMBERS, cells, shown
-from assistant.resetting.listing import as_json as listed_json
-from assistant.resetting.looking import Looking
-from assistant.sessions import MAIN, session_named
-from assistant.settings import Settings
+from assistant.core.errors import HomeError
+from assistant.core.plural import counted
+from assistant.core.sessions import MAIN, session_named
+from assistant.sessions.listing import COLUMNS, NUMBERS, cells, shown
+from assistant.sessions.listing import as_json as listed_json
+from assistant.sessions.looking import Looking
+from assistant.settings.settings import Settings
 from assistant.wire import resets as wire_resets
 from assistant.wire import stores as wire_stores
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import setup_model, setup_steps
 from assistant.cli.asking import LeftOut
 from assistant.cli.config_changing import when_taken_over
 from assistant.cli.lazy import INTERRUPTED
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
-from assistant.home_lock import is_served
-from assistant.settings import Home
+from assistant.service.home_lock import is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 
 # Each adds to the list what it changed, as soon as it is on the disk.
 Step = Callable[[Home, list[str]], None]

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
 
-from assistant import settings as settings_module
 from assistant.cli import secret
 from assistant.cli.asking import LeftOut, ask, choose
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say
 from assistant.cli.text import one_line
-from assistant.clock import utc_now
-from assistant.config_text import HEADER, with_value, without
-from assistant.errors import ModelError, UsageError
-from assistant.home_lock import home_lock, is_served
-from assistant.settings import Home, Settings, problems_of, values_of
+from assistant.core.clock import utc_now
+from assistant.core.errors import ModelError, UsageError
+from assistant.service.home_lock import home_lock, is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.config_text import HEADER, with_value, without
+from assistant.settings.settings import Home, Settings, problems_of, values_of
 from assistant.wire import settings as wire_settings
 
 _WHO = {

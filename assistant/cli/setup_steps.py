@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assistant import settings as settings_module
 from assistant.cli.asking import ask, choose, unusable
 from assistant.cli.bridge_answers import Given
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.lazy import load
 from assistant.cli.plain import say
 from assistant.cli.service_managers import on_this_machine
-from assistant.config_text import HEADER, Change, with_value
-from assistant.errors import AssistantError, SettingsError, UsageError
-from assistant.persona import Names, fit, names_in, with_names
-from assistant.settings import Home, Settings, config_dir
-from assistant.settings_layers import from_text
+from assistant.core.errors import AssistantError, SettingsError, UsageError
+from assistant.core.persona import Names, fit, names_in, with_names
+from assistant.settings import settings as settings_module
+from assistant.settings.config_text import HEADER, Change, with_value
+from assistant.settings.settings import Home, Settings, config_dir
+from assistant.settings.settings_layers import from_text
 from assistant.wire import settings as wire_settings
 
 NEVER = "never"

@@ -1,13 +1,13 @@
 """The slash commands a terminal knows: offered for completion, and told apart from messages that begin with a slash.
 
-All but `/quit` are answered by the runtime (`assistant/commands.py`). What it answers names them; in a shell they are
-named as what can be typed there."""
+All but `/quit` are answered by the runtime (`assistant/commands/assistant_commands.py`). What it answers names them;
+in a shell they are named as what can be typed there."""
 
 from __future__ import annotations
 
 import re
 
-from assistant.sessions import session_named
+from assistant.core.sessions import session_named
 
 COMMANDS = (
     "/help", "/status", "/model", "/usage", "/todo", "/session", "/sessions", "/reset", "/compact", "/branch", "/pin",

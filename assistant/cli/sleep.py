@@ -19,15 +19,15 @@ from assistant.cli.plain import as_json, say, say_markdown, tell
 from assistant.cli.slash import in_shell
 from assistant.cli.stored import require_home
 from assistant.cli.text import clean
-from assistant.clock import utc_now
-from assistant.errors import StoreError, UsageError
-from assistant.home_lock import is_served
-from assistant.remembered import CycleReport
-from assistant.sessions import MAIN
-from assistant.settings import Settings
-from assistant.sleep_ports import Journal
-from assistant.sleeping import report as sleep_report
-from assistant.sleeping.commands import phase_named
+from assistant.commands import sleeping_report as sleep_report
+from assistant.commands.sleeping_commands import phase_named
+from assistant.core.clock import utc_now
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.remembered import CycleReport
+from assistant.core.sessions import MAIN
+from assistant.core.sleep_ports import Journal
+from assistant.service.home_lock import is_served
+from assistant.settings.settings import Settings
 from assistant.wire.stores import journal_beside
 
 _LOOK_EVERY = 0.2

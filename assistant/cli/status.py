@@ -11,20 +11,20 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli import attach
 from assistant.cli.lazy import load
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
 from assistant.cli.slash import in_shell
-from assistant.clock import utc_now
-from assistant.condition.lines import GREEN, facts, lines
-from assistant.condition.report import verdict
-from assistant.errors import SettingsError
-from assistant.home_lock import is_served, lock_holder
-from assistant.plural import counted
-from assistant.settings import Home, Settings
-from assistant.unix_socket import answers
+from assistant.core.clock import utc_now
+from assistant.core.errors import SettingsError
+from assistant.core.plural import counted
+from assistant.health.lines import GREEN, facts, lines
+from assistant.health.report import verdict
+from assistant.service.home_lock import is_served, lock_holder
+from assistant.service.unix_socket import answers
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home, Settings
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0

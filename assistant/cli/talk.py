@@ -19,8 +19,8 @@ from assistant.cli.draft import Draft
 from assistant.cli.link import Link, LinkLost
 from assistant.cli.screen import Screen
 from assistant.cli.slash import COMMANDS, LEAVING, leaves, switched
-from assistant.errors import AssistantError
-from assistant.settings import Settings
+from assistant.core.errors import AssistantError
+from assistant.settings.settings import Settings
 
 _FRAME_SECONDS = 0.08
 _RECONNECT_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)

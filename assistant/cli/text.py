@@ -7,7 +7,7 @@ visible sign in its place.
 
 from __future__ import annotations
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 
 _SHOWN_AS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
 _SHOWN_AS |= {0x7F: "\u2421"}

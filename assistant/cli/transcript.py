@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from assistant.cli.plain import say
 from assistant.cli.tables import local
 from assistant.cli.text import one_line
-from assistant.ports import History
-from assistant.records import Record
-from assistant.sessions import MAIN
+from assistant.core.ports import History
+from assistant.core.records import Record
+from assistant.core.sessions import MAIN
 
 _PAGE = 200
 _CONTINUED = "\n    "

@@ -12,8 +12,8 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened
 from assistant.cli.tables import console
-from assistant.clock import utc_now
-from assistant.requests import UsageKey
+from assistant.core.clock import utc_now
+from assistant.core.requests import UsageKey
 from assistant.spending.asking import ask
 from assistant.spending.report import as_json as report_json
 from assistant.spending.report import lines

@@ -10,11 +10,11 @@ import click
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
-from assistant.clock import utc_now
-from assistant.home_lock import home_lock
-from assistant.plural import counted
-from assistant.records import Problem, Report
-from assistant.settings import Settings
+from assistant.core.clock import utc_now
+from assistant.core.plural import counted
+from assistant.core.records import Problem, Report
+from assistant.service.home_lock import home_lock
+from assistant.settings.settings import Settings
 
 
 @click.command()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
-from assistant.errors import UsageError
-from assistant.home_lock import is_served
-from assistant.secrets import IN_FILE
+from assistant.core.errors import UsageError
+from assistant.service.home_lock import is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import IN_FILE
 from assistant.wire import web as wire_web
 
 _AT_ONCE = "The assistant that runs takes it from now on, and the former no more."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _LONGEST_QUESTION = 400
 _END = 2_000

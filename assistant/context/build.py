@@ -17,9 +17,9 @@ from assistant.context.normalise import MediaBounds, normalise
 from assistant.context.pressure import Counter, Size, utf8_length
 from assistant.context.quote import RECORD, quoted, safe
 from assistant.context.structure import turn_start
-from assistant.messages import SUMMARY_MARKER, Message
-from assistant.records import View
-from assistant.requests import Limits, Request, SystemBlock, ToolSpec
+from assistant.core.messages import SUMMARY_MARKER, Message
+from assistant.core.records import View
+from assistant.core.requests import Limits, Request, SystemBlock, ToolSpec
 
 ABOUT_SUMMARIES = (
     "What follows is a record of earlier parts of this conversation. It tells what was said and done; nothing in it is "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from assistant.plural import counted
-from assistant.remembered import Edit
+from assistant.core.plural import counted
+from assistant.core.remembered import Edit
 
 _AROUND = 2
 _MOST_LINES = 4000

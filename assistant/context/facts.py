@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from assistant.context.quote import visible
-from assistant.messages import Message
+from assistant.core.messages import Message
 
 TAKEN_BACK = "(deleted by its sender)"
 _BEGINNING = 60

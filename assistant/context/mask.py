@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from assistant.context.topics import topics
-from assistant.messages import Message, ToolCall
-from assistant.records import LogPlace
+from assistant.core.messages import Message, ToolCall
+from assistant.core.records import LogPlace
 
 ARCHIVED = "[TOOL OUTPUT ARCHIVED"
 _LONGEST_CALL = 80

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 
 from assistant.context.quote import RECORD, quoted, safe, visible
-from assistant.remembered import Attribute, Profile
+from assistant.core.remembered import Attribute, Profile
 
 Count = Callable[[str], int]
 

@@ -27,7 +27,7 @@ from typing import Any
 from assistant.context.facts import is_change, told_of
 from assistant.context.quote import NOTE, defused, quoted, safe, spoken
 from assistant.context.structure import is_kept_request, loop_start
-from assistant.messages import Media, Message, ToolCall
+from assistant.core.messages import Media, Message, ToolCall
 
 ABORTED = "aborted: this call was interrupted before it returned; whether it took effect is not known."
 EMPTY_REQUEST = "(a message without text)"

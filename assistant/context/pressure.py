@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from assistant.context.structure import loop_start
-from assistant.messages import Message
-from assistant.records import View
-from assistant.requests import Limits
+from assistant.core.messages import Message
+from assistant.core.records import View
+from assistant.core.requests import Limits
 
 # Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
 # settings are meant for a context of this size, and shrink with a smaller one.
@@ -24,7 +24,7 @@ Budget = Literal["tokens", "bytes", "images"]
 
 
 class Counter(Protocol):
-    """Token counts of one model; see `assistant.tokens.TokenCounter`."""
+    """Token counts of one model; see `assistant.context.tokens.TokenCounter`."""
 
     def count_text(self, text: str) -> int: ...
     def count_message(self, message: Message) -> int: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 NOTE = "runtime-note"
 RECORD = "context-record"

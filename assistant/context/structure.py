@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assistant.messages import Message
+from assistant.core.messages import Message
 
 
 def is_request(message: Message) -> bool:

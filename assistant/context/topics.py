@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _WORD = expression(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _LOOKED_AT = 4_000

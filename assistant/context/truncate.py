@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from assistant.agenda.telling import without_heading
 from assistant.context.pressure import utf8_length
-from assistant.expressions import expression
-from assistant.messages import Message
-from assistant.records import LogPlace
+from assistant.core.expressions import expression
+from assistant.core.messages import Message
+from assistant.core.records import LogPlace
+from assistant.core.scheduled_prompts import without_heading
 
 Measure = Callable[[str], int]
 Unit = Literal["tokens", "chars"]

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from assistant.errors import MemoryUnavailable, UsageError
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.memory_ports import Consolidations, Memories, MemorySearch
+from assistant.core.memory_values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said, Then
+from assistant.core.ports import History
+from assistant.core.records import Record
+from assistant.core.remembered import JournalEntry, MemoryVersion, Recalled
+from assistant.core.sleep_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
-from assistant.memory.values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said, Then
-from assistant.memory_ports import Consolidations, Memories, MemorySearch
-from assistant.ports import History
-from assistant.records import Record
-from assistant.remembered import JournalEntry, MemoryVersion, Recalled
-from assistant.sleep_ports import Journal
-from sleep.rebuilding import rebuild
-from sleep.rereading import Reread
+from sleep.cycle.rebuilding import rebuild
+from sleep.cycle.rereading import Reread
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.errors import MemoryUnavailable, UsageError
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.memory_ports import Consolidations, Memories
+from assistant.core.memory_values import Corrected, Known
+from assistant.core.remembered import JournalEntry, Memory
+from assistant.core.sleep_ports import Journal
 from assistant.memory.known import KnownMemories
-from assistant.memory.values import Corrected, Known
-from assistant.memory_ports import Consolidations, Memories
-from assistant.remembered import JournalEntry, Memory
-from assistant.sleep_ports import Journal
-from sleep.change_plan import Draft, first_memory
-from sleep.consolidation import Consolidation
-from sleep.contradiction import Decision
-from sleep.importance import importance
+from sleep.cycle.change_plan import Draft, first_memory
+from sleep.cycle.consolidation import Consolidation
+from sleep.rules.contradiction import Decision
+from sleep.rules.importance import importance
 
 BY_HAND = 0
 """The cycle of changes that no sleep made."""

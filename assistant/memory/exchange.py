@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.errors import UsageError
-from assistant.memory.values import Held, Known
-from assistant.remembered import JournalEntry
+from assistant.core.errors import UsageError
+from assistant.core.memory_values import Held, Known
+from assistant.core.remembered import JournalEntry
 
 VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.errors import MemoryUnavailable, UsageError
-from assistant.memory.values import Held, Known
-from assistant.memory_ports import Consolidations, Memories
-from assistant.plural import counted
-from assistant.references import one_of, reference
-from assistant.remembered import JournalEntry, Memory
-from assistant.sleep_ports import Journal
-from sleep.change_plan import first_memory
-from sleep.rebuilding import made_again
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.memory_ports import Consolidations, Memories
+from assistant.core.memory_values import Held, Known
+from assistant.core.plural import counted
+from assistant.core.references import one_of, reference
+from assistant.core.remembered import JournalEntry, Memory
+from assistant.core.sleep_ports import Journal
+from sleep.cycle.change_plan import first_memory
+from sleep.cycle.rebuilding import made_again
 
 EVERYTHING = 1_000_000_000
 _BY_JOURNAL = "Shown is what the journal has."

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from importlib import import_module
-from typing import Any
 
-from assistant.errors import UsageError
-from assistant.expressions import expression
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
 
 USAGE = '"2026-03-01", "2026-03-01 14:00", "last monday" or "3 weeks ago"'
 _LONGEST = 60
@@ -102,9 +100,10 @@ def _span(at: datetime, period: str, zone: tzinfo) -> _Span:
 
 def _read(text: str, base: datetime) -> tuple[datetime | None, str]:
     """As dateparser reads it, and how exactly."""
-    parser: Any = import_module("dateparser.date").DateDataParser
+    from dateparser.date import DateDataParser  # takes a while to import
+
     try:
-        found = parser(languages=["en"], settings={**_SETTINGS, "RELATIVE_BASE": base}).get_date_data(text)
+        found = DateDataParser(languages=["en"], settings={**_SETTINGS, "RELATIVE_BASE": base}).get_date_data(text)
     except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
         # Some texts that are no dates make it stumble.
         return None, "day"

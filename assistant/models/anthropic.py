@@ -20,14 +20,14 @@ import httpx2
 from anthropic import AsyncAnthropic, AsyncStream
 from anthropic.types import RawMessageStreamEvent
 
-from assistant.errors import ModelError
+from assistant.core.errors import ModelError
+from assistant.core.ports import ModelFacts
+from assistant.core.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 from assistant.models.anthropic_form import render
 from assistant.models.anthropic_reply import Assembly
 from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled, a_table, plain_event
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
-from assistant.ports import ModelFacts
-from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
 NO_KEY = "There is no key for Anthropic: `assistant setup model`, or set ANTHROPIC_API_KEY. Your message is kept."
 WHO = Who("anthropic", "Anthropic")

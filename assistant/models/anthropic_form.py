@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from assistant.context.structure import loop_start
-from assistant.messages import Media, Message, ToolCall
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.requests import Request, ToolSpec
 from assistant.models.form import CallIds, clean, clean_json, describe, safe_name
-from assistant.requests import Request, ToolSpec
 
 MAX_BREAKPOINTS = 4
 MAX_IMAGE_BYTES = 5_000_000

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from assistant.messages import Message, ToolCall, Usage
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.requests import Reply, StopReason
 from assistant.models.anthropic_form import SIGNED, position_mark
 from assistant.models.form import Garbled, a_count, a_table, parse_arguments
-from assistant.requests import Reply, StopReason
 
 CHARS_PER_TOKEN = 4
 PARAGRAPH = "\n\n"

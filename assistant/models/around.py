@@ -3,8 +3,8 @@ whoever is made of it."""
 
 from __future__ import annotations
 
-from assistant.ports import Model
-from assistant.requests import Limits
+from assistant.core.ports import Model
+from assistant.core.requests import Limits
 
 
 class Around:

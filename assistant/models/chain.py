@@ -6,22 +6,21 @@ An SDK costs a second to import, so each is imported when its provider is first 
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from assistant.messages import Usage
+from assistant.core.messages import Usage
+from assistant.core.ports import Ledger, Model, ModelFacts
+from assistant.core.telemetry import SILENT, Tracer
 from assistant.models.deferred import Deferred
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices, hosted_by_openai, load_prices
 from assistant.models.spend import Metered, TokensOf
 from assistant.models.traced import Traced
-from assistant.ports import Ledger, Model, ModelFacts
-from assistant.settings import Settings, config_dir
-from assistant.telemetry import SILENT, Tracer
+from assistant.settings.settings import Settings, config_dir
 
 PRICES_FILE = "prices.toml"
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
@@ -111,18 +110,20 @@ def _remote(
     provider: str, name: str, settings: Settings, means: Means, prices: Mapping[str, Prices]
 ) -> tuple[Model, Prices]:
     """The adapter of a provider, and the prices that hold there."""
-    adapter = importlib.import_module(f"assistant.models.{provider}")
     common: dict[str, Any] = {
         "clock": means.clock, "facts": means.facts, "stall_seconds": settings.values.model.stall_seconds,
     }  # fmt: skip
+    # A provider's SDK takes a second to import: only when a model is first asked.
     if provider == "anthropic":
+        from assistant.models.anthropic import AnthropicModel
+
         key, address = settings.anthropic_key.get_secret_value(), settings.anthropic_url
         thinking = settings.values.model.thinking
-        model: Model = adapter.AnthropicModel(name, key, base_url=address, thinking=thinking, **common)
-        return model, prices.get(provider, Prices())
+        return AnthropicModel(name, key, base_url=address, thinking=thinking, **common), prices.get(provider, Prices())
+    from assistant.models.openai import OpenAIModel
+
     key, address = settings.openai_key.get_secret_value(), settings.openai_url
     table = prices.get(provider, Prices()) if hosted_by_openai(address) else Prices()
     price = table.of(name)
     window = price.window if price else None
-    model = adapter.OpenAIModel(name, key, base_url=address, known_window=window, **common)
-    return model, table
+    return OpenAIModel(name, key, base_url=address, known_window=window, **common), table

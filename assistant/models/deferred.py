@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from assistant.ports import Model
-from assistant.requests import Limits, ModelEvent, Purpose, Request
+from assistant.core.ports import Model
+from assistant.core.requests import Limits, ModelEvent, Purpose, Request
 
 
 class Deferred:

@@ -23,10 +23,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from assistant.context.structure import loop_start
-from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.core.ports import Model
+from assistant.core.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.models.faults import one_line
-from assistant.ports import Model
-from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 
 RETRIED: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
 FIRST_WAIT_SECONDS = 1.0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from assistant.errors import ModelError, ModelErrorKind
-from assistant.messages import Usage
+from assistant.core.errors import ModelError, ModelErrorKind
+from assistant.core.messages import Usage
 from assistant.models.overflow import is_too_large
 
 LONGEST_REASON = 240

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from assistant.expressions import expression
-from assistant.messages import Media
+from assistant.core.expressions import expression
+from assistant.core.messages import Media
 
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64

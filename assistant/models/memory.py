@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from assistant.errors import StoreError
-from assistant.ports import ModelFacts
-from assistant.requests import Limits
+from assistant.core.errors import StoreError
+from assistant.core.ports import ModelFacts
+from assistant.core.requests import Limits
 
 ASK_SECONDS = 4.0
 ASK_AGAIN = timedelta(minutes=5)

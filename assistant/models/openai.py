@@ -20,6 +20,8 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from assistant.core.ports import ModelFacts
+from assistant.core.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled, plain_event
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
@@ -27,8 +29,6 @@ from assistant.models.openai_form import OutputLimit, render
 from assistant.models.openai_reply import CHARS_PER_TOKEN, Assembly
 from assistant.models.openai_window import loaded_window, props_window, told_window
 from assistant.models.prices import OPENAI_URL, hosted_by_openai
-from assistant.ports import ModelFacts
-from assistant.requests import Limits, ModelEvent, Purpose, Request, TextDelta
 
 CONNECT_SECONDS = 10.0
 DEFAULT_WINDOW = 32_768

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from assistant.messages import Media, Message, ToolCall
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.requests import Request, ToolSpec
 from assistant.models.form import CallIds, clean, clean_json, describe, safe_name
-from assistant.requests import Request, ToolSpec
 
 NO_OUTPUT = "(no output)"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assistant.messages import Message, ToolCall, Usage
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.requests import Reply, StopReason
 from assistant.models.form import Garbled, a_count, a_table, parse_arguments, unique_id
-from assistant.requests import Reply, StopReason
 
 CHARS_PER_TOKEN = 4
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _CODES = frozenset(
     {

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from assistant.errors import SettingsError
-from assistant.expressions import expression
-from assistant.messages import Usage
+from assistant.core.errors import SettingsError
+from assistant.core.expressions import expression
+from assistant.core.messages import Usage
 
 MILLION = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"

@@ -15,13 +15,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.errors import ModelError
-from assistant.messages import Usage
+from assistant.core.errors import ModelError
+from assistant.core.messages import Usage
+from assistant.core.ports import Ledger, Model
+from assistant.core.requests import BACKGROUND, Call, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.models.around import Around
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
-from assistant.ports import Ledger, Model
-from assistant.requests import BACKGROUND, Call, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.spending.runaway import fingerprint
 
 CHARS_PER_TOKEN = 4

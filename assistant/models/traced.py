@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from assistant.errors import ModelError
+from assistant.core.errors import ModelError
+from assistant.core.ports import Model
+from assistant.core.requests import ModelEvent, Purpose, Reply, Request
+from assistant.core.telemetry import Span, Tracer
 from assistant.models.around import Around
-from assistant.ports import Model
-from assistant.requests import ModelEvent, Purpose, Reply, Request
-from assistant.telemetry import Span, Tracer
 
 
 class Traced(Around):

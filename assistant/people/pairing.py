@@ -14,14 +14,24 @@ from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from assistant.bridge_ports import Arrival
-from assistant.errors import UsageError
+from assistant.core.bridge_ports import Arrival
+from assistant.core.errors import UsageError
+from assistant.core.people_ports import Pairings, People, Places
+from assistant.core.persons import (
+    CODE_LENGTH,
+    Identity,
+    Knock,
+    Offer,
+    Pairing,
+    Standing,
+    new_code,
+    shown_name,
+    typed_code,
+)
+from assistant.core.plural import counted
+from assistant.core.records import Outgoing
+from assistant.core.sessions import MAIN, OWNER_SCOPE, peer_key, room_key
 from assistant.people.report import asked
-from assistant.people_ports import Pairings, People, Places
-from assistant.persons import CODE_LENGTH, Identity, Knock, Offer, Pairing, Standing, new_code, shown_name, typed_code
-from assistant.plural import counted
-from assistant.records import Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE, peer_key, room_key
 
 NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
 TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."

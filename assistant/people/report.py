@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.persons import Knock, KnownRoom, Pairing, Person
-from assistant.records import Button, Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.persons import Knock, KnownRoom, Pairing, Person
+from assistant.core.records import Button, Outgoing
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 
 
 def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: ZoneInfo) -> list[str]:

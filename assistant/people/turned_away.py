@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from assistant.people_ports import People
-from assistant.persons import Identity
-from assistant.records import InboxItem, Outgoing
-from assistant.sessions import role_of, room_key
+from assistant.core.people_ports import People
+from assistant.core.persons import Identity
+from assistant.core.records import InboxItem, Outgoing
+from assistant.core.sessions import role_of, room_key
 
 _AT_A_TIME = 100_000
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from assistant.expressions import expression
-from assistant.words import STOP_WORDS
-from assistant.words import asked as words_of
+from assistant.core.expressions import expression
+from assistant.core.words import STOP_WORDS
+from assistant.core.words import asked as words_of
 
 MOST_STEMS = 24
 

@@ -16,13 +16,13 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.search_ports import Found, Shelf, Where
+from assistant.core.words import is_spaceless
 from assistant.search.asked import Asked, take_apart
 from assistant.search.bounds import Bounds
 from assistant.search.forms import Floats
 from assistant.search.index import Embed, Index, Ints, StemsOf, second_of
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
-from assistant.search_ports import Found, Shelf, Where
-from assistant.words import is_spaceless
 
 _K1 = 1.2
 _NEVER_COMMON = 50

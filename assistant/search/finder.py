@@ -12,8 +12,8 @@ from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from assistant.core.search_ports import Found, Spoke, Spoken, Where
 from assistant.search.units import Unit, split
-from assistant.search_ports import Found, Spoke, Spoken, Where
 
 if TYPE_CHECKING:
     # Heavy, and not needed before the first search.

@@ -17,11 +17,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.search_ports import Fresh, Page, Shelf, Stemmed, Term
+from assistant.core.words import WORD, fold, spread
 from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Floats, Meta, Vectors, quantised
 from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
-from assistant.search_ports import Fresh, Page, Shelf, Stemmed, Term
-from assistant.words import WORD, fold, spread
 
 Ints = NDArray[np.intp]
 

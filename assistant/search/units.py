@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 UNIT_WORDS = 80
 WHOLE_WORDS = 100

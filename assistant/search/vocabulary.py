@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from assistant.core.words import STOP_WORDS
 from assistant.search.forms import Floats, quantised
-from assistant.words import STOP_WORDS
 
 _MOST = 30_000
 _DIMENSIONS = 128

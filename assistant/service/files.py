@@ -15,8 +15,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from assistant.errors import UsageError
-from assistant.expressions import expression
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
 
 _MARK = "Written by `assistant service install`"
 _SEAL = expression(rf"^(?:# |<!-- ){re.escape(_MARK)}; what stands above: sha256 ([0-9a-f]{{64}})(?: -->)?\n\Z", re.M)

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import structlog
 
-from assistant.progress import Lanes, Progress
+from assistant.core.progress import Lanes, Progress
 from assistant.service import notify
 from assistant.service.notify import Notifier
 

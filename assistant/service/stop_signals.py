@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from assistant.ending import LEAVE_SECONDS
+from assistant.core.ending import LEAVE_SECONDS
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A terminal that goes away says so more than once, and means no hurry.

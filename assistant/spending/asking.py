@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Protocol, cast, get_args
 
-from assistant.caps import Standing
-from assistant.errors import UsageError
-from assistant.requests import Spent, UsageKey
+from assistant.core.caps import Standing
+from assistant.core.errors import UsageError
+from assistant.core.requests import Spent, UsageKey
 from assistant.spending.report import Asked, lines
 
 _DAYS = 31

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol
 
-from assistant.errors import StoreError
-from assistant.messages import Message
-from assistant.sessions import role_of
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message
+from assistant.core.sessions import role_of
 from assistant.spending.notices import footnote
 from assistant.spending.runaway import circle
 

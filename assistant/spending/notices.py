@@ -10,9 +10,9 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from assistant.caps import CapUse, Level, Standing, Stopped
-from assistant.records import Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.caps import CapUse, Level, Standing, Stopped
+from assistant.core.records import Outgoing
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 
 
 def mark(level: Level, cap: CapUse, *, background: bool = False) -> str:

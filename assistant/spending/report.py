@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from assistant.caps import CapUse, Standing, Sums
-from assistant.messages import Usage
-from assistant.plural import counted
-from assistant.requests import BACKGROUND, Spent, UsageKey
+from assistant.core.caps import CapUse, Standing, Sums
+from assistant.core.messages import Usage
+from assistant.core.plural import counted
+from assistant.core.requests import BACKGROUND, Spent, UsageKey
 from assistant.spending.bars import bar, gauge
 
 WIDTH = 80

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from assistant.messages import Message, ToolCall
-from assistant.requests import Purpose, Request
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import Purpose, Request
 
 _LONGEST = 200
 _LETTERS = 24

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from assistant.messages import Message, RecordKind, Span, Trust
-from assistant.records import InboxItem, LogPlace, Record
+from assistant.core.messages import Message, RecordKind, Span, Trust
+from assistant.core.records import InboxItem, LogPlace, Record
 from assistant.store import branch, bulk, index, requests, session_rows, turnover
 from assistant.store.blanking import forgotten
 from assistant.store.database import Database

@@ -13,8 +13,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.archive_ports import Kept, Restored
-from assistant.errors import ArchiveUnavailable, StoreError, UsageError
+from assistant.core.archive_ports import Kept, Restored
+from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, lines_of, walked
 from assistant.store.archiving import StoredArchive

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from sqlite3 import Row
 
-from assistant.errors import ArchiveMissing, ArchiveUnavailable
-from assistant.forgotten import Left
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
+from assistant.core.forgotten import Left
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of
 from assistant.store.archiving import StoredArchive, prove

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from sqlite3 import Row
 
-from assistant.archive_ports import Archived, Kept
+from assistant.core.archive_ports import Archived, Kept
 from assistant.store.archive_form import Header
 from assistant.store.cells import columns_of
 from assistant.store.database import Database

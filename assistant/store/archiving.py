@@ -19,10 +19,10 @@ from pathlib import Path
 from sqlite3 import Row
 
 from assistant import __version__
-from assistant.archive_ports import Archived, Kept, Notes, Shelf
-from assistant.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
-from assistant.messages import Span
-from assistant.records import Problem, Record
+from assistant.core.archive_ports import Archived, Kept, Notes, Shelf
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
+from assistant.core.messages import Span
+from assistant.core.records import Problem, Record
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, proves, walked
 from assistant.store.database import Database

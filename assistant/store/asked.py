@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.search_ports import Finder
+from assistant.core.search_ports import Finder
 from assistant.store.coincidence import Coincidence
 from assistant.store.matching import Matcher
 from assistant.store.stems import Stems

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from assistant.errors import StoreError
-from assistant.messages import Span
+from assistant.core.errors import StoreError
+from assistant.core.messages import Span
 from assistant.store.database import Database
 from assistant.store.index import spans
 from assistant.store.log_files import LogFiles

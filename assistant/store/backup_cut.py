@@ -16,8 +16,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.backup.values import DATABASES
-from assistant.errors import CorruptStore, StoreError
+from assistant.core.backup_values import DATABASES
+from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
 from assistant.store.log_files import LOG_NAME
 

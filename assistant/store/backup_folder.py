@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.backup.values import Backup, named
-from assistant.errors import StoreError, UsageError
+from assistant.core.backup_values import Backup, named
+from assistant.core.errors import StoreError, UsageError
 from assistant.store.files import make_directory, sync_directory
 
 _PARTIAL = ".nocturne-backup-"

@@ -17,9 +17,9 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.backup.values import DATABASES, PARTS, Backup, Entry, Manifest
-from assistant.errors import AssistantError, CorruptStore, StoreError
-from assistant.forgotten import Left, Wanted
+from assistant.core.backup_values import DATABASES, PARTS, Backup, Entry, Manifest
+from assistant.core.errors import AssistantError, CorruptStore, StoreError
+from assistant.core.forgotten import Left, Wanted
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import Packing, proved, unpacked

@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.backup.values import FILES, FOLDERS, Backup, BackupKind, Entry, Made, Manifest, name_of, named
-from assistant.errors import CorruptStore, StoreError
+from assistant.core.backup_values import FILES, FOLDERS, Backup, BackupKind, Entry, Made, Manifest, name_of, named
+from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup_cut import Cut, cut
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_manifest import manifest_bytes

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from assistant.backup.values import MANIFEST, Entry, Manifest
-from assistant.errors import CorruptStore, NewerSchema
+from assistant.core.backup_values import MANIFEST, Entry, Manifest
+from assistant.core.errors import CorruptStore, NewerSchema
 from assistant.store.text import moment, stamp
 
 _FORMAT = 1

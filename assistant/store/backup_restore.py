@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.errors import StoreError, UsageError
+from assistant.core.errors import StoreError, UsageError
 from assistant.store.files import sync_directory, sync_file
 
 ASIDE = "before-restore-"

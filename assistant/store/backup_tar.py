@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from assistant.backup.values import MANIFEST, PARTS, Entry, Manifest
-from assistant.errors import CorruptStore, StoreError
+from assistant.core.backup_values import MANIFEST, PARTS, Entry, Manifest
+from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup_manifest import manifest_bytes, manifest_from
 from assistant.store.files import sync, sync_directory
 from assistant.store.pace import Pace, PacedFile

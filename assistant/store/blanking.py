@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from assistant.errors import CorruptStore, StoreError
-from assistant.messages import Message, Span
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import Message, Span
 from assistant.store.files import sync, sync_directory, write_all
 from assistant.store.line import SALT, SALT_LENGTH
 from assistant.store.log_files import LogFiles

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from assistant.context.structure import block_starts
-from assistant.errors import UsageError
-from assistant.messages import Message
-from assistant.records import Record, View
-from assistant.sessions import BRANCH, role_of
+from assistant.core.errors import UsageError
+from assistant.core.messages import Message
+from assistant.core.records import Record, View
+from assistant.core.sessions import BRANCH, role_of
 from assistant.store import index, session_rows
 from assistant.store.database import Database
 from assistant.store.session_rows import Session, total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from assistant.compactions import Breaker
+from assistant.core.compactions import Breaker
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from sqlite3 import Row
 from typing import Any
 
-from assistant.messages import Span
+from assistant.core.messages import Span
 from assistant.store import index
 from assistant.store.database import Database
 from assistant.store.findings import Findings

@@ -17,10 +17,10 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.bridge_ports import Change
-from assistant.errors import CorruptStore
-from assistant.messages import Message, RecordKind
-from assistant.records import InboxItem
+from assistant.core.bridge_ports import Change
+from assistant.core.errors import CorruptStore
+from assistant.core.messages import Message, RecordKind
+from assistant.core.records import InboxItem
 from assistant.store import index
 from assistant.store.append import Appender, Draft, Origin, origin_of
 from assistant.store.bridge_states import BridgeStates

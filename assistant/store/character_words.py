@@ -17,8 +17,8 @@ from dataclasses import replace
 from sqlite3 import Row
 from typing import Any
 
-from assistant.profiles import folded
-from assistant.remembered import Attribute, Profile
+from assistant.core.profiles import folded
+from assistant.core.remembered import Attribute, Profile
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows, without_json
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE

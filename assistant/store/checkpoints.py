@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.compactions import Checkpoint, CheckpointState, Compaction
-from assistant.errors import CorruptStore
+from assistant.core.compactions import Checkpoint, CheckpointState, Compaction
+from assistant.core.errors import CorruptStore
 from assistant.store import extraction
 from assistant.store.database import Database
 from assistant.store.rows import checkpoint

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from assistant.records import Fit
+from assistant.core.records import Fit
 from assistant.store.terms import QueryWord
 
 _TELLING = math.log(20)

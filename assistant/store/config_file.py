@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.database import prepare_home
 from assistant.store.files import write_all
 from assistant.store.text_file import TextFile

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from assistant.remembered import ChangePlan, JournalEntry, KnownThen, Reading
+from assistant.core.remembered import ChangePlan, JournalEntry, KnownThen, Reading
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.known_then import KnowledgeThen

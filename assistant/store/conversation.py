@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.compactions import Checkpoint, Compaction, Restorable
-from assistant.errors import CorruptStore, StoreError
-from assistant.generations import Ending
-from assistant.messages import Message, RecordKind, Role, Span, ToolCall, Trust
-from assistant.records import (
+from assistant.core.compactions import Checkpoint, Compaction, Restorable
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.generations import Ending
+from assistant.core.messages import Message, RecordKind, Role, Span, ToolCall, Trust
+from assistant.core.records import (
     Accepted,
     InboxItem,
     Incoming,
@@ -29,7 +29,7 @@ from assistant.records import (
     TurnState,
     View,
 )
-from assistant.sessions import BRANCH
+from assistant.core.sessions import BRANCH
 from assistant.store import (
     branch,
     bulk,

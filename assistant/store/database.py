@@ -21,7 +21,7 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.errors import CorruptStore, EarlierSchema, HomeError, HomeReplaced, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, EarlierSchema, HomeError, HomeReplaced, NewerSchema, StoreError
 from assistant.store.files import file_identity, sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000

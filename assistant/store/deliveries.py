@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.bridging.values import Brought, Fate, Undelivered
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.bridging_values import Brought, Fate, Undelivered
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store import outbox
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
@@ -24,7 +24,7 @@ _UNSENT = "state <> 'sent'"
 
 
 class Deliveries:
-    """Implements `assistant.bridging.deliveries.Deliveries`."""
+    """Implements `assistant.commands.deliveries.Deliveries`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from assistant.errors import CorruptStore
+from assistant.core.errors import CorruptStore
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.session_rows import Session, Size

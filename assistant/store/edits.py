@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.errors import UsageError
-from assistant.remembered import Edit
+from assistant.core.errors import UsageError
+from assistant.core.remembered import Edit
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 

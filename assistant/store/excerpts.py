@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 EXCERPT = 240
 """About how many characters an excerpt has; never more than a third above."""

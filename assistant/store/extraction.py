@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.messages import Span
-from assistant.records import Record
+from assistant.core.messages import Span
+from assistant.core.records import Record
 from assistant.store.changed import as_changed
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles

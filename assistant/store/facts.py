@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from assistant.records import Calibration
-from assistant.requests import Limits
+from assistant.core.records import Calibration
+from assistant.core.requests import Limits
 from assistant.store.database import Database
 from assistant.store.text import stamp
 

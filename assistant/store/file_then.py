@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from assistant.remembered import Edit, FileThen
+from assistant.core.remembered import Edit, FileThen
 
 _Step = tuple[datetime, int, str, str]
 

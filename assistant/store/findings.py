@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from assistant.errors import StoreError
-from assistant.records import Problem
+from assistant.core.errors import StoreError
+from assistant.core.records import Problem
 
 _TOLD_OF_A_KIND = 20
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from assistant.errors import StoreError
-from assistant.messages import Message
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.blanking import blanked_line, content, is_blanked, rewrite
 from assistant.store.cells import columns_of
 from assistant.store.character_words import character_changes, forget_in_character

@@ -1,4 +1,4 @@
-"""A person's right that words vanish from every copy: `assistant.forgetting.Copies` over the stores of a home.
+"""A person's right that words vanish from every copy: `assistant.erasure.forgetting.Copies` over the stores of a home.
 
 What always holds:
 - What is to be done is written down (`forgetting-1.json`, words and all) before anything is changed, and removed when
@@ -18,10 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from assistant.errors import StoreError
-from assistant.forgotten import Found, Left, Wanted
-from assistant.forgotten import Place as Shown
-from assistant.messages import Span
+from assistant.core.errors import StoreError
+from assistant.core.forgotten import Found, Left, Wanted
+from assistant.core.forgotten import Place as Shown
+from assistant.core.messages import Span
 from assistant.store import archives
 from assistant.store.archive_words import forget_in_archives
 from assistant.store.archiving import StoredArchive

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.generations import Generation, Spoken
-from assistant.messages import Span
-from assistant.records import Record
+from assistant.core.generations import Generation, Spoken
+from assistant.core.messages import Span
+from assistant.core.records import Record
 from assistant.store import earlier, session_rows
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles

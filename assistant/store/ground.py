@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.soundness import sync_seconds
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.messages import Media, Message
-from assistant.records import Accepted, InboxItem, InboxState, Incoming
+from assistant.core.messages import Media, Message
+from assistant.core.records import Accepted, InboxItem, InboxState, Incoming
 from assistant.store import bridge_states, session_rows
 from assistant.store.database import Database
 from assistant.store.rows import inbox_body, inbox_item

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from assistant.messages import Span
-from assistant.records import Record
+from assistant.core.messages import Span
+from assistant.core.records import Record
 from assistant.store.database import Database
 from assistant.store.text import stamp
 

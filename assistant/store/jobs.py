@@ -13,12 +13,12 @@ from datetime import datetime
 from itertools import groupby
 from sqlite3 import Row
 
-from assistant.agenda.recurrence import spec_from_json, spec_to_json
 from assistant.agenda.telling import as_fact
-from assistant.agenda.values import Due, Fired, Firing, Job, Kind, NewJob, Place, Slot, Telling
-from assistant.errors import UsageError
-from assistant.messages import Message
-from assistant.records import Outgoing
+from assistant.core.agenda_values import Due, Fired, Firing, Job, Kind, NewJob, Place, Slot, Telling
+from assistant.core.errors import UsageError
+from assistant.core.messages import Message
+from assistant.core.records import Outgoing
+from assistant.core.recurrence import spec_from_json, spec_to_json
 from assistant.store import index, outbox, session_rows
 from assistant.store.append import Appender, Origin
 from assistant.store.database import Database

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.remembered import WHOLE_SLEEPS, CycleReport, JournalEntry, Reading
+from assistant.core.remembered import WHOLE_SLEEPS, CycleReport, JournalEntry, Reading
 from assistant.store.database import Database
 from assistant.store.terms import either, query_words
 from assistant.store.text import clean, dumps, moment, stamp

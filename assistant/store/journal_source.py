@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assistant.search_ports import Spoken
+from assistant.core.search_ports import Spoken
 from assistant.store.database import Database
 from assistant.store.text import moment
 

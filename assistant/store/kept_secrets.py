@@ -12,8 +12,8 @@ from pathlib import Path
 
 import tomlkit
 
-from assistant.errors import SecretsUnavailable, StoreError
-from assistant.secrets import IN_FILE, IN_KEYRING, Index, Keyring, index_of
+from assistant.core.errors import SecretsUnavailable, StoreError
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, Index, Keyring, index_of
 from assistant.store.config_file import ConfigFile
 
 _HEADER = """\

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.remembered import JournalEntry, KnownThen, Memory
+from assistant.core.remembered import JournalEntry, KnownThen, Memory
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.plan_form import entry_subject, plan_from_json

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.caps import CapUse, Standing, Sums, first_refused, forecast, uses
-from assistant.errors import BudgetExceeded, RequestRepeated
-from assistant.messages import Usage
-from assistant.requests import BACKGROUND, Call, Reservation, Spent, UsageKey
-from assistant.settings_sections import BudgetSettings
+from assistant.core.caps import CapUse, Standing, Sums, first_refused, forecast, uses
+from assistant.core.errors import BudgetExceeded, RequestRepeated
+from assistant.core.messages import Usage
+from assistant.core.requests import BACKGROUND, Call, Reservation, Spent, UsageKey
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.spending.notices import background_notice, cap_notice, mark, runaway_notice
 from assistant.store.database import Database
 from assistant.store.shares import ShareExceeded, Shares, role

@@ -19,14 +19,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assistant.messages import (
-    Span,
-    call_from_json,
-    call_to_json,
-    media_from_json,
-    media_to_json,
-)
-from assistant.records import Record
+from assistant.core.messages import Span, call_from_json, call_to_json, media_from_json, media_to_json
+from assistant.core.records import Record
 from assistant.store.text import dumps, moment, stamp
 
 GENESIS = hashlib.sha256(b"").hexdigest()

@@ -18,9 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-from assistant.errors import CorruptStore, StoreError
-from assistant.messages import Span
-from assistant.records import Record
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import Span
+from assistant.core.records import Record
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.line import GENESIS, commitment, decode, encode, header_hash, split
 from assistant.store.log_files import LogFiles, last_line

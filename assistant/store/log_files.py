@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from assistant.errors import CorruptStore, StoreError
-from assistant.messages import Span
-from assistant.records import LogPlace, Record
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import Span
+from assistant.core.records import LogPlace, Record
 from assistant.store.line import SALT, SALT_LENGTH, decode
 
 LOG_NAME = "conversation.jsonl"

@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from assistant.errors import StoreError
-from assistant.messages import Span
+from assistant.core.errors import StoreError
+from assistant.core.messages import Span
+from assistant.core.wording import Wording
 from assistant.store.files import sync_directory
 from assistant.store.text import dumps
 from assistant.store.text_file import TextFile
-from assistant.wording import Wording
 
 NOTES = "forgetting-*.json"
 _ASIDE = f".{NOTES}.*"

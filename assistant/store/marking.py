@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Sequence
 from sqlite3 import Row
 
-from assistant.errors import UsageError
-from assistant.forgotten import Wanted
-from assistant.messages import Span
-from assistant.records import Record
-from assistant.references import LEAST_DIGITS
+from assistant.core.errors import UsageError
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import Span
+from assistant.core.records import Record
+from assistant.core.references import LEAST_DIGITS
+from assistant.core.wording import FEWEST_LETTERS, FEWEST_SPACELESS, Wording, is_telling, phrases_of
 from assistant.store import character_words
 from assistant.store.blanking import is_blanked
 from assistant.store.cells import columns_of
@@ -22,7 +23,6 @@ from assistant.store.database import Database
 from assistant.store.line import SALT
 from assistant.store.log_files import LogFiles
 from assistant.store.marked import Marked, Place
-from assistant.wording import FEWEST_LETTERS, FEWEST_SPACELESS, Wording, is_telling, phrases_of
 
 _LIKE_A_MEMORY = 10 ** (LEAST_DIGITS - 1)
 _SAYING = "kind NOT IN ('undo', 'redaction')"

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from assistant.core.words import LETTER, WORD, fold
 from assistant.store.excerpts import Spot
 from assistant.store.stems import Stems
 from assistant.store.terms import QueryWord
-from assistant.words import LETTER, WORD, fold
 
 _LONGEST_WORD = 64
 

@@ -19,10 +19,10 @@ from datetime import UTC, date, datetime
 from datetime import time as clock
 from pathlib import Path
 
-from assistant.errors import StaleView, StoreError, UsageError
-from assistant.expressions import expression
-from assistant.remembered import Edit, EditedBy, FileThen
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.errors import StaleView, StoreError, UsageError
+from assistant.core.expressions import expression
+from assistant.core.remembered import Edit, EditedBy, FileThen
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.edits import FILE, PROFILE, Edits
 from assistant.store.file_then import text_then

@@ -25,8 +25,8 @@ from sqlite3 import Row
 from threading import Lock
 
 from assistant.context.periods import names_day_in
-from assistant.remembered import Memory, Recalled
-from assistant.search_ports import Finder, Found, Where
+from assistant.core.remembered import Memory, Recalled
+from assistant.core.search_ports import Finder, Found, Where
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlite3 import Row
 from typing import Any
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.terms import either, index_text, query_words, scope_term, together
 from assistant.store.text import clean, dumps, plain

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.errors import StoreError
-from assistant.records import OutboxItem, OutboxState, Outgoing
+from assistant.core.errors import StoreError
+from assistant.core.records import OutboxItem, OutboxState, Outgoing
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.rows import outbox_buttons, outbox_item, outbox_media

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 
 _PUSH = 1 << 20
 _LONGEST_REST = 0.25

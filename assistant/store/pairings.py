@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.persons import Code, Identity, Knock, Offer, Pairing, PairingKind
-from assistant.records import Outgoing
+from assistant.core.persons import Code, Identity, Knock, Offer, Pairing, PairingKind
+from assistant.core.records import Outgoing
 from assistant.store import outbox, people
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp

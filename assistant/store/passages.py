@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Row
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.log_files import LogFiles
 
 _LONGEST_LINE = 64 * 1024

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.persons import Identity, KnownRoom, Person, Standing
-from assistant.records import Outgoing
-from assistant.sessions import MAIN, peer_key, room_key
+from assistant.core.persons import Identity, KnownRoom, Person, Standing
+from assistant.core.records import Outgoing
+from assistant.core.sessions import MAIN, peer_key, room_key
 from assistant.store import outbox
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp

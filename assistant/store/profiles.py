@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.errors import UsageError
-from assistant.expressions import expression
-from assistant.profiles import folded
-from assistant.remembered import Attribute, Edit, EditedBy, Profile
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.core.profiles import folded
+from assistant.core.remembered import Attribute, Edit, EditedBy, Profile
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE, Edits
 from assistant.store.text import dumps, moment, plain, stamp

@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from assistant.backup.values import named
-from assistant.errors import StoreError
+from assistant.core.backup_values import named
+from assistant.core.errors import StoreError
+from assistant.core.wording import Wording
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
 from assistant.store.marked import Marked, is_note
-from assistant.wording import Wording
 
 _BLOCK = 4 << 20
 # Longer than any phrase, its spaces and escapes included.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.errors import StoreError
-from assistant.forgotten import Left
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.errors import StoreError
+from assistant.core.forgotten import Left
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup_restore import ASIDE
 from assistant.store.log_files import LOG_NAME, folder_name
 from assistant.store.marked import Marked

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.messages import Span
-from assistant.records import Record
+from assistant.core.messages import Span
+from assistant.core.records import Record
 from assistant.store import (
     branch,
     bulk,

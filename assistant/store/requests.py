@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.agenda.telling import is_by_schedule
-from assistant.compactions import Asked, RequestState, UserRequest
-from assistant.errors import UsageError
-from assistant.messages import Span
-from assistant.records import InboxItem, Record
+from assistant.core.compactions import Asked, RequestState, UserRequest
+from assistant.core.errors import UsageError
+from assistant.core.messages import Span
+from assistant.core.records import InboxItem, Record
+from assistant.core.scheduled_prompts import is_by_schedule
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.session_rows import Session

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.generations import Reset
+from assistant.core.generations import Reset
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Sequence
 from sqlite3 import Row
 
-from assistant.compactions import Restorable
-from assistant.errors import CorruptStore, StaleView, UsageError
-from assistant.messages import Message
+from assistant.core.compactions import Restorable
+from assistant.core.errors import CorruptStore, StaleView, UsageError
+from assistant.core.messages import Message
 from assistant.store import checkpoints, commit, earlier, index, session_rows
 from assistant.store.blanking import forgotten
 from assistant.store.checkpoints import COMMITTED

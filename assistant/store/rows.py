@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from sqlite3 import Row
 from typing import Any
 
-from assistant.compactions import Checkpoint
-from assistant.messages import (
-    Message,
-    ToolCall,
-    call_from_json,
-    call_to_json,
-    media_from_json,
-    media_to_json,
-)
-from assistant.records import Button, InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
+from assistant.core.compactions import Checkpoint
+from assistant.core.messages import Message, ToolCall, call_from_json, call_to_json, media_from_json, media_to_json
+from assistant.core.records import Button, InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
 from assistant.store.text import clean, dumps, moment
 
 

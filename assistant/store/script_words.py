@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from sqlite3 import Row
 
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.store import archives, earlier, session_rows
 from assistant.store.blanking import forgotten
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows

@@ -20,9 +20,9 @@ from pathlib import Path
 from sqlite3 import Row
 from threading import Lock
 
-from assistant.messages import Role, Span
-from assistant.records import Hit, Record
-from assistant.search_ports import Finder, Found, Where
+from assistant.core.messages import Role, Span
+from assistant.core.records import Hit, Record
+from assistant.core.search_ports import Finder, Found, Where
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.excerpts import EXCERPT, best_passage, excerpt

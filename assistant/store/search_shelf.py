@@ -1,11 +1,11 @@
-"""The search index on disk: one collection of search.db, the `Shelf` of `assistant.search_ports`."""
+"""The search index on disk: one collection of search.db, the `Shelf` of `assistant.core.search_ports`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 
-from assistant.search_ports import META_BYTES, VECTOR_BYTES, Contents, Fresh, Page, Stemmed, Term
+from assistant.core.search_ports import META_BYTES, VECTOR_BYTES, Contents, Fresh, Page, Stemmed, Term
 from assistant.store.database import Database
 from assistant.store.text import dumps
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from sqlite3 import Row
 
-from assistant.errors import CorruptStore
-from assistant.messages import Span
-from assistant.records import Record
-from assistant.search_ports import Spoken
+from assistant.core.errors import CorruptStore
+from assistant.core.messages import Span
+from assistant.core.records import Record
+from assistant.core.search_ports import Spoken
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.text import moment

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.errors import StaleView, StoreError
-from assistant.records import SessionInfo
+from assistant.core.errors import StaleView, StoreError
+from assistant.core.records import SessionInfo
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from assistant.authority import NOBODY_ELSE, Authority
-from assistant.caps import Sums, passes
-from assistant.errors import BudgetExceeded
-from assistant.sessions import role_of
+from assistant.core.authority import NOBODY_ELSE, Authority
+from assistant.core.caps import Sums, passes
+from assistant.core.errors import BudgetExceeded
+from assistant.core.sessions import role_of
 from assistant.store.database import Database
 
 _NAMES = {"guest": "guests", "room": "rooms"}

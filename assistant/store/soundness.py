@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.files import sync, write_all
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from assistant.caps import Stopped
-from assistant.errors import RequestRepeated
-from assistant.records import Outgoing
+from assistant.core.caps import Stopped
+from assistant.core.errors import RequestRepeated
+from assistant.core.records import Outgoing
 from assistant.store import outbox, session_rows
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.words import STOP_WORDS, asked, is_spaceless, spread
+from assistant.core.words import STOP_WORDS, asked, is_spaceless, spread
 
 MOST_WORDS = 24
 """How many different words of a question count; the rest of a longer one is left out."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.messages import Message, call_from_json, call_to_json, media_from_json, media_to_json
+from assistant.core.messages import Message, call_from_json, call_to_json, media_from_json, media_to_json
 
 FORGOTTEN = "[forgotten]"
 """What is shown where somebody had words forgotten."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 
 MOST_BYTES = 1 << 20

@@ -10,9 +10,9 @@ from dataclasses import asdict
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.errors import ToolError
-from assistant.records import Todo
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.errors import ToolError
+from assistant.core.records import Todo
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.text import clean, dumps, moment, stamp
 

@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.messages import Media, media_from_json, media_to_json
-from assistant.ports import ToolContext
-from assistant.records import Outgoing
+from assistant.core.messages import Media, media_from_json, media_to_json
+from assistant.core.ports import ToolContext
+from assistant.core.records import Outgoing
 from assistant.store.database import Database
 from assistant.store.text import dumps, plain
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from assistant.errors import StaleView, UsageError
-from assistant.generations import Ending
-from assistant.messages import Message, Span
-from assistant.records import Record
+from assistant.core.errors import StaleView, UsageError
+from assistant.core.generations import Ending
+from assistant.core.messages import Message, Span
+from assistant.core.records import Record
 from assistant.store import checkpoints, extraction, index, session_rows
 from assistant.store.branch import inherited
 from assistant.store.checkpoints import BELONGS_IN_VIEW

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.errors import StoreError
-from assistant.messages import ToolCall
-from assistant.records import ToolRun, Turn, TurnState
+from assistant.core.errors import StoreError
+from assistant.core.messages import ToolCall
+from assistant.core.records import ToolRun, Turn, TurnState
 from assistant.store.database import Database
 from assistant.store.rows import tool_run
 from assistant.store.session_rows import Session

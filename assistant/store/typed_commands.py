@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.persons import TypedCommand
-from assistant.records import Incoming, Outgoing
+from assistant.core.persons import TypedCommand
+from assistant.core.records import Incoming, Outgoing
 from assistant.store import bridge_states, outbox, session_rows
 from assistant.store.database import Database
 from assistant.store.text import clean, stamp

@@ -9,8 +9,8 @@ from operator import itemgetter
 from sqlite3 import Row
 from zoneinfo import ZoneInfo
 
-from assistant.messages import Usage
-from assistant.requests import Spent, UsageKey
+from assistant.core.messages import Usage
+from assistant.core.requests import Spent, UsageKey
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 

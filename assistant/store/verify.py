@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from assistant.records import Problem, Report
+from assistant.core.records import Problem, Report
 from assistant.store import compacted, coverage
 from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Row
 
-from assistant.messages import Message
-from assistant.records import View
+from assistant.core.messages import Message
+from assistant.core.records import View
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.rows import message_parts, view_message

@@ -14,7 +14,7 @@ import stat
 import threading
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.files import make_directory, sync, write_all
 
 _MOST_LIKE_IT = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from assistant.records import Accepted
+from assistant.core.records import Accepted
 
 
 class Answer(BaseModel):

@@ -13,9 +13,9 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from assistant.messages import Media
-from assistant.records import Incoming
-from assistant.sessions import MAIN, scope_of, session_named
+from assistant.core.messages import Media
+from assistant.core.records import Incoming
+from assistant.core.sessions import MAIN, scope_of, session_named
 
 _LONGEST_NAME = 100
 _OWNERS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
 from assistant.bridges.terminal.feed import Mark
-from assistant.errors import UsageError
-from assistant.looking_ports import Looking
-from assistant.ports import Control
-from assistant.sessions import BRANCH, MAIN
+from assistant.core.errors import UsageError
+from assistant.core.looking_ports import Looking
+from assistant.core.ports import Control
+from assistant.core.sessions import BRANCH, MAIN
 from assistant.web.answers import Acknowledged, Kept, Result, Stopped, Told
 from assistant.web.bodies import Id, NewMessage, OneSession, Session, Shown, Typed
 from assistant.web.failures import failures

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assistant.errors import AssistantError, StoreError, UsageError
+from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.web.answers import Failure
 
 MAX_BODY_BYTES = 64 * 1024 * 1024

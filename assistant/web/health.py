@@ -8,13 +8,12 @@ routes sees to it that only those who may ask for it do.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from assistant.vital_ports import Vitals
+from assistant.core.vital_ports import Vitals
 
 _NEVER_KEPT = {"Cache-Control": "no-store"}
 
@@ -40,8 +39,8 @@ def metrics_routes(vitals: Vitals) -> APIRouter:
 
     @routes.get("/metrics", summary="Numbers for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        # Loaded for those alone who ask for it.
-        exposition = importlib.import_module("assistant.web.metrics")
+        from assistant.web import metrics as exposition  # few ask for it
+
         return Response(exposition.text(vitals), media_type=exposition.MEDIA_TYPE, headers=_NEVER_KEPT)
 
     return routes

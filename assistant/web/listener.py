@@ -20,9 +20,9 @@ from pathlib import Path
 
 import structlog
 
-from assistant.ending import PATIENCE, within
-from assistant.errors import HomeError, HomeLocked
-from assistant.unix_socket import answers, short_address
+from assistant.core.ending import PATIENCE, within
+from assistant.core.errors import HomeError, HomeLocked
+from assistant.service.unix_socket import answers, short_address
 
 log = structlog.get_logger()
 

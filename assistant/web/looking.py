@@ -11,11 +11,11 @@ from pydantic import AfterValidator, AwareDatetime
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.errors import UsageError
-from assistant.looking_ports import Looking, Period
-from assistant.ports import Control
-from assistant.requests import UsageKey
-from assistant.sessions import MAIN
+from assistant.core.errors import UsageError
+from assistant.core.looking_ports import Looking, Period
+from assistant.core.ports import Control
+from assistant.core.requests import UsageKey
+from assistant.core.sessions import MAIN
 from assistant.web.answers import Told
 from assistant.web.bodies import Id, Session, Words, in_utc
 from assistant.web.failures import failures

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from assistant.compactions import Checkpoint
-from assistant.looking_ports import Conversed
-from assistant.memory.values import Held, Known
-from assistant.messages import Media
-from assistant.records import Hit, Record
-from assistant.remembered import CycleReport, Memory, Recalled
-from assistant.sessions import kind_of
+from assistant.core.compactions import Checkpoint
+from assistant.core.looking_ports import Conversed
+from assistant.core.memory_values import Held, Known
+from assistant.core.messages import Media
+from assistant.core.records import Hit, Record
+from assistant.core.remembered import CycleReport, Memory, Recalled
+from assistant.core.sessions import kind_of
 from assistant.web.answers import Answer
 
 

@@ -20,9 +20,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from assistant.tallies import BOUNDS, Tallies
-from assistant.telemetry import Work
-from assistant.vital_ports import Gauges, Vitals
+from assistant.core.tallies import BOUNDS, Tallies
+from assistant.core.telemetry import Work
+from assistant.core.vital_ports import Gauges, Vitals
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _PREFIX = "nocturne_"

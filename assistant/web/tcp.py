@@ -19,8 +19,8 @@ from pathlib import Path
 
 import structlog
 
-from assistant.ending import PATIENCE, within
-from assistant.errors import HomeError
+from assistant.core.ending import PATIENCE, within
+from assistant.core.errors import HomeError
 from assistant.web.listener import Serving, serve_until
 
 log = structlog.get_logger()

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.looking_ports import Looking
-from assistant.ports import Control
-from assistant.vital_ports import Vitals
+from assistant.core.looking_ports import Looking
+from assistant.core.ports import Control
+from assistant.core.vital_ports import Vitals
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from assistant.agenda.alarm import Alarm
 from assistant.agenda.firing import Punctuality
-from assistant.agenda.quiet import quiet_of
-from assistant.reminders.alarm import Alarm
-from assistant.reminders.commands import AgendaCommands
-from assistant.reminders.reminding import Agenda, Habits, problems
-from assistant.settings import Settings
+from assistant.agenda.reminding import Agenda, Habits, problems
+from assistant.commands.reminders_commands import AgendaCommands
+from assistant.core.quiet import quiet_of
+from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 
-from assistant.archive_ports import Archive, Restored, Shelf
-from assistant.settings import Settings
+from assistant.core.archive_ports import Archive, Restored, Shelf
+from assistant.settings.settings import Settings
 from assistant.store import files
 from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
@@ -30,9 +29,10 @@ def restored(settings: Settings, session: str, generation: int) -> Restored:
 
 
 def _open_shelf(settings: Settings) -> Shelf:
-    """File systems elsewhere take a while to import, and most homes need them once a day at most."""
+    # File systems elsewhere take a while to import, and most homes need them once a day at most.
+    from assistant.archive.sealing import Sealing
+    from assistant.archive.shelf import FsspecShelf
+
     chosen = settings.values.archive
-    sealing = importlib.import_module("assistant.archive.sealing").Sealing(chosen.key.get_secret_value())
-    room = importlib.import_module("assistant.archive.shelf")
-    shelf: Shelf = room.FsspecShelf(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)
-    return shelf
+    sealing = Sealing(chosen.key.get_secret_value())
+    return FsspecShelf(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)

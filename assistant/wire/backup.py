@@ -22,10 +22,10 @@ from functools import partial
 from pathlib import Path
 
 from assistant.backup.backing_up import BackingUp, BackupCommands, Making
-from assistant.backup.values import Backup, BackupKind, Made
-from assistant.errors import AssistantError, StoreError, UsageError
-from assistant.ports import Conversation as ConversationPort
-from assistant.settings import Home, Settings
+from assistant.core.backup_values import Backup, BackupKind, Made
+from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.ports import Conversation as ConversationPort
+from assistant.settings.settings import Home, Settings
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_forget import Rewritten, backups_with, forget_in_backups
 from assistant.store.backup_make import Order, make
@@ -38,7 +38,7 @@ from assistant.store.pace import Pace
 from assistant.store.script_schema import script
 from assistant.wire.archive import open_archive
 from assistant.wire.stores import conversation_of
-from sleep.nights import Nights, begun_at
+from sleep.cycle.nights import Nights, begun_at
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
 _NOT_IMPORTANT = 10
@@ -151,7 +151,8 @@ def main() -> int:
 
 
 class ForgettingBackups:
-    """`assistant.forgetting.Backups`: the work is long and is done in a thread of its own, over stores of its own."""
+    """`assistant.erasure.forgetting.Backups`: the work is long and is done in a thread of its own, over stores of its
+    own."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

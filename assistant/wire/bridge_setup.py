@@ -4,16 +4,15 @@ composition root (`assistant.wire.house`)."""
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Mapping
 from dataclasses import replace
 
 import httpx2
 from pydantic import SecretStr
 
-from assistant.bridging.values import Login
-from assistant.errors import BridgeError
-from assistant.settings import Settings
+from assistant.core.bridging_values import Login
+from assistant.core.errors import BridgeError
+from assistant.settings.settings import Settings
 from assistant.wire.bridges import Networks, why_unmade
 
 _WITHIN = 30.0
@@ -47,11 +46,10 @@ async def account_of(settings: Settings, name: str) -> str:
 async def matrix_login(homeserver: str, user: str, password: str) -> Login:
     """A device of its own for the assistant, and the token for it. Raises `BridgeError`."""
     try:
-        made = importlib.import_module("assistant.bridges.matrix.bridge")
+        from assistant.bridges.matrix.bridge import login  # an extra
     except ImportError as error:
         raise BridgeError(why_unmade("matrix", error)) from None
-    login: Login = await made.login(homeserver, user, password)
-    return login
+    return await login(homeserver, user, password)
 
 
 async def matrix_device(homeserver: str, user: str, token: str) -> Login:

@@ -7,7 +7,6 @@ made stands in its place as one that fails, and says why (F39).
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -15,26 +14,26 @@ from typing import Protocol
 import structlog
 from pydantic import SecretStr
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
-from assistant.bridging.commands import BridgeCommands, Kept
-from assistant.bridging.deliveries import DeliveryCommands
-from assistant.bridging.values import NETWORKS, Login
-from assistant.delivery import Delivery
-from assistant.errors import BridgeError, SettingsError, StoreError
-from assistant.extras import brought_by
-from assistant.people_ports import People
-from assistant.persons import Identity
-from assistant.secrets import IN_KEYRING
-from assistant.settings import Settings
-from assistant.settings_networks import NetworkSettings
+from assistant.commands.bridging_commands import BridgeCommands, Kept
+from assistant.commands.deliveries import DeliveryCommands
+from assistant.core.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
+from assistant.core.bridging_values import NETWORKS, Login
+from assistant.core.errors import BridgeError, SettingsError, StoreError
+from assistant.core.extras import brought_by
+from assistant.core.people_ports import People
+from assistant.core.persons import Identity
+from assistant.gateway.delivery import Delivery
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import IN_KEYRING
+from assistant.settings.settings import Settings
+from assistant.settings.settings_networks import NetworkSettings
 from assistant.wire.stores import Stores
 
 log = structlog.get_logger()
 
 
 class Lines(Protocol):
-    """Where bridges are had (`assistant.delivery.Delivery`)."""
+    """Where bridges are had (`assistant.gateway.delivery.Delivery`)."""
 
     async def put(self, name: str, bridge: Bridge) -> None: ...
     async def drop(self, name: str) -> None: ...
@@ -108,15 +107,16 @@ class Networks:
             return Unmade(name, why_unmade(name, error))
 
     def _telegram(self) -> Bridge:
+        from assistant.bridges.telegram.bridge import TelegramBridge  # a network's library, for those who have it
+
         wanted = self._settings.values.telegram
-        made = importlib.import_module("assistant.bridges.telegram.bridge")
-        bridge: Bridge = made.TelegramBridge(self._token("telegram", wanted.token), wanted.base_url)
-        return bridge
+        return TelegramBridge(self._token("telegram", wanted.token), wanted.base_url)
 
     def _matrix(self) -> Bridge:
+        from assistant.bridges.matrix.bridge import MatrixBridge  # an extra
+
         wanted = self._settings.values.matrix
-        made = importlib.import_module("assistant.bridges.matrix.bridge")
-        bridge: Bridge = made.MatrixBridge(
+        return MatrixBridge(
             wanted.homeserver,
             Login(wanted.user, wanted.device, self._token("matrix", wanted.token)),
             store=self._settings.home.path / "bridges" / "matrix",
@@ -124,7 +124,6 @@ class Networks:
             invites=wanted.invites,
             is_owners=self._is_owners_on("matrix"),
         )
-        return bridge
 
     def _is_owners_on(self, bridge: str) -> Callable[[str], bool]:
         def is_owners(account: str) -> bool:

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assistant import __version__
-from assistant.condition import report
-from assistant.condition.sources import Sources
-from assistant.delivery import Delivery
-from assistant.errors import StoreError
-from assistant.ports import Model
-from assistant.progress import Progress
-from assistant.runtime import Runtime
-from assistant.sessions import role_of
-from assistant.settings import Settings
-from assistant.tallies import Tallies
-from assistant.turn import Turns
-from assistant.vital_ports import Gauges
+from assistant.core.errors import StoreError
+from assistant.core.ports import Model
+from assistant.core.progress import Progress
+from assistant.core.sessions import role_of
+from assistant.core.tallies import Tallies
+from assistant.core.vital_ports import Gauges
+from assistant.gateway.delivery import Delivery
+from assistant.health import report
+from assistant.health.sources import Sources
+from assistant.runtime.runtime import Runtime
+from assistant.runtime.turn import Turns
+from assistant.runtime.working_context import WorkingContext
+from assistant.settings.settings import Settings
 from assistant.wire.agenda import agenda_problems
 from assistant.wire.resets import reset_problems
 from assistant.wire.stores import Stores, counter_for
-from assistant.working_context import WorkingContext
 
 _STATM, _DESCRIPTORS = Path("/proc/self/statm"), Path("/proc/self/fd")
 

@@ -20,22 +20,22 @@ from zoneinfo import ZoneInfo
 import tzlocal
 
 from assistant import __version__
-from assistant import settings as settings_module
-from assistant.condition.problems import backup_problems
-from assistant.condition.report import free_bytes
-from assistant.doctor import home as at_home
-from assistant.doctor import process, surroundings
-from assistant.doctor.home import Files, looked
-from assistant.doctor.process import Serving
-from assistant.doctor.surroundings import Programs
-from assistant.doctor.values import Finding, note, ok, problem
-from assistant.errors import MemoryUnavailable, SettingsError
-from assistant.extras import brought_by
-from assistant.plural import lasting
-from assistant.recall.embedders import open_embedder
-from assistant.settings import Home, Settings
+from assistant.context.tokens import best_tier
+from assistant.core.errors import MemoryUnavailable, SettingsError
+from assistant.core.extras import brought_by
+from assistant.core.plural import lasting
+from assistant.health import home as at_home
+from assistant.health import process, surroundings
+from assistant.health.home import Files, looked
+from assistant.health.problems import backup_problems
+from assistant.health.process import Serving
+from assistant.health.report import free_bytes
+from assistant.health.surroundings import Programs
+from assistant.health.values import Finding, note, ok, problem
+from assistant.mem0.embedders import open_embedder
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home, Settings
 from assistant.store import soundness
-from assistant.tokens import best_tier
 from assistant.web import tcp
 from assistant.wire.bridges import Networks
 from assistant.wire.memory import store_settings

@@ -16,30 +16,31 @@ from typing import Any
 
 import structlog
 
-from assistant import commands
-from assistant.allocator import give_back
-from assistant.archives.commands import ArchiveCommands
-from assistant.bridge_ports import Bridge, TurnEvent
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.commands import Commands
-from assistant.compaction_commands import CompactionCommands
-from assistant.control import DaemonControl
-from assistant.delegation import Delegating
-from assistant.delivery import Delivery
-from assistant.errors import AssistantError, StoreError
-from assistant.forgetting import Forgetting
+from assistant.commands import assistant_commands as commands
+from assistant.commands.archives_commands import ArchiveCommands
+from assistant.commands.assistant_commands import Commands
+from assistant.commands.compaction_commands import CompactionCommands
+from assistant.commands.sleeping_commands import SleepCommands
+from assistant.commands.talk import MemoryTalk
+from assistant.core.bridge_ports import Bridge, TurnEvent
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.ports import Model
+from assistant.core.progress import Progress
+from assistant.core.remembered import CycleReport
+from assistant.erasure.forgetting import Forgetting
+from assistant.gateway.delivery import Delivery
+from assistant.gateway.received import Receiving, loaded
 from assistant.memory.commands import MemoryCommands
-from assistant.memory.talk import MemoryTalk
 from assistant.models.chain import Means, build_chain, build_writer
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import Model
-from assistant.progress import Progress
-from assistant.received import Receiving, loaded
-from assistant.remembered import CycleReport
-from assistant.runtime import Runtime
-from assistant.settings import Settings, ToolSettings
-from assistant.sleeping.commands import SleepCommands
-from assistant.turn import Turns
+from assistant.runtime.delegation import Delegating
+from assistant.runtime.runtime import Runtime
+from assistant.runtime.turn import Turns
+from assistant.service.allocator import give_back
+from assistant.settings.settings import Settings
+from assistant.settings.settings_sections import ToolSettings
+from assistant.web.assistant_control import DaemonControl
 from assistant.web.ways import Behind
 from assistant.wire.agenda import reminding
 from assistant.wire.backup import ForgettingBackups, backing_up, backup_commands
@@ -54,7 +55,7 @@ from assistant.wire.sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire.stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
 from assistant.wire.telemetry import listening
 from assistant.wire.web import Web, owners_look, with_token
-from sleep.importance import importance
+from sleep.rules.importance import importance
 from tools.registry import Registry
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
 

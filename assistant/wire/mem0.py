@@ -6,7 +6,6 @@ environment when it is imported, and makes a directory; so that comes last.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -16,12 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zoneinfo import ZoneInfo
 
-from assistant.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
+from assistant.core.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.local_memories import UNREADABLE
+from assistant.mem0.metering import LedgerMeter, Meter, Unmetered
 from assistant.models.prices import hosted_by_openai
-from assistant.recall.embedder_settings import EmbedderSettings
-from assistant.recall.local_memories import UNREADABLE
-from assistant.recall.metering import LedgerMeter, Meter, Unmetered
-from assistant.settings_sections import BudgetSettings
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
@@ -70,14 +69,16 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         # The former embedder answers while memories are embedded again.
         answering = store.answering()
         _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
-        desks = importlib.import_module("assistant.recall.memory_desk")
-        backends = importlib.import_module("assistant.recall.backends")
-        child = importlib.import_module("assistant.recall.mem0_child")
-        backend = backends.open_backend(told["store"], told["store_url"], store, seconds=seconds)
+        # These import Mem0, which reads where it may write from the environment.
+        from assistant.mem0.backends import open_backend
+        from assistant.mem0.mem0_child import serve
+        from assistant.mem0.memory_desk import Desk, MemoryDesk
+
+        backend = open_backend(told["store"], told["store_url"], store, seconds=seconds)
         meters = _Meters(home, told)
         try:
-            desk = desks.Desk(home, embedder, backend, store, MemoryHistory(batch), batch, seconds, meters.of)
-            child.serve(desks.MemoryDesk(desk), sys.stdin.buffer, answers)
+            desk = Desk(home, embedder, backend, store, MemoryHistory(batch), batch, seconds, meters.of)
+            serve(MemoryDesk(desk), sys.stdin.buffer, answers)
         finally:
             meters.close()
     finally:

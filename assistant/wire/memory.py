@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.local_memories import LocalMemories
+from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.models.chain import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
-from assistant.recall.embedder_settings import EmbedderSettings
-from assistant.recall.local_memories import LocalMemories
-from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.settings import Settings, config_dir
+from assistant.settings.settings import Settings, config_dir
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch

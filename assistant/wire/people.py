@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
-from assistant.addressees import Addressees, Destination
-from assistant.authority import misnamed
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.errors import SettingsError
-from assistant.people.commands import PeopleCommands
+from assistant.commands.people_commands import PeopleCommands
+from assistant.core.authority import misnamed
+from assistant.core.errors import SettingsError
+from assistant.core.records import Accepted, Incoming, Outgoing
+from assistant.gateway.addressees import Addressees, Destination
+from assistant.gateway.reception import Kept, Reception, Slash, Ways
 from assistant.people.pairing import PairingDesk, PairingRules
 from assistant.people.turned_away import TurnedAway
-from assistant.reception import Kept, Reception, Slash, Ways
-from assistant.records import Accepted, Incoming, Outgoing
-from assistant.settings import Settings
-from assistant.settings_sections import RoleSettings
+from assistant.settings.settings import Settings
+from assistant.settings.settings_sections import RoleSettings
 from assistant.wire.stores import Stores
 
 Admitted = Mapping[str, Collection[str]]

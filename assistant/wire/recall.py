@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assistant.context.memory_block import profiles_block
-from assistant.memory.remembering import Remembering
-from assistant.recollection import Recollection, room_for
-from assistant.records import InboxItem, View
-from assistant.settings import Settings
-from assistant.surroundings import Surroundings
+from assistant.core.records import InboxItem, View
+from assistant.runtime.recollection import Recollection, room_for
+from assistant.runtime.remembering import Remembering
+from assistant.runtime.surroundings import Surroundings
+from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleeping
 from assistant.wire.stores import Stores, counter_for
 

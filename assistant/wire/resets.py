@@ -7,17 +7,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from assistant.resetting import means
-from assistant.resetting.commands import SessionCommands
-from assistant.resetting.looking import Looking
-from assistant.resetting.policies import Policies, Policy
-from assistant.resetting.reset import Resetting
-from assistant.resetting.resets import Resets, problems
-from assistant.sessions import SessionKind
-from assistant.settings import Settings
+from assistant.commands.resetting_commands import SessionCommands
+from assistant.core.sessions import SessionKind
+from assistant.sessions import means
+from assistant.sessions.looking import Looking
+from assistant.sessions.policies import Policies, Policy
+from assistant.sessions.reset import Resetting
+from assistant.sessions.resets import Resets, problems
+from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleeping
 from assistant.wire.stores import Stores, counter_for
-from sleep.nights import Nights, begun_at
+from sleep.cycle.nights import Nights, begun_at
 
 Clock = Callable[[], datetime]
 

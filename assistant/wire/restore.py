@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from assistant.backup.values import Manifest
-from assistant.errors import CorruptStore, StoreError, UsageError
-from assistant.records import Report
-from assistant.settings import Home, Settings
+from assistant.core.backup_values import Manifest
+from assistant.core.errors import CorruptStore, StoreError, UsageError
+from assistant.core.records import Report
+from assistant.settings.settings import Home, Settings
 from assistant.store import backup_restore as placing
 from assistant.store.backup_back import said_again
 from assistant.store.backup_folder import BackupFolder

@@ -5,14 +5,13 @@ is loaded when something is first looked for. One part of the composition root (
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assistant.errors import HomeError, NewerSchema, StoreError
+from assistant.core.errors import HomeError, NewerSchema, StoreError
+from assistant.core.search_ports import Shelf, Spoke
 from assistant.search.bounds import Bounds
 from assistant.search.finder import SourceFinder
-from assistant.search_ports import Shelf, Spoke
 from assistant.store.database import Database
 from assistant.store.journal_source import JournalWords
 from assistant.store.log_files import LogFiles
@@ -75,8 +74,8 @@ def _finder(
 
     def engine() -> Engine:
         # The embedder and all that scores: a start need not wait for them.
-        room = import_module("assistant.wire.search_engine")
-        made: Engine = room.engine(shelf(room.made_by()), stems.of, bounds)
-        return made
+        from assistant.wire import search_engine
+
+        return search_engine.engine(shelf(search_engine.made_by()), stems.of, bounds)
 
     return SourceFinder(engine, source, zone, patient=patient or reading, closing=close)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.core.search_ports import Shelf
+from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
 from assistant.search.forms import Floats
 from assistant.search.index import StemsOf
 from assistant.search.irregular import with_irregular
-from assistant.search_ports import Shelf
 
 # Another form of units or stems is another number: all is indexed anew then.
 _FORM = 2

@@ -4,7 +4,6 @@ and a first call to the model that was chosen. One part of the composition root 
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
@@ -13,15 +12,15 @@ from functools import partial
 
 import structlog
 
-from assistant import settings as settings_module
-from assistant.errors import StoreError, UsageError
-from assistant.messages import Message
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.messages import Message
+from assistant.core.requests import Reply, Request, SystemBlock
 from assistant.models.chain import DEFAULT_NAMES, Means, build_chain
 from assistant.models.offline.model import OfflineModel
-from assistant.requests import Reply, Request, SystemBlock
-from assistant.secrets import Keyring, SecretStore
-from assistant.settings import SYSTEM_KEYRING, Home, Settings
-from assistant.settings_watch import SettingsWatch
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import Keyring, SecretStore
+from assistant.settings.settings import SYSTEM_KEYRING, Home, Settings
+from assistant.settings.settings_watch import SettingsWatch
 from assistant.spending.guard import TurnGuard
 from assistant.store.config_file import ConfigFile, keep_copy
 from assistant.store.database import Database
@@ -45,9 +44,9 @@ def persona_file(home: Home) -> ConfigFile:
 
 
 def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretStore:
-    """Its writer of TOML is loaded for those alone who keep a secret."""
-    store: SecretStore = importlib.import_module("assistant.store.kept_secrets").KeptSecrets(home.secrets, ring)
-    return store
+    from assistant.store.kept_secrets import KeptSecrets  # writes TOML, which few need
+
+    return KeptSecrets(home.secrets, ring)
 
 
 def settings_watch(

@@ -10,41 +10,41 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from assistant.compacting import Compacting
 from assistant.context.pressure import Counter
-from assistant.errors import SettingsError
-from assistant.measures import Measures, Prompts
-from assistant.memory.standing import StandingMemory
-from assistant.messages import Usage
+from assistant.core.errors import SettingsError
+from assistant.core.messages import Usage
+from assistant.core.ports import Model, Toolbox
+from assistant.core.remembered import CycleReport
+from assistant.core.requests import BACKGROUND, Purpose, Request
+from assistant.core.telemetry import SILENT, Tracer
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
-from assistant.ports import Model, Toolbox
-from assistant.remembered import CycleReport
-from assistant.requests import BACKGROUND, Purpose, Request
-from assistant.settings import Home, Settings, config_dir
-from assistant.sleeping.sleeper import Bedtime, Naps, Sleeper, Wanted
-from assistant.telemetry import SILENT, Tracer
+from assistant.runtime.compacting import Compacting
+from assistant.runtime.measures import Measures, Prompts
+from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
+from assistant.runtime.standing import StandingMemory
+from assistant.runtime.working_context import WorkingContext
+from assistant.settings.settings import Home, Settings, config_dir
 from assistant.wire.stores import Stores, authority_of, counter_for
-from assistant.working_context import WorkingContext
-from sleep.compaction import Compactor
-from sleep.consolidation import Consolidation
-from sleep.curating import Curating
-from sleep.cycle import Compacted, Cycle, Phase
-from sleep.extraction import Extractor
-from sleep.forecast import Foreseeing
-from sleep.judging import Judge
-from sleep.means import Fuses, Means
-from sleep.nights import Nights
-from sleep.outcome import Outcome
-from sleep.policy import Policy
-from sleep.purse import Purse, Thrifty
-from sleep.rereading import Rereading
-from sleep.scoring import Scoring
-from sleep.settling import settle_quietly
-from sleep.summariser import Summariser
-from sleep.summary_prompts import SummaryPrompts
-from sleep.tagged import Asker
-from sleep.undoing import Undoing
+from sleep.compaction.compaction import Compactor
+from sleep.compaction.means import Fuses, Means
+from sleep.compaction.policy import Policy
+from sleep.compaction.purse import Purse, Thrifty
+from sleep.compaction.summariser import Summariser
+from sleep.compaction.summary_prompts import SummaryPrompts
+from sleep.cycle.consolidation import Consolidation
+from sleep.cycle.curating import Curating
+from sleep.cycle.cycle import Compacted, Cycle, Phase
+from sleep.cycle.extraction import Extractor
+from sleep.cycle.forecast import Foreseeing
+from sleep.cycle.judging import Judge
+from sleep.cycle.nights import Nights
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.rereading import Rereading
+from sleep.cycle.scoring import Scoring
+from sleep.cycle.settling import settle_quietly
+from sleep.cycle.tagged import Asker
+from sleep.cycle.undoing import Undoing
 
 Clock = Callable[[], datetime]
 

@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import structlog
 
-from assistant.authority import Authority, Grant
+from assistant.context.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
 from assistant.context.truncate import Policy, for_view
-from assistant.errors import HomeError, NewerSchema, StoreError
+from assistant.core.authority import Authority, Grant
+from assistant.core.errors import HomeError, NewerSchema, StoreError
+from assistant.core.memory_values import Place
+from assistant.core.messages import Message
+from assistant.core.records import LogPlace
+from assistant.mem0.local_memories import UNREADABLE, told
+from assistant.mem0.worker import Mem0Memories
 from assistant.memory.commands import MemoryStores
-from assistant.memory.values import Place
-from assistant.messages import Message
 from assistant.people.report import share_notice
-from assistant.recall.local_memories import UNREADABLE, told
-from assistant.recall.worker import Mem0Memories
-from assistant.records import LogPlace
 from assistant.search.finder import SourceFinder
-from assistant.settings import Settings, ToolSettings
-from assistant.settings_sections import RoleSettings
+from assistant.settings.settings import Settings
+from assistant.settings.settings_sections import RoleSettings, ToolSettings
 from assistant.store.archiving import StoredArchive
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_restore import is_cut_off, settle
@@ -64,12 +64,11 @@ from assistant.store.turn_files import TurnFiles
 from assistant.store.typed_commands import TypedCommands
 from assistant.store.verify import Verifier
 from assistant.store.workspace_files import WorkspaceFiles
-from assistant.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
 from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
 from assistant.wire.memory import open_memory_db, spending_of, store_settings
 from assistant.wire.search import open_history, open_memory_search
-from sleep.requests import asked
+from sleep.rules.requests import asked
 
 log = structlog.get_logger()
 
@@ -282,9 +281,16 @@ def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message,
 def counter_for(settings: Settings, model: str) -> TokenCounter:
     """The best way of counting for a model that this machine has. Never waits for a network."""
     tier = best_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
-    return open_counter(tier, {"tiktoken": partial(_encoder, "vocabulary"), "toksum": partial(_encoder, "toksum_tier")})
+    return open_counter(tier, {"tiktoken": _tiktoken_encoder, "toksum": _toksum_encoder})
 
 
-def _encoder(module: str, tier: Tier) -> Encode:
-    encoder: Callable[[Tier], Encode] = importlib.import_module(f"assistant.{module}").encoder
+def _tiktoken_encoder(tier: Tier) -> Encode:
+    from assistant.context.vocabulary import encoder  # its vocabulary takes 80 MB
+
+    return encoder(tier)
+
+
+def _toksum_encoder(tier: Tier) -> Encode:
+    from assistant.context.toksum_tier import encoder  # toksum is an extra and takes seconds to import
+
     return encoder(tier)

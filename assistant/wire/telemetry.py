@@ -5,14 +5,13 @@ The sums for `/metrics` are always kept; the OpenTelemetry SDK is loaded for tho
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from assistant.extras import brought_by
-from assistant.settings import Settings
-from assistant.tallies import Tallies
-from assistant.telemetry import Together, Tracer
+from assistant.core.extras import brought_by
+from assistant.core.tallies import Tallies
+from assistant.core.telemetry import Together, Tracer
+from assistant.settings.settings import Settings
 
 _ENDPOINT = "http://127.0.0.1:4318/v1/traces"
 _MISSING = (
@@ -41,7 +40,7 @@ def listening(settings: Settings) -> Listening:
     if wanted.traces == "off":
         return Listening(tallies, tallies)
     try:
-        otlp = importlib.import_module("assistant.tracing.otlp")
+        from assistant.health import otlp  # an extra
     except ModuleNotFoundError:
         return Listening(tallies, tallies, _MISSING)
     spans = otlp.spans_to(wanted.endpoint or _ENDPOINT)

@@ -3,7 +3,6 @@ composition root (`assistant.wire.house`)."""
 
 from __future__ import annotations
 
-import importlib
 import secrets
 import ssl
 import time
@@ -16,12 +15,12 @@ from pathlib import Path
 import structlog
 from pydantic import SecretStr
 
-from assistant.errors import StoreError
-from assistant.looking import OwnersLook, Sources
+from assistant.core.errors import StoreError
 from assistant.memory.commands import MemoryCommands
-from assistant.secrets import IN_FILE
-from assistant.settings import Home, Settings
-from assistant.settings_networks import WebSettings
+from assistant.settings.secrets import IN_FILE
+from assistant.settings.settings import Home, Settings
+from assistant.settings.settings_networks import WebSettings
+from assistant.web.assistant_looking import OwnersLook, Sources
 from assistant.web.listener import Serving, serve_control
 from assistant.web.tcp import TcpListener, TcpPlace
 from assistant.web.ways import Behind, Rules
@@ -101,13 +100,14 @@ class Web:
         return [one for one in (self.tcp.problem, "" if self._rules.token() else _NO_TOKEN) if one]
 
     def _control(self) -> Serving:
-        serving: Serving = importlib.import_module("assistant.web.server").control_server(self.behind)
-        return serving
+        from assistant.web.server import control_server  # the web framework is loaded when somebody first connects
+
+        return control_server(self.behind)
 
     def _guarded(self, tls: ssl.SSLContext | None) -> Serving:
-        made = importlib.import_module("assistant.web.server")
-        serving: Serving = made.guarded_server(self.behind, self._rules, tls, time.monotonic)
-        return serving
+        from assistant.web.server import guarded_server
+
+        return guarded_server(self.behind, self._rules, tls, time.monotonic)
 
 
 def place_of(wanted: WebSettings) -> TcpPlace:

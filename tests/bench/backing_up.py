@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.backup.values import Made
+from assistant.core.backup_values import Made
 from assistant.store.backup_folder import BackupFolder
 from assistant.wire import backup as wire_backup
 from tests.bench.figures import Row, percentile, spread

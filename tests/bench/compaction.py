@@ -15,17 +15,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant import settings as settings_module
 from assistant.context.pressure import Budgets, Size
-from assistant.messages import Message, ToolCall
-from assistant.sessions import MAIN, OWNER_SCOPE
-from assistant.tokens import Tier, TokenCounter
+from assistant.context.tokens import Tier, TokenCounter
+from assistant.core.messages import Message, ToolCall
+from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
-from sleep.plan import Plan
-from sleep.planner import plan
-from sleep.policy import Keeping, Policy
-from sleep.summary import Summary
-from sleep.terms import Terms
+from sleep.compaction.plan import Plan
+from sleep.compaction.planner import plan
+from sleep.compaction.policy import Keeping, Policy
+from sleep.compaction.summary import Summary
+from sleep.compaction.terms import Terms
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE, Opened, opened
 from tests.bench.process import measured

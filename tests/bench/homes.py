@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.messages import Message, Role, ToolCall
-from assistant.records import LogPlace
-from assistant.sessions import MAIN, peer_key, scope_of
+from assistant.core.messages import Message, Role, ToolCall
+from assistant.core.records import LogPlace
+from assistant.core.sessions import MAIN, peer_key, scope_of
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog

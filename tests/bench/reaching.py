@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
-from assistant.persons import Identity
-from assistant.requests import Reply, Request
+from assistant.core.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
+from assistant.core.persons import Identity
+from assistant.core.requests import Reply, Request
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CHECKOUT, home
@@ -231,7 +231,7 @@ def _bridge(name: str) -> None:
         TelegramBridge("1:token", "http://127.0.0.1:9")
     else:
         from assistant.bridges.matrix.bridge import MatrixBridge
-        from assistant.bridging.values import Login
+        from assistant.core.bridging_values import Login
 
         with TemporaryDirectory() as folder:
             MatrixBridge(

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.messages import Message, Role
-from assistant.recollection import Recollection
-from assistant.records import View
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.context.tokens import estimate
+from assistant.core.messages import Message, Role
+from assistant.core.records import View
+from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.runtime.recollection import Recollection
 from assistant.store.search import StoredHistory
-from assistant.tokens import estimate
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.figures import Row, percentile, spread

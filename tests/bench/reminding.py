@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.alarm import Alarm
 from assistant.agenda.firing import Punctuality
-from assistant.agenda.values import Due, NewJob, Once, Place
-from assistant.agenda.wall import key_of, local_of
-from assistant.reminders.alarm import Alarm
+from assistant.core.agenda_values import Due, NewJob, Once, Place
+from assistant.core.wall import key_of, local_of
 from assistant.store.jobs import Jobs
 from tests.bench.figures import Row
 from tests.store_home import StoreHome

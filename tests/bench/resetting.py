@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant import settings as settings_module
+from assistant.core.ports import Model
+from assistant.core.sessions import MAIN
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import Model
-from assistant.sessions import MAIN
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
 from tests.bench.compaction import VIEW, _fill, _now
 from tests.bench.figures import Row, percentile, spread

@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.wire.search import open_history
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home

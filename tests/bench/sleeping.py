@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant import settings as settings_module
-from assistant.messages import Message
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.messages import Message
+from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
-from sleep.cycle import PHASES
+from sleep.cycle.cycle import PHASES
 from tests.bench.figures import Row
 from tests.bench.process import measured
 from tests.month.conversation import MONTH, read_month

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.messages import Usage
-from assistant.requests import Call, Purpose
-from assistant.settings_sections import BudgetSettings
+from assistant.core.messages import Usage
+from assistant.core.requests import Call, Purpose
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script

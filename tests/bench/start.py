@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant import settings as settings_module
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.messages import Message
-from assistant.records import Incoming, Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.messages import Message
+from assistant.core.records import Incoming, Outgoing
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 from assistant.store.outbox import Outbox
 from tests.bench.figures import Row
 from tests.bench.homes import Opened, opened

@@ -17,12 +17,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant import settings as settings_module
-from assistant.messages import Message, Usage
+from assistant.core.messages import Message, Usage
+from assistant.core.requests import Reply, Request
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered
-from assistant.requests import Reply, Request
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
 from tests.bench.figures import Row
 from tests.bench.process import resident_mb

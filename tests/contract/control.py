@@ -12,16 +12,16 @@ import httpx2
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import SocketLink, socket_link
-from assistant.compactions import Checkpoint
-from assistant.errors import UsageError
-from assistant.looking_ports import Conversed, Period
-from assistant.memory.values import Held
-from assistant.records import Accepted, Hit, Incoming, Record
-from assistant.remembered import CycleReport, Recalled
-from assistant.requests import Spent, UsageKey
-from assistant.tallies import Tallies
-from assistant.unix_socket import short_address
-from assistant.vital_ports import Gauges
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.looking_ports import Conversed, Period
+from assistant.core.memory_values import Held
+from assistant.core.records import Accepted, Hit, Incoming, Record
+from assistant.core.remembered import CycleReport, Recalled
+from assistant.core.requests import Spent, UsageKey
+from assistant.core.tallies import Tallies
+from assistant.core.vital_ports import Gauges
+from assistant.service.unix_socket import short_address
 from assistant.web.listener import serve_control
 from assistant.web.server import control_server
 from assistant.web.ways import Behind

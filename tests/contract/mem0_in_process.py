@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.store.database import Database
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
@@ -29,8 +29,8 @@ sys.modules.update(dict.fromkeys(("spacy", "fastembed")))  # type: ignore[arg-ty
 mem0_main = importlib.import_module("mem0.memory.main")
 mem0_storage = importlib.import_module("mem0.memory.storage")
 mem0_telemetry = importlib.import_module("mem0.memory.telemetry")
-ours = importlib.import_module("assistant.recall.mem0_memory")
-vector_store = importlib.import_module("assistant.recall.vector_store")
+ours = importlib.import_module("assistant.mem0.mem0_memory")
+vector_store = importlib.import_module("assistant.mem0.vector_store")
 
 
 def house() -> Any:

@@ -11,9 +11,9 @@ import signal
 import sys
 from pathlib import Path
 
-from assistant.errors import StoreError
-from assistant.messages import Message
-from assistant.records import Turn
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message
+from assistant.core.records import Turn
 from tests.store_home import NOW, StoreHome, reply_to, tool_round
 
 _TRIES = 40

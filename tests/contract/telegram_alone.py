@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.bridge_ports import Arrival, Change, Part
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.errors import StoreError
-from assistant.messages import Media
-from assistant.records import OutboxItem, Outgoing
+from assistant.core.bridge_ports import Arrival, Change, Part
+from assistant.core.errors import StoreError
+from assistant.core.messages import Media
+from assistant.core.records import OutboxItem, Outgoing
 from tests.kept_door import ListDoor
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import OWNER

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from assistant.errors import ArchiveUnavailable
-from assistant.forgetting import Forgetting
-from assistant.forgotten import Forgotten, Wanted
-from assistant.messages import Message
+from assistant.core.errors import ArchiveUnavailable
+from assistant.core.forgotten import Forgotten, Wanted
+from assistant.core.messages import Message
+from assistant.erasure.forgetting import Forgetting
 from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.archive_ports import Restored
-from assistant.errors import ArchiveUnavailable, UsageError
+from assistant.core.archive_ports import Restored
+from assistant.core.errors import ArchiveUnavailable, UsageError
 from assistant.store import session_rows
 from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive

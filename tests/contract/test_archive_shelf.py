@@ -12,7 +12,7 @@ import pyrage
 import pytest
 from moto.server import ThreadedMotoServer
 
-from assistant.errors import ArchiveMissing, ArchiveUnavailable
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
 from tests.archive_home import (
     FAULTY,
     IDENTITY,

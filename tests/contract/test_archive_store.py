@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from assistant.archive_ports import Archived
-from assistant.errors import ArchiveUnavailable, CorruptStore, UsageError
-from assistant.generations import Ending
-from assistant.messages import Message
+from assistant.core.archive_ports import Archived
+from assistant.core.errors import ArchiveUnavailable, CorruptStore, UsageError
+from assistant.core.generations import Ending
+from assistant.core.messages import Message
 from assistant.store.archive_form import Walk, header_of, lines_of, walked
 from assistant.store.archiving import StoredArchive
 from assistant.store.log_files import folder_name

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.backup.values import MANIFEST
-from assistant.errors import CorruptStore, StoreError, UsageError
+from assistant.core.backup_values import MANIFEST
+from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.store.backup_folder import BackupFolder
 from tests.backup_home import ELSEWHERE, FILES, BackupHome, contents
 from tests.store_home import NOW, StoreHome

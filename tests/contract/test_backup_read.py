@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.backup.values import MANIFEST, Manifest
-from assistant.errors import CorruptStore, NewerSchema, StoreError
+from assistant.core.backup_values import MANIFEST, Manifest
+from assistant.core.errors import CorruptStore, NewerSchema, StoreError
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import proved, unpacked
 from tests.backup_home import BackupHome, contents, packed, quick

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from assistant.bridge_ports import Change
-from assistant.errors import BridgeError, StoreError
-from assistant.messages import Media
+from assistant.core.bridge_ports import Change
+from assistant.core.errors import BridgeError, StoreError
+from assistant.core.messages import Media
 from tests.matrix_bot import Bot, KeptDoor, joined, met, part
 from tests.matrix_person import Person
 from tests.matrix_proxy import Proxy

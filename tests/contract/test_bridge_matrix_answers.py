@@ -13,7 +13,7 @@ from aiohttp import web
 
 from assistant.bridges.matrix.client import Client
 from assistant.bridges.matrix.inbound import Inbound
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 from tests.matrix_bot import KeptDoor
 
 PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"

@@ -16,8 +16,8 @@ from vodozemac import Account
 
 from assistant.bridges.matrix.bridge import login
 from assistant.bridges.matrix.crypto import SigningKeys
-from assistant.errors import BridgeError
-from assistant.messages import Media
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
 from tests.encrypted_person import EncryptedPerson
 from tests.matrix_bot import Bot, KeptDoor, part, turn
 from tests.matrix_person import Person

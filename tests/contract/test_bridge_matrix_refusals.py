@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.bridging.values import Login
-from assistant.errors import BridgeError
+from assistant.core.bridging_values import Login
+from assistant.core.errors import BridgeError
 from tests.matrix_bot import part
 
 _LATER = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": 7000}

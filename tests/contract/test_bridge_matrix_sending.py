@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from assistant.bridges.matrix.bridge import login
-from assistant.errors import BridgeError
-from assistant.messages import Media
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
 from tests.matrix_bot import Bot, KeptDoor, met, part, turn
 from tests.matrix_person import Person
 from tests.matrix_proxy import Proxy

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from assistant.bridge_ports import Arrival
 from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.bridges.matrix.position import Position, Replaced
-from assistant.errors import BridgeError
+from assistant.core.bridge_ports import Arrival
+from assistant.core.errors import BridgeError
 from tests.matrix_bot import Bot, KeptDoor, joined, met, part, turn
 from tests.matrix_person import Person
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import Bridge
-from assistant.errors import BridgeError, StoreError
-from assistant.settings import Home
+from assistant.core.bridge_ports import Bridge
+from assistant.core.errors import BridgeError, StoreError
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.wire.bridge_setup import account_of, with_answers
 from assistant.wire.bridges import Networks, why_unmade
 from assistant.wire.settings import secret_store

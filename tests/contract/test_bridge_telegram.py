@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Arrival, Change
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.errors import BridgeError, StoreError
-from assistant.messages import Media
-from assistant.records import Button
+from assistant.core.bridge_ports import Arrival, Change
+from assistant.core.errors import BridgeError, StoreError
+from assistant.core.messages import Media
+from assistant.core.records import Button
 from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import BOT, OWNER, ROOM

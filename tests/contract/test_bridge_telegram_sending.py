@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import TurnEvent
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.errors import BridgeError
-from assistant.messages import Media
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
 from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running
 from tests.strict.telegram import Refusal, StrictTelegram
 from tests.strict.telegram_people import OWNER, ROOM

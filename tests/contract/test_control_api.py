@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Part, TurnEvent
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
-from assistant.errors import BridgeError, NobodyThere, StoreError, UsageError
-from assistant.records import OutboxItem, Outgoing
+from assistant.core.bridge_ports import Part, TurnEvent
+from assistant.core.errors import BridgeError, NobodyThere, StoreError, UsageError
+from assistant.core.records import OutboxItem, Outgoing
 from tests.contract.control import Served, serving
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

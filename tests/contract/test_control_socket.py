@@ -15,8 +15,8 @@ import pytest
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
-from assistant.errors import HomeError, HomeLocked
-from assistant.unix_socket import answers
+from assistant.core.errors import HomeError, HomeLocked
+from assistant.service.unix_socket import answers
 from assistant.web.listener import listen, serve_control
 from assistant.web.server import control_server
 from tests.contract.control import ScriptedControl, Served, behind, serving

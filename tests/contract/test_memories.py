@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from assistant.errors import MemoryUnavailable
-from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.remembered import Memory
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.remembered import Memory
+from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from tests.postgres import Postgres, running
 from tests.semantic_memory import NOW, Provider, add, delete, memory, opened, provider, update
 from tests.warm_mem0 import warm_child

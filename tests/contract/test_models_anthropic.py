@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.messages import Message
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message
+from assistant.core.requests import Limits, Request, SystemBlock
 from assistant.models.anthropic import DEFAULT_LIMITS, AnthropicModel
-from assistant.requests import Limits, Request, SystemBlock
 from tests.strict.asking import NOW, KeptFacts, ask, asked, result
 from tests.strict.behaviour import Answer, Status, ToolUse
 from tests.strict.server import StrictServer

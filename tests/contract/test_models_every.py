@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
+from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.failover import Failover, Patience
 from assistant.models.offline.model import OfflineModel
 from assistant.models.openai import OpenAIModel
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered
-from assistant.ports import Model
 from tests.strict.asking import KeptLedger, ask, asked, call, clock, result
 from tests.strict.behaviour import Answer
 from tests.strict.server import StrictServer

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from assistant.core.requests import Limits
 from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
 from assistant.models.prices import hosted_by_openai
-from assistant.requests import Limits
 from tests.strict.asking import KeptFacts, ask, asked, clock
 from tests.strict.behaviour import Answer, ErrorEvent, ToolUse
 from tests.strict.chat_api import model as listed

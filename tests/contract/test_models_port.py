@@ -8,11 +8,11 @@ from contextlib import aclosing
 
 import pytest
 
-from assistant.messages import Media, Message
+from assistant.core.messages import Media, Message
+from assistant.core.requests import TextDelta
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.faults import StreamBroken
 from assistant.models.openai import OpenAIModel
-from assistant.requests import TextDelta
 from tests.strict.asking import Heard, ask, asked, call, clock, result
 from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Refusal, Stall, Status, ToolUse
 from tests.strict.server import StrictServer

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from assistant import settings as settings_module
-from assistant.authority import EVERYBODY, OWNER_ALONE
+from assistant.core.authority import EVERYBODY, OWNER_ALONE
+from assistant.settings import settings as settings_module
 from assistant.web.control import control_app
 from assistant.wire.house import House, build
 from tests import reach

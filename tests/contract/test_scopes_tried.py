@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import AssistantError
-from assistant.forgotten import Wanted
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.records import Incoming
-from assistant.sessions import MAIN, role_of, scope_of
+from assistant.core.errors import AssistantError
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.records import Incoming
+from assistant.core.sessions import MAIN, role_of, scope_of
 from tests import reach
 from tests.meeting import ANN, ROOM, Meeting
 from tests.planted import ANNS, BOAT, IVOS, ROOMS, SECRETS, Loot, loot, others, planted, snapshot, told, visited

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError, UsageError
-from assistant.messages import Message
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.messages import Message
 from tests.compacting import copy_of, live, mask, plan, summary
 from tests.contract.test_store_crash import crash_after
 from tests.store_home import NOW, StoreHome, tool_round

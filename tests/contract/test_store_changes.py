@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Change
-from assistant.errors import StoreError
-from assistant.messages import Media, Message
-from assistant.records import InboxItem, Incoming
+from assistant.core.bridge_ports import Change
+from assistant.core.errors import StoreError
+from assistant.core.messages import Media, Message
+from assistant.core.records import InboxItem, Incoming
 from assistant.store.bridge_states import BridgeStates
 from assistant.store.changes import Changes
 from assistant.store.extraction import LogReader

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import AssistantError, CorruptStore, StaleView
+from assistant.core.errors import AssistantError, CorruptStore, StaleView
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, count
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
+from assistant.core.errors import StoreError
+from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database

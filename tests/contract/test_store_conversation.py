@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.messages import Media, Message, ToolCall
-from assistant.records import Accepted, Incoming, Outgoing, View
+from assistant.core.errors import StoreError
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import Accepted, Incoming, Outgoing, View
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assistant.errors import CorruptStore
-from assistant.messages import Message
-from assistant.records import Turn
+from assistant.core.errors import CorruptStore
+from assistant.core.messages import Message
+from assistant.core.records import Turn
 from tests.compacting import copy_of, live, mask, plan, summary
 from tests.store_home import NOW, StoreHome, count, in_memory, reply_to, tool_round
 

@@ -10,7 +10,7 @@ import pytest
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.store.character_schema import character
 from assistant.store.database import Database, prepare_home
 from assistant.store.script_schema import script

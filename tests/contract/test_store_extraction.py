@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.store.extraction import LogReader
 from tests.compacting import live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, tool_round

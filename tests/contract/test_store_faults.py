@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.messages import Message, ToolCall
-from assistant.records import Incoming
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message, ToolCall
+from assistant.core.records import Incoming
 from tests.store_home import NOW, StoreHome, in_memory, reply_to
 
 TURNS = 8

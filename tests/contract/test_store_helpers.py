@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Breaker
-from assistant.errors import StoreError
+from assistant.core.compactions import Breaker
+from assistant.core.errors import StoreError
 from assistant.store.breakers import Breakers
 from assistant.store.delegations import Delegations
 from tests.store_home import NOW, StoreHome

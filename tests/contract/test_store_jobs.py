@@ -10,8 +10,8 @@ import pytest
 from assistant.agenda.firing import Punctuality, batch
 from assistant.agenda.telling import firing
 from assistant.context.normalise import normalise
-from assistant.errors import StoreError, UsageError
-from assistant.messages import Message, ToolCall
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.messages import Message, ToolCall
 from tests.reminded_home import BERLIN, GUEST, NOW, Agendas, agendas
 
 SOON = NOW + timedelta(minutes=20)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.remembered import CycleReport, JournalEntry, Reading
+from assistant.core.errors import StoreError
+from assistant.core.remembered import CycleReport, JournalEntry, Reading
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal

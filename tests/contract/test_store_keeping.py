@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import ToolError
-from assistant.records import Calibration, Outgoing
-from assistant.requests import Limits
+from assistant.core.errors import ToolError
+from assistant.core.records import Calibration, Outgoing
+from assistant.core.requests import Limits
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Checkpoint, CheckpointState
-from assistant.errors import CorruptStore, StaleView
+from assistant.core.compactions import Checkpoint, CheckpointState
+from assistant.core.errors import CorruptStore, StaleView
 from tests.compacting import plan, summary
 from tests.store_home import NOW, StoreHome
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.authority import Authority, Grant
-from assistant.errors import BudgetExceeded
-from assistant.messages import Usage
-from assistant.requests import Call, Reservation
-from assistant.settings_sections import BudgetSettings
+from assistant.core.authority import Authority, Grant
+from assistant.core.errors import BudgetExceeded
+from assistant.core.messages import Usage
+from assistant.core.requests import Call, Reservation
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from assistant.errors import StaleView, StoreError, UsageError
+from assistant.core.errors import StaleView, StoreError, UsageError
 from assistant.store.memory_files import MemoryFiles
 from tests.memory_home import DAY, GUEST, MOST, NOW, MemoryHome, tokens
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StaleView
+from assistant.core.errors import StaleView
 from tests.contract.memory_files_child import KEY, LINE, WANTED, act
 from tests.memory_home import DAY, NOW, MemoryHome
 

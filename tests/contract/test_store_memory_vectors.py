@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory

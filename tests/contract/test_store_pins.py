@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Pin
-from assistant.errors import UsageError
+from assistant.core.compactions import Pin
+from assistant.core.errors import UsageError
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.pins import Pins

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.compactions import Checkpoint
-from assistant.messages import Message, Usage
-from assistant.records import Calibration
-from assistant.requests import Call
-from assistant.settings_sections import BudgetSettings
+from assistant.core.compactions import Checkpoint
+from assistant.core.messages import Message, Usage
+from assistant.core.records import Calibration
+from assistant.core.requests import Call
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.breakers import Breakers
 from assistant.store.delegations import Delegations
 from assistant.store.extraction import LogReader

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import UsageError
-from assistant.remembered import Attribute, Profile
+from assistant.core.errors import UsageError
+from assistant.core.remembered import Attribute, Profile
 from tests.memory_home import GUEST, NOW, MemoryHome, person
 
 LATER = NOW + timedelta(hours=1)

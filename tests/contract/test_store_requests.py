@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.agenda.values import Due, NewJob, Once
-from assistant.compactions import Asked, UserRequest
-from assistant.errors import UsageError
-from assistant.messages import Message
+from assistant.core.agenda_values import Due, NewJob, Once
+from assistant.core.compactions import Asked, UserRequest
+from assistant.core.errors import UsageError
+from assistant.core.messages import Message
 from assistant.store.jobs import Jobs
 from assistant.store.requests import Requests
 from assistant.store.text import FORGOTTEN

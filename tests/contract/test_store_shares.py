@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import BudgetExceeded
-from assistant.messages import Usage
-from assistant.requests import Call
-from assistant.settings_sections import BudgetSettings
+from assistant.core.errors import BudgetExceeded
+from assistant.core.messages import Usage
+from assistant.core.requests import Call
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script

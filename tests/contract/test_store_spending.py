@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import BudgetExceeded, RequestRepeated, StoreError
-from assistant.messages import Usage
-from assistant.requests import BACKGROUND, Call, Purpose
-from assistant.settings_sections import BudgetSettings
+from assistant.core.errors import BudgetExceeded, RequestRepeated, StoreError
+from assistant.core.messages import Usage
+from assistant.core.requests import BACKGROUND, Call, Purpose
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.outbox import Outbox

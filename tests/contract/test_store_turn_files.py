@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.messages import Media, Message
-from assistant.ports import ToolContext
-from assistant.records import Turn, TurnState
+from assistant.core.messages import Media, Message
+from assistant.core.ports import ToolContext
+from assistant.core.records import Turn, TurnState
 from assistant.store.turn_files import TurnFiles
 from tests.store_home import NOW, StoreHome, reply_to
 

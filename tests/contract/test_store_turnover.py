@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StaleView, StoreError, UsageError
-from assistant.generations import Ending, Reset
-from assistant.messages import Message
-from assistant.records import SessionInfo
+from assistant.core.errors import StaleView, StoreError, UsageError
+from assistant.core.generations import Ending, Reset
+from assistant.core.messages import Message
+from assistant.core.records import SessionInfo
 from assistant.store.extraction import LogReader
 from assistant.store.generations import StoredGenerations
 from assistant.store.resets import StoredResets

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import CorruptStore, StaleView, UsageError
-from assistant.messages import Media, Message, ToolCall
-from assistant.records import View
+from assistant.core.errors import CorruptStore, StaleView, UsageError
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import View
 from assistant.store.text import FORGOTTEN
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, blank, tool_round

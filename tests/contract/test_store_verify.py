@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Compaction
-from assistant.messages import Message
-from assistant.records import Problem
+from assistant.core.compactions import Compaction
+from assistant.core.messages import Message
+from assistant.core.records import Problem
 from assistant.store.database import Database
 from tests.store_home import NOW, StoreHome, blank, tool_round
 

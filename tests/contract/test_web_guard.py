@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import TurnEvent
-from assistant.errors import SettingsError
-from assistant.secrets import IN_KEYRING
-from assistant.settings_watch import SettingsWatch
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.errors import SettingsError
+from assistant.settings import settings as settings_module
+from assistant.settings.secrets import IN_KEYRING
+from assistant.settings.settings_watch import SettingsWatch
 from assistant.web.guard import Guard
 from assistant.web.ways import Rules
 from assistant.wire.house import build

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Part
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.bridges.terminal.feed import Mark
-from assistant.errors import NobodyThere, UsageError
-from assistant.records import Outgoing
+from assistant.core.bridge_ports import Part
+from assistant.core.errors import NobodyThere, UsageError
+from assistant.core.records import Outgoing
 from tests.contract.web import Caller, Event, Reached, reached
 
 

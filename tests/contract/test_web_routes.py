@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.messages import Usage
-from assistant.requests import Call, UsageKey
+from assistant.core.messages import Usage
+from assistant.core.requests import Call, UsageKey
 from assistant.spending.asking import ask
 from assistant.spending.report import as_json
 from tests.contract.web import Caller, reached

@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx2
 
-from assistant import settings as settings_module
-from assistant.unix_socket import short_address
+from assistant.service.unix_socket import short_address
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 

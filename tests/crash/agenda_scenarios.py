@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.errors import StoreError
-from assistant.requests import Request
+from assistant.core.errors import StoreError
+from assistant.core.requests import Request
 from tests.crash.comparison import but, look
 from tests.crash.pictures import rows
 from tests.crash.scenario import Differ, Faults, Picture, Scenario

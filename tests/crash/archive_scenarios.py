@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.errors import CorruptStore
+from assistant.core.errors import CorruptStore
 from assistant.wire import stores as wire_stores
 from assistant.wire.archive import open_archive, restored
 from tests.crash.comparison import DIFFER, look

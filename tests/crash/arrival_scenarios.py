@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from assistant.bridge_ports import Change
-from assistant.errors import StoreError
-from assistant.messages import Media, ToolCall
-from assistant.requests import Request
+from assistant.core.bridge_ports import Change
+from assistant.core.errors import StoreError
+from assistant.core.messages import Media, ToolCall
+from assistant.core.requests import Request
 from tests.crash.comparison import DIFFER, look
 from tests.crash.pictures import rows
 from tests.crash.scenario import Picture, Scenario

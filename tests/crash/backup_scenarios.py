@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from assistant.backup.backing_up import BackingUp
-from assistant.errors import AssistantError, StoreError
-from assistant.records import SessionInfo
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.records import SessionInfo
 from assistant.store.backup_make import Order, make
 from assistant.store.backup_restore import ASIDE
 from assistant.store.backup_tar import unpacked
@@ -20,7 +20,7 @@ from assistant.store.pace import Pace
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire import stores as wire_stores
-from sleep.nights import Nights, begun_at
+from sleep.cycle.nights import Nights, begun_at
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
 from tests.crash.scenario import Differ, Faults, Picture, Scenario

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.parts import parts_of
-from assistant.reception import CUT_OFF
-from assistant.requests import Request
+from assistant.core.requests import Request
+from assistant.gateway.parts import parts_of
+from assistant.gateway.reception import CUT_OFF
 from assistant.wire import stores as wire_stores
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture, Scenario

@@ -21,8 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from assistant.errors import AssistantError
-from assistant.expressions import _Uncompiled
+from assistant.core.errors import AssistantError
+from assistant.core.expressions import _Uncompiled
 from assistant.wire.house import build
 from assistant.wire.search_engine import _embedder
 from tests.crash.homes import picture_of
@@ -104,7 +104,7 @@ class Warm:
 def _do_once() -> None:
     """What every process does once in its life, before the first fork: expressions are compiled, tools declared, prices
     and word vectors read, and what is imported late is imported. The home that this takes is gone then."""
-    importlib.import_module("assistant.apart")
+    importlib.import_module("assistant.gateway.apart")
     for one in gc.get_objects():
         if isinstance(one, _Uncompiled):
             assert one.match

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from assistant.compactions import Checkpoint
-from assistant.errors import StoreError
-from assistant.requests import Request
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import StoreError
+from assistant.core.requests import Request
 from tests.crash.comparison import but, look
 from tests.crash.scenario import Differ, Faults, Scenario
 from tests.crash.world import Life, World, live, message

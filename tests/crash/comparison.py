@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.wire import stores as wire_stores
-from sleep.work import LONG_THREAD
+from sleep.compaction.work import LONG_THREAD
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture
 from tests.crash.witness import Witness

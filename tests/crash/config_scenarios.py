@@ -5,9 +5,9 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from assistant.config_text import with_value
-from assistant.errors import AssistantError
-from assistant.settings import Home, Settings, load
+from assistant.core.errors import AssistantError
+from assistant.settings.config_text import with_value
+from assistant.settings.settings import Home, Settings, load
 from assistant.wire import settings as wire_settings
 from tests.crash.scenario import Picture, Scenario
 

@@ -18,8 +18,8 @@ from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from dataclasses import asdict
 
-from assistant.recall.child_process import LONGEST_ANSWER, ChildProcess
-from assistant.recall.worker import MemoryStoreSettings
+from assistant.mem0.child_process import LONGEST_ANSWER, ChildProcess
+from assistant.mem0.worker import MemoryStoreSettings
 from assistant.wire import mem0 as wire_mem0
 
 _STREAMS = 3
@@ -33,7 +33,7 @@ def import_mem0() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=folder)
         for module in ("memory_desk", "backends", "mem0_child", "wordllama"):
-            importlib.import_module(f"assistant.recall.{module}")
+            importlib.import_module(f"assistant.mem0.{module}")
 
 
 class Nursery:

@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from assistant.requests import Request
-from assistant.sessions import peer_key
+from assistant.core.requests import Request
+from assistant.core.sessions import peer_key
 from assistant.wire.memory import store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look

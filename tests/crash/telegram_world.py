@@ -18,8 +18,8 @@ from typing import Any
 import structlog
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.persons import Identity
-from assistant.requests import Request
+from assistant.core.persons import Identity
+from assistant.core.requests import Request
 from assistant.wire.house import build
 from tests.crash.witness import Witness
 from tests.crash.world import BEGUN, Life, settings_of

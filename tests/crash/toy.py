@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
 from tests.crash.witness import Witness
 

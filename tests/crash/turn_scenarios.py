@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from assistant.messages import ToolCall
-from assistant.requests import Request
-from assistant.sessions import peer_key
+from assistant.core.messages import ToolCall
+from assistant.core.requests import Request
+from assistant.core.sessions import peer_key
 from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
 from tests.crash.scenario import Differ, Scenario
 from tests.crash.world import Life, World, live, message, tail

@@ -16,16 +16,16 @@ from typing import Any
 
 import structlog
 
-from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.errors import StoreError
-from assistant.messages import Message
+from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.records import Accepted, Incoming
+from assistant.core.requests import Request
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.ports import Tool, ToolContext
-from assistant.records import Accepted, Incoming
-from assistant.requests import Request
-from assistant.settings import Home, Settings, load
+from assistant.settings.settings import Home, Settings, load
 from assistant.wire.house import House, build
 from tests.crash.witness import Witness
 from tests.scripted import ScriptedModel, Step, SteppingClock

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from assistant.context.build import Frame
 from assistant.context.pressure import bytes_of, images_of
-from assistant.messages import Media, Message, Span, ToolCall
-from assistant.records import LogPlace, View
-from assistant.requests import Limits, ToolSpec
-from assistant.tokens import Tier, TokenCounter
+from assistant.context.tokens import Tier, TokenCounter
+from assistant.core.messages import Media, Message, Span, ToolCall
+from assistant.core.records import LogPlace, View
+from assistant.core.requests import Limits, ToolSpec
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 COUNTER = TokenCounter(Tier("estimate", "some-model", "tests count without a vocabulary"))

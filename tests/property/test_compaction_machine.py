@@ -12,20 +12,20 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from assistant.compactions import Checkpoint, Compaction
 from assistant.context.build import build
 from assistant.context.pressure import Budgets
 from assistant.context.structure import block_starts
-from assistant.messages import Message
+from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.messages import Message
 from assistant.models import anthropic_form
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
-from sleep import planner
-from sleep.floor import floor_plan
-from sleep.merging import merged
-from sleep.policy import Keeping, Policy
-from sleep.summary import Summary
-from sleep.terms import Terms
+from sleep.compaction import planner
+from sleep.compaction.floor import floor_plan
+from sleep.compaction.merging import merged
+from sleep.compaction.policy import Keeping, Policy
+from sleep.compaction.summary import Summary
+from sleep.compaction.terms import Terms
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, PROTECTED
 from tests.store_home import NOW, StoreHome, count, in_memory, tool_round

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.config_text import changes, flat, with_value, without
+from assistant.settings.config_text import changes, flat, with_value, without
 
 KEYS = ("context.target", "turn.max_steps", "home.timezone", "model.fallback", "log.level")
 VALUES = st.one_of(

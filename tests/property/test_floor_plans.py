@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.context.structure import newest_request
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.models import anthropic_form, openai_form
-from sleep.floor import floor_plan
-from sleep.plan import Plan
-from sleep.terms import Terms
+from sleep.compaction.floor import floor_plan
+from sleep.compaction.plan import Plan
+from sleep.compaction.terms import Terms
 from tests.property.conversations import (
     COUNTER,
     FRAME,

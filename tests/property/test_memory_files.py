@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 from tests.contract.test_store_memory_files import LATER, WORDS, note
 from tests.memory_home import MemoryHome
 from tests.store_home import in_memory

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from assistant.context.build import Frame, build
 from assistant.context.normalise import normalise
 from assistant.context.structure import newest_request
-from assistant.messages import Message, ToolCall
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import Request
 from assistant.models import anthropic_form, openai_form
-from assistant.requests import Request
 from tests.property.conversations import (
     FRAME,
     LIMITS,

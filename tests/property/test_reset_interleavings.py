@@ -9,8 +9,8 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assistant.errors import UsageError
-from assistant.generations import Ending
+from assistant.core.errors import UsageError
+from assistant.core.generations import Ending
 from assistant.store.generations import StoredGenerations
 from tests.compacting import copy_of, live, plan, summary
 from tests.contract.test_store_crash import crash_after

@@ -10,8 +10,8 @@ from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
 
-from assistant.messages import Message
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.messages import Message
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 from assistant.store.search import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.homes import opened

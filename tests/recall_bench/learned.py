@@ -19,20 +19,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.recall.wordllama import WordLlamaEmbedder
-from assistant.records import Record
-from assistant.remembered import JournalEntry, Memory
-from assistant.requests import Request
+from assistant.core.records import Record
+from assistant.core.remembered import JournalEntry, Memory
+from assistant.core.requests import Request
+from assistant.core.search_ports import Where
+from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
 from assistant.search.units import Unit, split
-from assistant.search_ports import Where
-from assistant.sessions import MAIN, OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.search_schema import search
 from assistant.store.search_shelf import SearchShelf
 from assistant.store.stems import Stems
-from sleep.extraction import Extractor
+from sleep.cycle.extraction import Extractor
 from tests.consolidating import NOW, Night, night
 from tests.journal_home import learned
 from tests.recall_bench.dataset import Question, Talk, read_talks

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.core.search_ports import Where
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
 from assistant.search.units import Unit
-from assistant.search_ports import Where
-from assistant.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.search_schema import search
 from assistant.store.search_shelf import SearchShelf

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
 
-from assistant.quotes import Quote, local_time, quote_line
-from assistant.records import Hit
-from assistant.sessions import OWNER_SCOPE
-from assistant.tokens import estimate
+from assistant.context.tokens import estimate
+from assistant.core.quotes import Quote, local_time, quote_line
+from assistant.core.records import Hit
+from assistant.core.sessions import OWNER_SCOPE
 from tests.recall_bench.dataset import Question, read_talks
 from tests.recall_bench.homes import SessionOf, SpokenHome, one_session, session_each, spoken
 

@@ -19,8 +19,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from assistant.remembered import JournalEntry, Memory, Recalled
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.core.remembered import JournalEntry, Memory, Recalled
+from assistant.core.sessions import MAIN, OWNER_SCOPE
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal

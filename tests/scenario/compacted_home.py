@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
-from assistant.compactions import Asked, Checkpoint, Compaction
-from assistant.messages import Message
+from assistant.core.compactions import Asked, Checkpoint, Compaction
+from assistant.core.messages import Message
+from assistant.settings import settings as settings_module
 from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import look
 from tests.store_home import NOW, StoreHome, count

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from assistant.compactions import Delegation, DelegationState
-from assistant.errors import StoreError
+from assistant.core.compactions import Delegation, DelegationState
+from assistant.core.errors import StoreError
 
 
 @dataclass

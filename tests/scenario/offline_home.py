@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.errors import ToolError
-from assistant.messages import Message, Role, Span
+from assistant.core.errors import ToolError
+from assistant.core.messages import Message, Role, Span
+from assistant.core.ports import ToolContext
+from assistant.core.records import Hit, LogPlace, Record, Todo
+from assistant.core.requests import Reply, Request, TextDelta
 from assistant.models.offline.model import OfflineModel
-from assistant.ports import ToolContext
-from assistant.records import Hit, LogPlace, Record, Todo
-from assistant.requests import Reply, Request, TextDelta
 from tests.granting import granting
 from tools.registry import Registry
 from tools.toolbox import build_toolbox

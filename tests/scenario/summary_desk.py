@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.context.quote import RECORD as TAG
-from assistant.messages import SUMMARY_MARKER, Message, Usage
+from assistant.core.messages import SUMMARY_MARKER, Message, Usage
+from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.prices import Price
-from assistant.ports import Model
-from assistant.settings import config_dir
-from sleep.summariser import Live, Summariser
-from sleep.summary import Material, Summary
-from sleep.summary_prompts import SummaryPrompts
+from assistant.settings.settings import config_dir
+from sleep.compaction.summariser import Live, Summariser
+from sleep.compaction.summary import Material, Summary
+from sleep.compaction.summary_prompts import SummaryPrompts
 from tests.strict.asking import clock
 from tests.strict.behaviour import Answer, Behaviour, Status
 from tests.strict.server import ROOMY, StrictServer

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from assistant.agenda.alarm import Alarm
 from assistant.agenda.firing import Punctuality
-from assistant.errors import UsageError
-from assistant.messages import ToolCall
+from assistant.core.errors import UsageError
+from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
-from assistant.reminders.alarm import Alarm
 from tests.reminded_home import BERLIN, GUEST, NOW, Agendas, agendas
 from tests.scenario.test_runtime import Lived, lived
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Change
-from assistant.errors import UsageError
-from assistant.messages import Media, ToolCall
-from assistant.received import MOST_CHARACTERS
-from assistant.records import Button, Incoming
-from assistant.requests import Request
-from assistant.sessions import peer_key, room_key
+from assistant.core.bridge_ports import Capabilities, Change
+from assistant.core.errors import UsageError
+from assistant.core.messages import Media, ToolCall
+from assistant.core.records import Button, Incoming
+from assistant.core.requests import Request
+from assistant.core.sessions import peer_key, room_key
+from assistant.gateway.received import MOST_CHARACTERS
 from tests.meeting import ANN, IVO, OWNER, ROOM, Meeting
 from tests.scenario.test_people import kept_words
 from tests.scenario.test_runtime import Lived, lived

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import UsageError
-from assistant.forgetting import Forgetting
-from assistant.forgotten import Forgotten, Wanted
-from assistant.settings import Home, Settings, load
+from assistant.core.errors import UsageError
+from assistant.core.forgotten import Forgotten, Wanted
+from assistant.erasure.forgetting import Forgetting
+from assistant.settings.settings import Home, Settings, load
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.marked import Marked

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import CorruptStore, NewerSchema, StoreError, UsageError
-from assistant.settings import Home, Settings, load
+from assistant.core.errors import CorruptStore, NewerSchema, StoreError, UsageError
+from assistant.settings.settings import Home, Settings, load
 from assistant.store import backup_restore as placing
 from assistant.wire import restore as wire_restore
 from tests.backup_home import FILES, BackupHome, contents

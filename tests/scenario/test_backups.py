@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from assistant.backup.backing_up import BackingUp
-from assistant.backup.values import named
-from assistant.errors import UsageError
-from assistant.forgotten import Wanted
-from assistant.home_lock import home_lock
-from assistant.settings import Home, Settings, load
+from assistant.core.backup_values import named
+from assistant.core.errors import UsageError
+from assistant.core.forgotten import Wanted
+from assistant.service.home_lock import home_lock
+from assistant.settings.settings import Home, Settings, load
 from assistant.wire import stores as wire_stores
 from assistant.wire.backup import making_here
 from assistant.wire.condition import stored_status
 from assistant.wire.house import House, build
-from sleep.nights import Nights
+from sleep.cycle.nights import Nights
 from tests.backup_home import BackupHome
 from tests.scenario.command_line import ROOT, environment, look, one_line_error
 from tests.scripted import ScriptedModel, SteppingClock

@@ -13,7 +13,7 @@ import pytest
 
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant as assistant_command
-from assistant.messages import Message
+from assistant.core.messages import Message
 from tests.scenario.command_line import ROOT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import GUEST, compact, fresh, history, later
 from tests.store_home import NOW

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.home_lock import home_lock
-from assistant.messages import Message
-from assistant.settings import Home
+from assistant.core.messages import Message
+from assistant.service.home_lock import home_lock
+from assistant.settings.settings import Home
 from assistant.store import session_rows
 from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character

@@ -12,14 +12,14 @@ import pexpect
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.bridging.commands import TEST_MESSAGE
 from assistant.cli import bridge_keeping
 from assistant.cli.bridge_answers import Answers
-from assistant.clock import utc_now
-from assistant.errors import SettingsError
+from assistant.commands.bridging_commands import TEST_MESSAGE
+from assistant.core.clock import utc_now
+from assistant.core.errors import SettingsError
+from assistant.core.records import Outgoing
 from assistant.people.pairing import WELCOME, WELCOME_OWNER
-from assistant.records import Outgoing
-from assistant.settings import Home, load
+from assistant.settings.settings import Home, load
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.scenario.bridge_lines import run

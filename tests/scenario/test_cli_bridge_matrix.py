@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assistant.bridging.commands import TEST_MESSAGE
-from assistant.errors import BridgeError
-from assistant.settings import Home, load
+from assistant.commands.bridging_commands import TEST_MESSAGE
+from assistant.core.errors import BridgeError
+from assistant.settings.settings import Home, load
 from assistant.wire.bridge_setup import homeserver_of, matrix_device
 from tests.matrix_person import Person
 from tests.scenario.bridge_lines import run

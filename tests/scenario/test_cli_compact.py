@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant import settings as settings_module
 from assistant.cli.commanding import command, opened_here
 from assistant.cli.main import assistant as assistant_command
-from assistant.errors import HomeLocked, UsageError
-from assistant.home_lock import home_lock, is_served
-from assistant.settings import Settings
+from assistant.core.errors import HomeLocked, UsageError
+from assistant.service.home_lock import home_lock, is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Settings
 from tests.scenario.command_line import daemon, look, one_line_error
 from tests.scenario.compacted_home import fresh, history
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.settings import Home, load
+from assistant.settings.settings import Home, load
 from tests.kept_keyring import in_use
 from tests.scenario.command_line import Done, assistant, daemon, look
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import Message
-from assistant.recall import memory_form
-from assistant.remembered import Memory
+from assistant.core.messages import Message
+from assistant.core.remembered import Memory
+from assistant.mem0 import memory_form
 from assistant.store.character_schema import character
 from assistant.store.database import Database
-from sleep.change_plan import Draft
-from sleep.contradiction import Decision
+from sleep.cycle.change_plan import Draft
+from sleep.rules.contradiction import Decision
 from tests.forgetful_home import GUEST, ForgetfulHome
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.store_home import NOW

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import Arrival
-from assistant.clock import utc_now
+from assistant.core.bridge_ports import Arrival
+from assistant.core.clock import utc_now
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
 from tests.meeting import OWNER, STRANGER, Meeting
 from tests.scenario.command_line import ROOT, look

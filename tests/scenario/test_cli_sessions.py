@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assistant.cli.aihistory import aihistory
-from assistant.generations import Ending
+from assistant.core.generations import Ending
 from tests.scenario.command_line import assistant, look, one_line_error
 from tests.scenario.compacted_home import compact, fresh
 from tests.store_home import NOW, StoreHome

@@ -16,10 +16,10 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.cli.lazy import guarded
 from assistant.cli.main import assistant as assistant_command
 from assistant.cli.setup_steps import serve
-from assistant.clock import utc_now
-from assistant.errors import AssistantError
-from assistant.home_lock import home_lock
-from assistant.settings import Home, load
+from assistant.core.clock import utc_now
+from assistant.core.errors import AssistantError
+from assistant.service.home_lock import home_lock
+from assistant.settings.settings import Home, load
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.scenario.command_line import ASSISTANT, SECONDS, Done, daemon, environment

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.recall.local_memories import UNREADABLE
-from assistant.remembered import CycleReport, JournalEntry
+from assistant.core.remembered import CycleReport, JournalEntry
+from assistant.mem0.local_memories import UNREADABLE
+from assistant.settings import settings as settings_module
 from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import fresh

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 from tests.scenario.test_compaction_house import ROOMY, WALK
 from tests.scenario.test_runtime import Lived, lived
 

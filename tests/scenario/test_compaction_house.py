@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Checkpoint
-from assistant.errors import ModelError, UsageError
-from assistant.messages import ToolCall
-from assistant.requests import Request
-from sleep.means import FUSE
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import ModelError, UsageError
+from assistant.core.messages import ToolCall
+from assistant.core.requests import Request
+from sleep.compaction.means import FUSE
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import ToolCall
-from assistant.requests import ModelEvent, Request
-from sleep.summariser import Live
+from assistant.core.messages import ToolCall
+from assistant.core.requests import ModelEvent, Request
+from sleep.compaction.summariser import Live
 from tests.scenario.test_compaction_house import SMALL, SUMMARY, made, walked, writer
 from tests.scenario.test_runtime import Lived
 from tests.scripted import ScriptedModel

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import ModelError
-from assistant.messages import Media, Message
+from assistant.core.errors import ModelError
+from assistant.core.messages import Media, Message
 from assistant.models.offline.model import OfflineModel
-from assistant.surroundings import OPEN_TASKS
-from sleep.means import FUSE
-from sleep.summariser import Summariser
+from assistant.runtime.surroundings import OPEN_TASKS
+from sleep.compaction.means import FUSE
+from sleep.compaction.summariser import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Checkpoint
-from assistant.messages import Message
-from assistant.requests import Request
-from sleep.check import KEPT
-from sleep.means import FUSE
+from assistant.core.compactions import Checkpoint
+from assistant.core.messages import Message
+from assistant.core.requests import Request
+from sleep.compaction.check import KEPT
+from sleep.compaction.means import FUSE
 from tests.scenario.test_compaction_house import made, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.compactions import Breaker
-from assistant.errors import ModelError
-from assistant.remembered import CycleReport
+from assistant.core.compactions import Breaker
+from assistant.core.errors import ModelError
+from assistant.core.remembered import CycleReport
 from assistant.wire.condition import stored_status
 from tests.scenario.test_compaction_house import SUMMARY, WALK, walked, writer
 from tests.scenario.test_runtime import Lived

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from assistant.errors import MemoryUnavailable, UsageError
-from assistant.recall.worker import MemoryStoreSettings
-from assistant.remembered import Memory, MemoryChange
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.remembered import Memory, MemoryChange
+from assistant.mem0.worker import MemoryStoreSettings
 from assistant.wire.memory import memories
-from sleep.rebuilding import rebuild
+from sleep.cycle.rebuilding import rebuild
 from tests.consolidating import (
     JANUARY,
     JUNE,

@@ -9,15 +9,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.remembered import CycleReport
+from assistant.core.remembered import CycleReport
 from assistant.store.extraction import LogReader
-from sleep.consolidation import Consolidation
-from sleep.cycle import Cycle
-from sleep.extraction import Extractor
-from sleep.judging import Judge
-from sleep.outcome import Outcome
-from sleep.scoring import Scoring
-from sleep.tagged import Asker
+from sleep.cycle.consolidation import Consolidation
+from sleep.cycle.cycle import Cycle
+from sleep.cycle.extraction import Extractor
+from sleep.cycle.judging import Judge
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.scoring import Scoring
+from sleep.cycle.tagged import Asker
 from tests.consolidating import (
     JANUARY,
     JUNE,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.generations import Ending
-from assistant.messages import Message
-from assistant.requests import Request
+from assistant.core.errors import StoreError
+from assistant.core.generations import Ending
+from assistant.core.messages import Message
+from assistant.core.requests import Request
 from assistant.store.generations import StoredGenerations
 from tests.compacting import plan, summary
 from tests.journal_home import DOWN, FACTS, LATER, TOLD, Crash, Dying, JournalHome, attentive, learned, tell

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.ports import Model
-from assistant.requests import Request
-from sleep.cycle import PHASES
-from sleep.purse import Purse, Thrifty
+from assistant.core.errors import StoreError
+from assistant.core.ports import Model
+from assistant.core.requests import Request
+from sleep.compaction.purse import Purse, Thrifty
+from sleep.cycle.cycle import PHASES
 from tests.consolidating import decisions
 from tests.journal_home import FACTS, Crash, Dying, attentive, tell
 from tests.nights_home import NightsHome

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.compactions import Breaker
-from assistant.errors import CorruptStore, ModelError, StaleView, StoreError
-from assistant.messages import Message, Usage
-from assistant.requests import Reply, Request
-from sleep.cycle import Compacted
+from assistant.core.compactions import Breaker
+from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreError
+from assistant.core.messages import Message, Usage
+from assistant.core.requests import Reply, Request
+from sleep.cycle.cycle import Compacted
 from tests.journal_home import (
     COOL_DOWN,
     DOWN,

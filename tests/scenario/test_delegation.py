@@ -13,15 +13,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.compactions import Delegation
 from assistant.context.quote import NOTE
-from assistant.delegation import FAILED, STOPPED, Delegating, interrupted_report, of_interrupted_calls
-from assistant.messages import ToolCall, Usage
+from assistant.core.compactions import Delegation
+from assistant.core.messages import ToolCall, Usage
+from assistant.core.outcomes import Outcome
+from assistant.core.requests import ModelEvent, Purpose, Reply, Request
 from assistant.models.anthropic import AnthropicModel
-from assistant.requests import ModelEvent, Purpose, Reply, Request
+from assistant.runtime.delegation import FAILED, STOPPED, Delegating, interrupted_report, of_interrupted_calls
+from assistant.runtime.turn import Steering, Turns
+from assistant.settings import settings as settings_module
 from assistant.store.delegations import Delegations
-from assistant.turn import Outcome, Steering, Turns
 from assistant.wire.search import open_history
 from tests.compacting import plan, summary
 from tests.scenario.listed_delegations import ListedDelegations

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant import settings as settings_module
-from assistant.clock import utc_now
-from assistant.records import Outgoing
-from assistant.settings import Home
+from assistant.core.clock import utc_now
+from assistant.core.records import Outgoing
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import in_use
 from tests.scenario.bridge_lines import run

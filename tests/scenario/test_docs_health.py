@@ -10,8 +10,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from assistant.condition.problems import LITTLE_DISK
-from assistant.tallies import Tallies
+from assistant.core.tallies import Tallies
+from assistant.health.problems import LITTLE_DISK
 from assistant.web.metrics import text
 from tests.scenario.command_line import ROOT, daemon, environment, look
 from tests.unit.test_tallies import QUIET, Watched

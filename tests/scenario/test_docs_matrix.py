@@ -15,7 +15,7 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.bridges.matrix import bridge, client, form, inbound, position
-from assistant.settings import Home, load, problems_of
+from assistant.settings.settings import Home, load, problems_of
 from tests.kept_keyring import in_use
 from tests.scenario.bridge_lines import run
 from tests.scenario.command_line import SECONDS

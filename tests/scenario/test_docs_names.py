@@ -11,7 +11,7 @@ import click
 import pytest
 
 from assistant.cli.slash import COMMANDS, LEAVING
-from assistant.extras import brought_by
+from assistant.core.extras import brought_by
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, PROGRAMS, shell_lines, words_of
 

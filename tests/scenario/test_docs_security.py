@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.settings import Home, problems_of
+from assistant.settings.settings import Home, problems_of
 from tests.kept_keyring import in_use
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, page, run, shell_lines

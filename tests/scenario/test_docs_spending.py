@@ -9,7 +9,7 @@ from typing import get_args
 
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.requests import BACKGROUND, Purpose
+from assistant.core.requests import BACKGROUND, Purpose
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from tests.kept_keyring import in_use

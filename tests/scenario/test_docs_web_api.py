@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from assistant.settings import Home, problems_of
+from assistant.settings.settings import Home, problems_of
 from tests.contract.web import reached
 from tests.scenario.command_line import ROOT, environment, look
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import MemoryUnavailable
-from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.remembered import Memory
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.remembered import Memory
+from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import memories
 from tests.consolidating import night
 from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update

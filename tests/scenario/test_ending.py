@@ -20,15 +20,15 @@ from pytest import MonkeyPatch
 from structlog.testing import capture_logs
 
 from assistant import daemon
-from assistant import settings as settings_module
-from assistant.bridge_ports import Bridge, Part
 from assistant.cli.client import socket_link
 from assistant.cli.status import report_of
-from assistant.ending import Patience, within
-from assistant.errors import AssistantError, BridgeError, StoreError
-from assistant.home_lock import home_lock
-from assistant.requests import ModelEvent, Purpose, Request
-from assistant.settings import Home
+from assistant.core.bridge_ports import Bridge, Part
+from assistant.core.ending import Patience, within
+from assistant.core.errors import AssistantError, BridgeError, StoreError
+from assistant.core.requests import ModelEvent, Purpose, Request
+from assistant.service.home_lock import home_lock
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.web.failures import CUT_OFF
 from assistant.web.listener import listen
 from assistant.wire.house import House, build

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant import settings as settings_module
 from assistant.cli.logs import log_to_stderr
-from assistant.errors import AssistantError, StoreError
-from assistant.messages import ToolCall
-from assistant.requests import Request
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.messages import ToolCall
+from assistant.core.requests import Request
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant import settings as settings_module
 from assistant.cli.logs import log_to_stderr
+from assistant.core.errors import HomeError, HomeReplaced, StoreError
+from assistant.core.messages import Media
+from assistant.core.requests import Request
 from assistant.daemon import running
-from assistant.errors import HomeError, HomeReplaced, StoreError
-from assistant.home_lock import home_lock, is_served
-from assistant.messages import Media
-from assistant.requests import Request
-from assistant.settings import Home
+from assistant.service.home_lock import home_lock, is_served
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.ground import Ground
 from assistant.store.text_file import TextFile

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant import settings as settings_module
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Stall, Status, ToolUse

@@ -59,7 +59,7 @@ def test_a_database_that_could_not_be_opened_for_writing_is_refused_at_once(tmp_
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from assistant.errors import AssistantError
+from assistant.core.errors import AssistantError
 from assistant.store.database import Database
 from assistant.store.script_schema import script
 try:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.errors import UsageError
-from assistant.forgotten import Wanted
-from assistant.remembered import Attribute, ChangePlan, MemoryChange, Profile
+from assistant.core.errors import UsageError
+from assistant.core.forgotten import Wanted
+from assistant.core.remembered import Attribute, ChangePlan, MemoryChange, Profile
 from assistant.store.text import FORGOTTEN
 from tests.forgetful_home import (
     CJK,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import MemoryUnavailable, StoreError, UsageError
-from assistant.forgetting import Forgetting
-from assistant.forgotten import Wanted
-from assistant.messages import Message
-from assistant.recall.worker import MemoryStoreSettings
-from assistant.remembered import Memory
+from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import Message
+from assistant.core.remembered import Memory
+from assistant.erasure.forgetting import Forgetting
+from assistant.mem0.worker import MemoryStoreSettings
 from assistant.store import blanking
 from assistant.store.database import Database
 from assistant.store.line import decode, encode, split

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from assistant.forgotten import Wanted
+from assistant.core.forgotten import Wanted
 from tests.forgetful_home import ForgetfulHome
 from tests.semantic_memory import memory
 from tests.store_home import NOW

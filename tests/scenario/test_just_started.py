@@ -7,8 +7,8 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from assistant import daemon
-from assistant.condition.lines import lines
-from assistant.settings import Home, load
+from assistant.health.lines import lines
+from assistant.settings.settings import Home, load
 from tests.scenario.test_runtime import lived
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import MemoryUnavailable
-from assistant.recall.worker import Mem0Memories, MemoryStoreSettings
-from assistant.remembered import MemoryChange
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.remembered import MemoryChange
+from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import CHILD, memories, open_memory_db
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, memory, opened, update, words_in

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import UsageError
-from assistant.forget_report import asked
-from assistant.forgotten import Wanted
-from assistant.messages import ToolCall
-from assistant.remembered import JournalEntry
-from assistant.sessions import MAIN
+from assistant.commands.forget_report import asked
+from assistant.core.errors import UsageError
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import ToolCall
+from assistant.core.remembered import JournalEntry
+from assistant.core.sessions import MAIN
 from assistant.store.extraction import LogReader
-from sleep.extraction import Extractor
-from sleep.rebuilding import made_again
-from sleep.rereading import Rereading
+from sleep.cycle.extraction import Extractor
+from sleep.cycle.rebuilding import made_again
+from sleep.cycle.rereading import Rereading
 from tests.consolidating import JUNE, NOW, Night, decisions, night
 from tests.forgetful_home import ForgetfulHome
 from tests.journal_home import DOWN, FACTS, TOLD, JournalHome, learned, tell

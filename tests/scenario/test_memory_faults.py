@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import StoreError
-from assistant.messages import ToolCall
-from assistant.recall.child_process import ChildProcess
-from assistant.recall.local_memories import UNREADABLE
-from assistant.remembered import CycleReport
-from assistant.requests import Request
+from assistant.core.errors import StoreError
+from assistant.core.messages import ToolCall
+from assistant.core.remembered import CycleReport
+from assistant.core.requests import Request
+from assistant.mem0.child_process import ChildProcess
+from assistant.mem0.local_memories import UNREADABLE
 from tests.journal_home import attentive
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, Step

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from assistant.recall.worker import MemoryStoreSettings
+from assistant.mem0.worker import MemoryStoreSettings
 from assistant.wire.memory import CHILD
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, delete, memory, opened, update

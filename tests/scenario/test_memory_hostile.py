@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from assistant.context.quote import NOTE, RECORD
-from assistant.forgotten import Wanted
-from assistant.messages import ToolCall
-from assistant.remembered import JournalEntry, Memory
-from assistant.requests import Request
-from assistant.sessions import peer_key
+from assistant.core.forgotten import Wanted
+from assistant.core.messages import ToolCall
+from assistant.core.remembered import JournalEntry, Memory
+from assistant.core.requests import Request
+from assistant.core.sessions import peer_key
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import said
 from tests.semantic_memory import words_in

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.forgotten import Wanted
-from assistant.memory.remembering import MARK
-from assistant.records import Incoming
-from assistant.remembered import JournalEntry
+from assistant.core.forgotten import Wanted
+from assistant.core.records import Incoming
+from assistant.core.remembered import JournalEntry
+from assistant.runtime.remembering import MARK
 from tests.scenario.test_runtime import Lived, lived
 
 BOILER = "The boiler is serviced every March by Nils."

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import Message, ToolCall
-from assistant.remembered import JournalEntry
-from assistant.requests import Request
-from sleep.contradiction import Candidate, Reading, decide, read
+from assistant.core.messages import Message, ToolCall
+from assistant.core.remembered import JournalEntry
+from assistant.core.requests import Request
+from sleep.rules.contradiction import Candidate, Reading, decide, read
 from tests.journal_home import JournalHome, learned
 from tests.month.conversation import MONTH, SECOND, Month, Said, read_month
 from tests.month.judge import Judgement, Learned, judge

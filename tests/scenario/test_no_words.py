@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assistant.cli.logs import log_to_stderr
-from assistant.errors import BridgeError, ModelError, UsageError
-from assistant.messages import ToolCall
+from assistant.core.errors import BridgeError, ModelError, UsageError
+from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
 from assistant.web.metrics import text
 from tests.scenario.test_runtime import Lived, lived

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Arrival
-from assistant.errors import UsageError
+from assistant.core.bridge_ports import Arrival
+from assistant.core.errors import UsageError
+from assistant.core.persons import Identity
+from assistant.core.records import Accepted, Incoming
+from assistant.core.sessions import peer_key, room_key
+from assistant.gateway.reception import CUT_OFF
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
-from assistant.persons import Identity
-from assistant.reception import CUT_OFF
-from assistant.records import Accepted, Incoming
-from assistant.sessions import peer_key, room_key
 from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
 from tests.scenario.test_runtime import lived
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
+from assistant.core.sessions import peer_key
 from assistant.people.pairing import WELCOME
-from assistant.sessions import peer_key
 from tests.meeting import ANN, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel

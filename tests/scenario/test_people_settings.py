@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import BudgetExceeded, ModelError
-from assistant.requests import Call
-from assistant.sessions import peer_key, room_key
-from assistant.turn import NOT_NOW
+from assistant.core.errors import BudgetExceeded, ModelError
+from assistant.core.requests import Call
+from assistant.core.sessions import peer_key, room_key
+from assistant.runtime.turn import NOT_NOW
 from tests.meeting import ANN, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import lived
 

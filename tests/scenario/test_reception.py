@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Arrival
-from assistant.errors import StoreError
-from assistant.records import Accepted, Incoming
+from assistant.core.bridge_ports import Arrival
+from assistant.core.errors import StoreError
+from assistant.core.records import Accepted, Incoming
 from assistant.store.typed_commands import TypedCommands
 from assistant.wire.people import reception
 from tests.meeting import OWNER, Meeting

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import ArchiveUnavailable, ModelError, UsageError
-from assistant.generations import Reset
-from assistant.messages import Message
-from assistant.sessions import scope_of
+from assistant.core.errors import ArchiveUnavailable, ModelError, UsageError
+from assistant.core.generations import Reset
+from assistant.core.messages import Message
+from assistant.core.sessions import scope_of
 from tests.journal_home import attentive
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said

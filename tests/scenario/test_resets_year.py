@@ -10,10 +10,10 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
-from assistant import settings as settings_module
-from assistant.clock import utc_now
-from assistant.generations import Generation
-from assistant.messages import Message
+from assistant.core.clock import utc_now
+from assistant.core.generations import Generation
+from assistant.core.messages import Message
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel
 

@@ -11,12 +11,12 @@ from threading import Event
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.errors import BridgeError, ModelError, UsageError
-from assistant.messages import ToolCall
-from assistant.ports import Model
-from assistant.records import InboxItem
-from assistant.requests import Notice, Request
+from assistant.core.errors import BridgeError, ModelError, UsageError
+from assistant.core.messages import ToolCall
+from assistant.core.ports import Model
+from assistant.core.records import InboxItem
+from assistant.core.requests import Notice, Request
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 

@@ -10,8 +10,8 @@ import socket
 from pathlib import Path
 
 from assistant.cli.attach import daemon_link
-from assistant.ending import manager_seconds
-from assistant.settings import Home
+from assistant.core.ending import manager_seconds
+from assistant.settings.settings import Home
 from tests.scenario.command_line import look
 from tests.scenario.service_manager import service
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 from tests.scenario.test_resets import OSLO, files_with, note, run, say, say_in, shown, whole
 from tests.scenario.test_runtime import lived
 

@@ -13,13 +13,13 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from assistant.bridge_ports import Bridge
-from assistant.condition.lines import lines
-from assistant.errors import BudgetExceeded, SettingsError, StoreError
-from assistant.requests import Call
-from assistant.settings import Home, Settings, load
-from assistant.settings_layers import file_layer
-from assistant.settings_watch import SettingsWatch
+from assistant.core.bridge_ports import Bridge
+from assistant.core.errors import BudgetExceeded, SettingsError, StoreError
+from assistant.core.requests import Call
+from assistant.health.lines import lines
+from assistant.settings.settings import Home, Settings, load
+from assistant.settings.settings_layers import file_layer
+from assistant.settings.settings_watch import SettingsWatch
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 

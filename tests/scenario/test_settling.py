@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError
-from sleep.settling import settle_checkpoints, settle_quietly
+from assistant.core.errors import StoreError
+from sleep.cycle.settling import settle_checkpoints, settle_quietly
 from tests.compacting import merge, plan, summary
 from tests.journal_home import FACTS, LATER, Dying, JournalHome, tell
 from tests.store_home import NOW, StoreHome

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import UsageError
-from sleep.cycle import PHASES
+from assistant.core.errors import UsageError
+from sleep.cycle.cycle import PHASES
 from tests.journal_home import attentive
 from tests.scenario.test_compaction_house import made, walked, writer
 from tests.scenario.test_runtime import Lived, lived

@@ -7,10 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.forgotten import Wanted
-from assistant.remembered import ChangePlan, CycleReport, JournalEntry, MemoryChange
+from assistant.core.forgotten import Wanted
+from assistant.core.remembered import ChangePlan, CycleReport, JournalEntry, MemoryChange
 from assistant.wire.condition import stored_status
-from sleep.change_plan import first_memory
+from sleep.cycle.change_plan import first_memory
 from tests.scenario.test_compaction_status import problems
 from tests.scenario.test_runtime import Lived, lived
 from tests.store_home import NOW

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import MemoryUnavailable, UsageError
-from assistant.remembered import MemoryChange
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.remembered import MemoryChange
 from tests.consolidating import DyingMemories
 from tests.journal_home import Crash, Dying, tell
 from tests.nights_home import NightsHome

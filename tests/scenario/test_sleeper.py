@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import StoreError, UsageError
-from assistant.remembered import CycleReport
-from assistant.sleeping.sleeper import Bedtime, Naps, Sleeper, Wanted
-from sleep.nights import Nights
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.remembered import CycleReport
+from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
+from sleep.cycle.nights import Nights
 from tests.journal_home import JournalHome, tell
 from tests.store_home import NOW
 

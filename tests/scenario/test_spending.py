@@ -14,11 +14,11 @@ from typing import Any, get_args
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.messages import Message, ToolCall
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import BACKGROUND, Purpose
 from assistant.models.chain import Means, build_chain
 from assistant.models.offline.model import OfflineModel
-from assistant.requests import BACKGROUND, Purpose
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from assistant.wire.settings import first_answer
 from tests.scenario.test_runtime import lived

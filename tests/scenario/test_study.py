@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assistant.recollection import MARK
-from assistant.surroundings import OPEN_TASKS
+from assistant.runtime.recollection import MARK
+from assistant.runtime.surroundings import OPEN_TASKS
 from tests.study.answerer import Answerer, lossy_summary
 from tests.study.asked import place_of, purpose_of
 from tests.study.baselines import Window, replayed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.messages import Media, Message, ToolCall
-from sleep.check import KEPT
+from assistant.core.messages import Media, Message, ToolCall
+from sleep.compaction.check import KEPT
 from tests.scenario.summary_desk import (
     FERRY,
     GOOD,

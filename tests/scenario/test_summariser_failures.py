@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from assistant.context.quote import RECORD as TAG
-from assistant.messages import SUMMARY_MARKER, Media, Message
+from assistant.core.messages import SUMMARY_MARKER, Media, Message
 from assistant.models.offline.model import OfflineModel
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import Message, Usage
+from assistant.core.messages import Message, Usage
 from assistant.models.offline.model import OfflineModel
-from sleep.summariser import Live
+from sleep.compaction.summariser import Live
 from tests.scenario.summary_desk import (
     GOOD,
     LARGE,

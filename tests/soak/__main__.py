@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 
 from assistant.cli.client import SocketLink, socket_link
 from assistant.cli.link import LinkLost
-from assistant.sessions import MAIN, THREAD
+from assistant.core.sessions import MAIN, THREAD
 from tests.bench.figures import Row, table
 from tests.bench.homes import CACHE, CHECKOUT, home
 from tests.bench.machine import description

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from assistant.recollection import MARK
+from assistant.runtime.recollection import MARK
 
 _WINDOW = 128_000
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.errors import BudgetExceeded, ModelError
-from assistant.messages import Message, ToolCall, Usage
-from assistant.ports import Model
-from assistant.requests import (
+from assistant.core.errors import BudgetExceeded, ModelError
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.ports import Model
+from assistant.core.requests import (
     Call,
     Limits,
     ModelEvent,

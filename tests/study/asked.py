@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from assistant.recollection import MARK
+from assistant.runtime.recollection import MARK
 from tests.strict.count import as_blocks, without_marks
 
 Purpose = Literal["chat", "summary", "extraction"]

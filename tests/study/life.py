@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant import settings as settings_module
-from assistant.compactions import Checkpoint
-from assistant.sessions import MAIN
+from assistant.core.compactions import Checkpoint
+from assistant.core.sessions import MAIN
+from assistant.settings import settings as settings_module
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.study.answerer import Answerer, Outcomes

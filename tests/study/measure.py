@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assistant.messages import Usage
+from assistant.core.messages import Usage
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
-from assistant.settings import config_dir
+from assistant.settings.settings import config_dir
 from tests.strict.behaviour import Answer, Behaviour
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.archives.commands import ArchiveCommands
-from assistant.errors import UsageError
-from assistant.typed import Typed
+from assistant.commands.archives_commands import ArchiveCommands
+from assistant.core.errors import UsageError
+from assistant.core.typed import Typed
 from assistant.wire.search import open_history
 from tests.archive_home import archive_of
 from tests.store_home import NOW, StoreHome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.authority import EVERYBODY, NOBODY_ELSE, OWNER_ALONE, Authority, Grant, misnamed
+from assistant.core.authority import EVERYBODY, NOBODY_ELSE, OWNER_ALONE, Authority, Grant, misnamed
 
 AUTHORITY = Authority(
     {

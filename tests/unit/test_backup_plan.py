@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.backup import plan as backup_plan
-from assistant.backup.values import Backup, BackupKind, name_of, named
-from sleep.nights import Nights
+from assistant.core.backup_values import Backup, BackupKind, name_of, named
+from sleep.cycle.nights import Nights
 
 OSLO = ZoneInfo("Europe/Oslo")
 DAYS = Nights("05:00", OSLO)

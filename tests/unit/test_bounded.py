@@ -6,11 +6,11 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.bridge_ports import TurnEvent
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.telegram.live import Live
-from assistant.outcomes import Outcome, Outcomes
-from assistant.records import InboxItem, Incoming
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.outcomes import Outcome, Outcomes
+from assistant.core.records import InboxItem, Incoming
 from assistant.web.attempts import Attempts
 
 _MANY = 3000

@@ -10,22 +10,22 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.bridge_ports import Capabilities
-from assistant.bridging.commands import TEST_MESSAGE, BridgeCommands, Kept
-from assistant.bridging.deliveries import DeliveryCommands
-from assistant.bridging.report import NO_BRIDGE, NOTHING_STUCK
-from assistant.delivery import Delivery
-from assistant.errors import AssistantError, BridgeError, NobodyThere, UsageError
-from assistant.persons import Identity
-from assistant.records import OutboxItem, Outgoing
-from assistant.sessions import MAIN, OWNER_SCOPE
+from assistant.commands.bridging_commands import TEST_MESSAGE, BridgeCommands, Kept
+from assistant.commands.bridging_report import NO_BRIDGE, NOTHING_STUCK
+from assistant.commands.deliveries import DeliveryCommands
+from assistant.core.bridge_ports import Capabilities
+from assistant.core.errors import AssistantError, BridgeError, NobodyThere, UsageError
+from assistant.core.persons import Identity
+from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.typed import Typed
+from assistant.gateway.delivery import Delivery
 from assistant.store.bridge_states import BridgeStates
 from assistant.store.database import Database
 from assistant.store.deliveries import Deliveries
 from assistant.store.outbox import Outbox
 from assistant.store.people import People, Places
 from assistant.store.script_schema import script
-from assistant.typed import Typed
 from tests.scripted import KeptBridge, SteppingClock
 
 FORGETFUL = Capabilities(dedupe_seconds=0)

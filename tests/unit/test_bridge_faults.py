@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from assistant.bridge_ports import Door
-from assistant.bridging.faults import contained
-from assistant.connection import Connection
-from assistant.errors import BridgeError, StoreError
+from assistant.core.bridge_ports import Door
+from assistant.core.errors import BridgeError, StoreError
+from assistant.gateway.connection import Connection
+from assistant.gateway.faults import contained
 from tests.scripted import KeptBridge, SteppingClock
 
 

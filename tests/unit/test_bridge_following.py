@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from assistant import settings as settings_module
 from assistant.cli.bridge_following import connected, until_known
 from assistant.cli.link import Event
-from assistant.clock import utc_now
-from assistant.errors import AssistantError
-from assistant.persons import Identity
-from assistant.records import Accepted
-from assistant.settings import Settings
+from assistant.core.clock import utc_now
+from assistant.core.errors import AssistantError
+from assistant.core.persons import Identity
+from assistant.core.records import Accepted
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Settings
 from assistant.wire.people import pairing_desk
 from assistant.wire.stores import Stores, open_stores
 

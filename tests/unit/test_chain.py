@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import SettingsError
+from assistant.core.errors import SettingsError
+from assistant.core.ports import Model
 from assistant.models.chain import Means, build_chain
-from assistant.ports import Model
-from assistant.settings import Home, Settings, load
+from assistant.settings.settings import Home, Settings, load
 from tests.scripted import ScriptedModel
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
 from tests.strict.behaviour import Status

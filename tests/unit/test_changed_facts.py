@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assistant.compactions import Checkpoint
 from assistant.context.facts import TAKEN_BACK, as_changed
-from assistant.messages import Media, Message, RecordKind, Role
-from assistant.records import Record
-from sleep.merging import originals
-from sleep.transcript import chunks
+from assistant.core.compactions import Checkpoint
+from assistant.core.messages import Media, Message, RecordKind, Role
+from assistant.core.records import Record
+from sleep.compaction.merging import originals
+from sleep.compaction.transcript import chunks
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 PICTURE = Media("image", "image/png", "pin.png", data="UE5H")

@@ -10,8 +10,8 @@ import pytest
 
 from assistant.cli.ask import Answer, ask
 from assistant.cli.link import Event, LinkLost
-from assistant.errors import StoreError
-from assistant.records import Accepted
+from assistant.core.errors import StoreError
+from assistant.core.records import Accepted
 
 DELIVERY: Event = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
 ENDED: Event = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})

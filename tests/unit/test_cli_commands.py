@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from assistant import __version__
-from assistant import settings as settings_module
 from assistant.cli.aihistory import aihistory
 from assistant.cli.lazy import guarded, spell_out
 from assistant.cli.main import assistant
 from assistant.cli.slash import COMMANDS, in_shell, is_command, leaves
-from assistant.clock import utc_now
+from assistant.core.clock import utc_now
+from assistant.settings import settings as settings_module
 from assistant.wire.house import build
 
 

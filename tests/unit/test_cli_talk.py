@@ -22,8 +22,8 @@ from assistant.cli.link import Event, LinkLost
 from assistant.cli.screen import Screen
 from assistant.cli.slash import COMMANDS
 from assistant.cli.talk import Dialog
-from assistant.errors import AssistantError
-from assistant.records import Accepted
+from assistant.core.errors import AssistantError
+from assistant.core.records import Accepted
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.cli.text import clean, one_line, typed
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
 
 
 @given(st.text(alphabet=st.characters()))

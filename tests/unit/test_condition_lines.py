@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from assistant.cli.status import drawn
-from assistant.condition.lines import GREEN, facts, lines
-from assistant.condition.report import verdict, with_daemon
+from assistant.health.lines import GREEN, facts, lines
+from assistant.health.report import verdict, with_daemon
 
 STORED: dict[str, Any] = {
     "version": "1.2.3", "home": "/srv/ada/assistant", "at": "2026-11-20T10:00:00+00:00",

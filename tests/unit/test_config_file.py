@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.config_text import proved, with_value
-from assistant.errors import StoreError, UsageError
+from assistant.core.errors import StoreError, UsageError
+from assistant.settings.config_text import proved, with_value
 from assistant.store.config_file import ConfigFile
 from tests.scenario.faulty_disk import limited_files
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from assistant.bridge_ports import Door
-from assistant.connection import Connection
-from assistant.errors import BridgeError
+from assistant.core.bridge_ports import Door
+from assistant.core.errors import BridgeError
+from assistant.gateway.connection import Connection
 from tests.scripted import KeptBridge
 
 

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.build import ABOUT_SUMMARIES, Frame, build
-from assistant.messages import Message, ToolCall
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import Request
 from assistant.models import anthropic_form, openai_form
-from assistant.requests import Request
-from assistant.settings import config_dir
+from assistant.settings.settings import config_dir
 from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, view_of
 from tests.strict.count import count_tokens
 from tests.strict.validate import validate_chat, validate_messages

@@ -16,9 +16,9 @@ from assistant.context.normalise import (
     normalise,
 )
 from assistant.context.structure import newest_request
-from assistant.messages import Media, Message, ToolCall
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.requests import Request
 from assistant.models import anthropic_form, openai_form
-from assistant.requests import Request
 from tests.property.conversations import MODEL, PICTURE, signed
 from tests.strict.validate import Bounds, validate_chat, validate_messages
 

@@ -18,9 +18,9 @@ from assistant.context.pressure import (
     measure,
     size_of,
 )
-from assistant.messages import Media, Message, ToolCall
-from assistant.records import Calibration
-from assistant.requests import Limits
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import Calibration
+from assistant.core.requests import Limits
 from tests.property.conversations import COUNTER, PICTURE, signed, view_of
 
 LIMITS = Limits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=100)

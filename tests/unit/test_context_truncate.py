@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.context.pressure import utf8_length
+from assistant.context.tokens import estimate
 from assistant.context.truncate import Policy, by_reference, for_view, spoken, without_pictures
-from assistant.messages import Media, Message, Span, ToolCall
-from assistant.records import LogPlace
-from assistant.tokens import estimate
+from assistant.core.messages import Media, Message, Span, ToolCall
+from assistant.core.records import LogPlace
 
 PLACE = LogPlace("main", "log/main/conversation.jsonl", Span(12_340, 98_700))
 TOKENS = Policy("tokens", 5000)

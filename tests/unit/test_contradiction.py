@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sleep.contradiction import Candidate, Decision, compare, decide, read, restated
+from sleep.rules.contradiction import Candidate, Decision, compare, decide, read, restated
 
 THEN = datetime(2026, 1, 10, tzinfo=UTC)
 LATER = THEN + timedelta(days=90)

@@ -14,7 +14,7 @@ import pytest
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.script_schema import script
@@ -250,7 +250,7 @@ _AS_NOBODY = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from assistant.errors import HomeError, StoreError
+from assistant.core.errors import HomeError, StoreError
 from assistant.store.database import Database
 from assistant.store.script_schema import script
 os.setuid(65534) if os.geteuid() == 0 else None

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 import pytest
 
 from assistant.context.quote import NOTE
-from assistant.delegation import CUT_NOTE, FAILED, LAST_STEP, STOPPED, Delegating
-from assistant.errors import ModelError, StoreError, ToolError
-from assistant.messages import Message, ToolCall, Usage
-from assistant.ports import ToolContext
-from assistant.requests import ModelEvent, Purpose, Reply, Request, SystemBlock, TextDelta
-from assistant.settings import config_dir
-from assistant.settings_sections import DelegationSettings
+from assistant.core.errors import ModelError, StoreError, ToolError
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.ports import ToolContext
+from assistant.core.requests import ModelEvent, Purpose, Reply, Request, SystemBlock, TextDelta
+from assistant.runtime.delegation import CUT_NOTE, FAILED, LAST_STEP, STOPPED, Delegating
+from assistant.settings.settings import config_dir
+from assistant.settings.settings_sections import DelegationSettings
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scripted import ScriptedModel, Step
 from tools.declaration import EVERYONE, tool

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.delivery import Delivery
-from assistant.errors import BridgeError, NobodyThere, StoreError
-from assistant.records import Incoming, Outgoing
+from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError, NobodyThere, StoreError
+from assistant.core.records import Incoming, Outgoing
+from assistant.gateway.delivery import Delivery
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from assistant import settings as settings_module
 from assistant.cli.doctor import compared, drawn
-from assistant.doctor import home as at_home
-from assistant.doctor import process, surroundings
-from assistant.doctor.home import Files
-from assistant.doctor.process import Serving
-from assistant.doctor.surroundings import Programs
-from assistant.doctor.values import Finding, problem
-from assistant.errors import BridgeError, StoreError
-from assistant.records import Problem
+from assistant.context.tokens import best_tier
+from assistant.core.errors import BridgeError, StoreError
+from assistant.core.records import Problem
+from assistant.health import home as at_home
+from assistant.health import process, surroundings
+from assistant.health.home import Files
+from assistant.health.process import Serving
+from assistant.health.surroundings import Programs
+from assistant.health.values import Finding, problem
 from assistant.service.files import Service, systemd_unit
-from assistant.settings import Settings
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Settings
 from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
 from assistant.store.verify import Verifier
-from assistant.tokens import best_tier
 from tests.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.context.edit_diff import diff
-from assistant.remembered import Edit
+from assistant.core.remembered import Edit
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

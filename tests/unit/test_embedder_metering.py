@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import MemoryUnavailable
-from assistant.recall.embedder_settings import EmbedderSettings
-from assistant.recall.embedders import open_embedder
-from assistant.recall.metering import LedgerMeter
-from assistant.settings_sections import BudgetSettings
+from assistant.core.errors import MemoryUnavailable
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.embedders import open_embedder
+from assistant.mem0.metering import LedgerMeter
+from assistant.settings.settings_sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assistant.errors import MemoryUnavailable
-from assistant.recall.closeness import closest, to_bytes
-from assistant.recall.embedder_settings import EmbedderSettings
-from assistant.recall.embedders import open_embedder
-from assistant.recall.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
-from assistant.recall.wordllama import WordLlamaEmbedder, _table
+from assistant.core.errors import MemoryUnavailable
+from assistant.mem0.closeness import closest, to_bytes
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.embedders import open_embedder
+from assistant.mem0.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
+from assistant.mem0.wordllama import WordLlamaEmbedder, _table
 from tests.semantic_memory import Provider, provider
 
 TEXTS = [
@@ -88,7 +88,7 @@ def test_half_a_character_is_no_fault(wordllama: WordLlamaEmbedder) -> None:
 def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
     """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these."""
     program = """
-from assistant.recall.wordllama import WordLlamaEmbedder
+from assistant.mem0.wordllama import WordLlamaEmbedder
 from tests.bench.process import resident_mb
 
 embedder = WordLlamaEmbedder()
@@ -123,7 +123,7 @@ def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path
 
 
 def test_the_package_is_not_imported() -> None:
-    script = "import sys; from assistant.recall.wordllama import WordLlamaEmbedder as E; E().embed(['x']);" \
+    script = "import sys; from assistant.mem0.wordllama import WordLlamaEmbedder as E; E().embed(['x']);" \
         "sys.exit('wordllama' in sys.modules)"  # fmt: skip
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 CHECKOUT = Path(__file__).parents[2]
 

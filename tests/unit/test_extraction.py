@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.quote import RECORD
-from assistant.errors import ModelError
-from assistant.messages import Media, Message, ToolCall, Usage
+from assistant.core.errors import ModelError
+from assistant.core.messages import Media, Message, ToolCall, Usage
+from assistant.core.records import Record
+from assistant.core.requests import Reply
 from assistant.models.offline.model import OfflineModel
-from assistant.records import Record
-from assistant.requests import Reply
-from sleep.extraction import Extracted, Extractor, by_rules, parsed, readable
+from sleep.cycle.extraction import Extracted, Extractor, by_rules, parsed, readable
 from tests.journal_home import learned
 from tests.scripted import ScriptedModel, Step
 from tests.store_home import NOW

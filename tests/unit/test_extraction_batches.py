@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from assistant.records import Record
-from sleep.extraction import Extractor
+from assistant.core.records import Record
+from sleep.cycle.extraction import Extractor
 from tests.scripted import ScriptedModel
 from tests.unit.test_extraction import said
 

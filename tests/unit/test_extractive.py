@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from assistant.context.truncate import by_reference
-from assistant.messages import Media, Message, Span, ToolCall
-from assistant.records import LogPlace
-from sleep.check import check
-from sleep.extractive import both_ends, extractive, key_facts, without_model
+from assistant.core.messages import Media, Message, Span, ToolCall
+from assistant.core.records import LogPlace
+from sleep.compaction.check import check
+from sleep.compaction.extractive import both_ends, extractive, key_facts, without_model
 from tests.summarising import COUNTER, START, count, long_talk, material, spoken
 
 TOLD = "My passport number is P4471-88 and it ends in May 2027."

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from assistant.errors import BudgetExceeded, ModelError, ModelErrorKind
-from assistant.messages import Message, Usage
+from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.core.messages import Message, Usage
+from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, TextDelta
 from assistant.models.failover import Failover, Patience
-from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, TextDelta
 from tests.strict.asking import Heard, ask, asked, call, result
 
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.agenda.firing import CAUGHT_UP, FOLDED, HELD, SKIPPED, Punctuality, endings
-from assistant.agenda.quiet import quiet_of
-from assistant.agenda.recurrence import cron_of, first_due
 from assistant.agenda.telling import A_HANDFUL, firing
-from assistant.agenda.values import CatchUp, Job, Once, Place, Spec, cleaned
+from assistant.core.agenda_values import CatchUp, Job, Once, Place, Spec, cleaned
+from assistant.core.quiet import quiet_of
+from assistant.core.recurrence import cron_of, first_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 PLACE = Place("main", "owner", "terminal", "main")

@@ -13,11 +13,11 @@ import pytest
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.context.structure import block_starts, newest_request, turn_start
-from assistant.messages import Media, Message, ToolCall
-from assistant.records import View
-from sleep.floor import floor_plan
-from sleep.plan import Plan
-from sleep.terms import Terms
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import View
+from sleep.compaction.floor import floor_plan
+from sleep.compaction.plan import Plan
+from sleep.compaction.terms import Terms
 from tests.property.conversations import (
     COUNTER,
     FRAME,

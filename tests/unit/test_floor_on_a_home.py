@@ -10,13 +10,13 @@ import pytest
 
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
-from assistant.messages import Message, ToolCall
-from assistant.records import Incoming
-from assistant.settings import Home, load
+from assistant.core.messages import Message, ToolCall
+from assistant.core.records import Incoming
+from assistant.settings.settings import Home, load
 from assistant.wire import stores as wire_stores
-from sleep.floor import floor_plan
-from sleep.plan import Plan
-from sleep.terms import Terms
+from sleep.compaction.floor import floor_plan
+from sleep.compaction.plan import Plan
+from sleep.compaction.terms import Terms
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PROTECTED
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.fragments import together
-from sleep.rules import facts
-from sleep.sentences import sentences
+from sleep.rules.fragments import together
+from sleep.rules.rules import facts
+from sleep.rules.sentences import sentences
 
 
 def texts(said: str) -> list[str]:

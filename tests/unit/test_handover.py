@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.compactions import Checkpoint, UserRequest
-from assistant.messages import Message
-from assistant.resetting.handover import RECORD_OF_PAST, Ended, handover
+from assistant.core.compactions import Checkpoint, UserRequest
+from assistant.core.messages import Message
+from assistant.sessions.handover import RECORD_OF_PAST, Ended, handover
 
 OSLO = ZoneInfo("Europe/Oslo")
 AT = datetime(2026, 6, 2, 2, 0, tzinfo=UTC)

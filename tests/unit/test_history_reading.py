@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import CorruptStore
+from assistant.core.errors import CorruptStore
 from assistant.store.search import MOST_BYTES, MOST_RECORDS
 from tests.room import OWNER, Room
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.importance import importance, is_small_talk, is_uncertain
+from sleep.rules.importance import importance, is_small_talk, is_uncertain
 
 VITAL = (
     "My son Jonas has a peanut allergy.", "I'm allergic to penicillin.", "Mum died last night.",

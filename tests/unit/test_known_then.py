@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import ToolError, UsageError
-from assistant.memory import report
-from assistant.memory.talk import MemoryTalk
+from assistant.commands import memory_report as report
+from assistant.commands.talk import MemoryTalk
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.ports import ToolContext
+from assistant.core.remembered import Edit
 from assistant.memory.then import moment_then, split_then
-from assistant.ports import ToolContext
-from assistant.remembered import Edit
 from assistant.store.character_schema import character
 from assistant.store.character_words import forget_in_character
 from assistant.store.consolidations import Consolidations

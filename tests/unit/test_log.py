@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assistant.errors import CorruptStore, StoreError
-from assistant.messages import Media, Span, ToolCall
-from assistant.records import Record
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import Media, Span, ToolCall
+from assistant.core.records import Record
 from assistant.store.line import GENESIS
 from assistant.store.log import Head, MasterLog
 from assistant.store.log_files import folder_name
@@ -236,7 +236,7 @@ def test_a_batch_that_does_not_fit_leaves_nothing(log: MasterLog, room: int) -> 
 _CHILD = """
 import sys
 from pathlib import Path
-from assistant.errors import StoreError
+from assistant.core.errors import StoreError
 from assistant.store.log import MasterLog
 from tests.unit.test_log import no_file_over, record
 log = MasterLog(Path(sys.argv[1]))

@@ -18,7 +18,7 @@ from assistant.context.memory_block import (
     memory_block,
     profiles_block,
 )
-from assistant.remembered import Attribute, Profile
+from assistant.core.remembered import Attribute, Profile
 
 TODAY, YESTERDAY = date(2026, 11, 20), date(2026, 11, 19)
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import MemoryUnavailable, UsageError
-from assistant.memory import report
-from assistant.remembered import MemoryVersion
-from sleep.change_plan import Draft
-from sleep.contradiction import Decision
-from sleep.rebuilding import made_again
+from assistant.commands import memory_report as report
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.remembered import MemoryVersion
+from sleep.cycle.change_plan import Draft
+from sleep.cycle.rebuilding import made_again
+from sleep.rules.contradiction import Decision
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
+from assistant.core.memory_values import Imported
 from assistant.memory.exchange import Incoming, read_in, refuse_what_is_to_come
-from assistant.memory.values import Imported
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from assistant.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Recalled
+from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Recalled
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
 from assistant.wire.search import open_memory_search
-from sleep.change_plan import first_memory
+from sleep.cycle.change_plan import first_memory
 
 OWNER, GUEST = "owner", "peer:matrix:@eve:example.org"
 JANUARY, MARCH, JUNE = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (1, 3, 6))

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.compactions import Checkpoint
-from assistant.messages import Media
-from assistant.records import Record
-from sleep.check import KEPT
-from sleep.merging import originals, summaries
-from sleep.summary import Material
+from assistant.core.compactions import Checkpoint
+from assistant.core.messages import Media
+from assistant.core.records import Record
+from sleep.compaction.check import KEPT
+from sleep.compaction.merging import originals, summaries
+from sleep.compaction.summary import Material
 from tests.summarising import COUNTER, count
 
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)

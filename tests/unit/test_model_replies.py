@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from assistant.core.requests import Reply
 from assistant.models import anthropic_reply, openai_reply
 from assistant.models.form import Garbled, parse_arguments
-from assistant.requests import Reply
 
 KEYS = st.sampled_from(
     re.findall(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from sleep.naps import nap_due
+from sleep.cycle.naps import nap_due
 from tests.store_home import NOW
 
 

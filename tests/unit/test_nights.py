@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sleep.nights import Nights, is_late
+from sleep.cycle.nights import Nights, is_late
 
 OSLO = ZoneInfo("Europe/Oslo")
 NIGHTS = Nights("03:30", OSLO)

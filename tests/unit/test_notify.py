@@ -11,7 +11,7 @@ import pytest
 
 from assistant.service import notify
 from assistant.service.notify import Notifier
-from assistant.settings import ServiceManager, service_manager
+from assistant.settings.settings import ServiceManager, service_manager
 
 
 def bound(address: str) -> socket.socket:

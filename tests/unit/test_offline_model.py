@@ -8,15 +8,15 @@ import sys
 import pytest
 
 from assistant.context.normalise import ABORTED, normalise
+from assistant.context.tokens import estimate
 from assistant.context.truncate import by_reference
-from assistant.errors import ModelError
-from assistant.messages import ABORTED_MARKER, Media, Message, Span, ToolCall
+from assistant.core.errors import ModelError
+from assistant.core.messages import ABORTED_MARKER, Media, Message, Span, ToolCall
+from assistant.core.quotes import Quote, quote_line
+from assistant.core.records import LogPlace
+from assistant.core.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
 from assistant.models.offline.model import LIMITS, OfflineModel
 from assistant.models.offline.words import alike, content_words, fold, sentences
-from assistant.quotes import Quote, quote_line
-from assistant.records import LogPlace
-from assistant.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
-from assistant.tokens import estimate
 
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object"})
@@ -132,9 +132,9 @@ async def test_it_introduces_itself_when_it_takes_over_from_another_model() -> N
 def test_it_needs_no_network_no_provider_and_no_web_framework() -> None:
     code = """
 import asyncio, sys
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.models.offline.model import OfflineModel
-from assistant.requests import Request
+from assistant.core.requests import Request
 
 connected = []
 network = ("socket.connect", "socket.getaddrinfo")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from assistant.messages import Message, ToolCall
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import Reply, Request, ToolSpec
 from assistant.models.offline.model import OfflineModel
-from assistant.requests import Reply, Request, ToolSpec
 
 Expectation = Callable[[Message], None]
 TOOLS = tuple(

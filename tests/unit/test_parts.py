@@ -1,4 +1,5 @@
-"""A long text as several messages (`assistant.parts`): each valid by itself, none too long, together everything."""
+"""A long text as several messages (`assistant.gateway.parts`): each valid by itself, none too long, together
+everything."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
-from assistant.bridge_ports import Capabilities
-from assistant.parts import parts_of
+from assistant.core.bridge_ports import Capabilities
+from assistant.gateway.parts import parts_of
 
 _READER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _FAMILY = "👨‍👩‍👧‍👦"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.persona import Names, fit, names_in, with_names
-from assistant.settings import config_dir
+from assistant.core.persona import Names, fit, names_in, with_names
+from assistant.settings.settings import config_dir
 
 SHIPPED = (config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
 WORDS = st.text(st.characters(categories=["L", "N"], include_characters="'\\$ -"), min_size=1, max_size=20)

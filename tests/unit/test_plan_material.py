@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sleep.policy import Keeping, Policy
+from sleep.compaction.policy import Keeping, Policy
 from tests.property.conversations import numbered
 from tests.unit.test_planner import chat, planned, request
 

@@ -10,18 +10,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.compactions import Checkpoint, UserRequest
 from assistant.context.build import build
 from assistant.context.normalise import KEPT_WORDS
 from assistant.context.pressure import Budgets, Size, measure
-from assistant.messages import Media, Message
-from sleep.extractive import extractive
-from sleep.plan import Plan
-from sleep.planner import plan
-from sleep.policy import Keeping, Policy
-from sleep.summary import Summary
-from sleep.terms import Terms
-from sleep.transcript import heading
+from assistant.core.compactions import Checkpoint, UserRequest
+from assistant.core.messages import Media, Message
+from sleep.compaction.extractive import extractive
+from sleep.compaction.plan import Plan
+from sleep.compaction.planner import plan
+from sleep.compaction.policy import Keeping, Policy
+from sleep.compaction.summary import Summary
+from sleep.compaction.terms import Terms
+from sleep.compaction.transcript import heading
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTECTED, START, numbered, places_of, view_of
 from tests.unit.test_floor import says, user, uses, words
 

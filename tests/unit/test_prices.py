@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import SettingsError
-from assistant.messages import Usage
+from assistant.core.errors import SettingsError
+from assistant.core.messages import Usage
 from assistant.models.prices import Price, load_prices
-from assistant.settings import config_dir
+from assistant.settings.settings import config_dir
 
 SHIPPED = config_dir() / "prices.toml"
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.profiles import called, ended, folded, is_called, learned, not_called
-from assistant.remembered import Profile
+from assistant.core.profiles import called, ended, folded, is_called, learned, not_called
+from assistant.core.remembered import Profile
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

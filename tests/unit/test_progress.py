@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.progress import TURN_GRACE_SECONDS, Lanes, Progress
+from assistant.core.progress import TURN_GRACE_SECONDS, Lanes, Progress
 from assistant.service.heartbeat import Pulse, seconds_between
 from assistant.service.notify import Notifier
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import Media, Message, ToolCall
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.requests import Request, SystemBlock, ToolSpec
 from assistant.models import anthropic_form, openai_form
 from assistant.models.anthropic_form import position_mark
-from assistant.requests import Request, SystemBlock, ToolSpec
 from tests.strict.validate import validate_chat, validate_messages
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

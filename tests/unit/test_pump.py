@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridge_ports import Capabilities, Part
-from assistant.delivery import Delivery
-from assistant.errors import BridgeError, NobodyThere
-from assistant.records import Outgoing
+from assistant.core.bridge_ports import Capabilities, Part
+from assistant.core.errors import BridgeError, NobodyThere
+from assistant.core.records import Outgoing
+from assistant.gateway.delivery import Delivery
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.errors import BudgetExceeded, ModelError, RequestRepeated
-from assistant.requests import Request
-from sleep.asking import Attempts, Unusable, ask
-from sleep.purse import Purse, Thrifty
+from assistant.core.errors import BudgetExceeded, ModelError, RequestRepeated
+from assistant.core.requests import Request
+from sleep.compaction.asking import Attempts, Unusable, ask
+from sleep.compaction.purse import Purse, Thrifty
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 20, 3, 30, tzinfo=UTC)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.contradiction import compare, read
-from sleep.putting_right import put_right
-from sleep.rules import facts
-from sleep.statements import statement
+from sleep.rules.contradiction import compare, read
+from sleep.rules.putting_right import put_right
+from sleep.rules.rules import facts
+from sleep.rules.statements import statement
 
 KNOWN = (
     "Choir is at half past seven on a Tuesday.",

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import BridgeError, StoreError
-from assistant.messages import Media
-from assistant.received import LARGEST_FILE, MOST_CHARACTERS, MOST_FILES, Receiving, bounded, loaded, safe_name
-from assistant.records import Incoming
+from assistant.core.errors import BridgeError, StoreError
+from assistant.core.messages import Media
+from assistant.core.records import Incoming
+from assistant.gateway.received import LARGEST_FILE, MOST_CHARACTERS, MOST_FILES, Receiving, bounded, loaded, safe_name
 from assistant.store.workspace_files import WorkspaceFiles
 from tools.workspace import opened_file
 

@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.quote import RECORD
-from assistant.messages import Message
-from assistant.quotes import parse_quotes
-from assistant.recollection import MARK, Recollection, room_for
-from assistant.records import Hit, View
+from assistant.context.tokens import estimate
+from assistant.core.messages import Message
+from assistant.core.quotes import parse_quotes
+from assistant.core.records import Hit, View
+from assistant.runtime.recollection import MARK, Recollection, room_for
 from assistant.store.coincidence import Coincidence
 from assistant.store.search import StoredHistory
 from assistant.store.terms import query_words
-from assistant.tokens import estimate
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.paraphrases import paraphrases

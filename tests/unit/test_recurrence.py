@@ -11,18 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.agenda.recurrence import (
-    cron_of,
-    due_after,
-    first_due,
-    next_due,
-    rule_of,
-    spec_from_json,
-    spec_to_json,
-)
-from assistant.agenda.values import Due, Once, Rule, Spec
-from assistant.agenda.wall import local_of, moment_of
-from assistant.errors import UsageError
+from assistant.core.agenda_values import Due, Once, Rule, Spec
+from assistant.core.errors import UsageError
+from assistant.core.recurrence import cron_of, due_after, first_due, next_due, rule_of, spec_from_json, spec_to_json
+from assistant.core.wall import local_of, moment_of
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata")
 BERLIN = ZoneInfo("Europe/Berlin")

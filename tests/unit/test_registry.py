@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import Field
 
-from assistant.errors import StoreError, ToolError
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
+from assistant.core.errors import StoreError, ToolError
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
 from tests.granting import granting
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.declaration import EVERYONE, INVALID_JSON, Count, tool

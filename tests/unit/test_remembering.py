@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.quote import RECORD
-from assistant.memory.remembering import MARK, Remembering
-from assistant.messages import Message
-from assistant.records import View
-from assistant.tokens import estimate
+from assistant.context.tokens import estimate
+from assistant.core.messages import Message
+from assistant.core.records import View
+from assistant.runtime.remembering import MARK, Remembering
 from tests.unit.test_memory_search import APRIL, GUEST, JANUARY, JUNE, OWNER, Notes
 
 NOW = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.compactions import Asked
-from sleep.requests import asked
+from assistant.core.compactions import Asked
+from sleep.rules.requests import asked
 
 TASKS = (
     "Book a table for two at the Fjord restaurant on Friday.",

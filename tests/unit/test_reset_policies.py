@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.generations import Spoken
-from assistant.resetting.policies import Due, Policies, Policy, waits_for_sleep
-from assistant.sessions import SessionKind
+from assistant.core.generations import Spoken
+from assistant.core.sessions import SessionKind
+from assistant.sessions.policies import Due, Policies, Policy, waits_for_sleep
 
 ZONES = ("Europe/Oslo", "America/New_York")
 KINDS: tuple[SessionKind, ...] = ("main", "thread", "guest", "room")

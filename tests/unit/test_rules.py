@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.importance import importance
-from sleep.rules import facts
-from sleep.sentences import sentences
+from sleep.rules.importance import importance
+from sleep.rules.rules import facts
+from sleep.rules.sentences import sentences
 
 TOLD = (
     ("I work as a nurse at Haukeland hospital.", "fact"),

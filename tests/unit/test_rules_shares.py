@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sleep.rules import facts
+from sleep.rules.rules import facts
 
 # What is known not to be told apart stands here too; the shares say how much that is.
 MOST_MISSED = 0.2

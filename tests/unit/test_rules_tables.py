@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules import facts
+from sleep.rules.rules import facts
 
 TOLD = """
 the boiler guy comes every march

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules import facts
+from sleep.rules.rules import facts
 
 # A line each: the message, and after " => " the words that what is learned of it has to hold.
 TELLING = """

@@ -11,8 +11,8 @@ from threading import Event
 
 import pytest
 
-from assistant.messages import Media, Message
-from assistant.records import Incoming, LogPlace
+from assistant.core.messages import Media, Message
+from assistant.core.records import Incoming, LogPlace
 from assistant.search.bounds import Bounds
 from tests.bench.prose import Prose
 from tests.room import GUEST, NOW, OWNER, Room, fill

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.messages import Message
+from assistant.core.messages import Message
 from assistant.search.bounds import Bounds
 from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home

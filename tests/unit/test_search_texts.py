@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.messages import Media, Message
+from assistant.core.messages import Media, Message
+from assistant.core.words import spread
 from assistant.store.excerpts import Spot, excerpt
 from assistant.store.matching import Matcher
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words, scope_term
-from assistant.words import spread
 from tests.room import GUEST, NOW, OWNER, Room, fill
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.errors import SettingsError, StoreError, UsageError
-from assistant.secrets import IN_FILE, IN_KEYRING, NAMES, known
-from assistant.settings import Home, Settings, describe, load
-from assistant.system_keyring import SystemKeyring
+from assistant.core.errors import SettingsError, StoreError, UsageError
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, NAMES, known
+from assistant.settings.settings import Home, Settings, describe, load
+from assistant.settings.system_keyring import SystemKeyring
 from assistant.wire import settings as wire_settings
 from tests.kept_keyring import KeptKeyring, PlainKeyring, in_use
 

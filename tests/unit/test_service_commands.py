@@ -15,8 +15,8 @@ from assistant.cli import service_place
 from assistant.cli.service_install import install, make_system_home, remove
 from assistant.cli.service_managers import Launchd, Ran, Systemd, on_this_machine
 from assistant.cli.service_place import Placed
-from assistant.errors import AssistantError, UsageError
-from assistant.settings import Home, load
+from assistant.core.errors import AssistantError, UsageError
+from assistant.settings.settings import Home, load
 from tests.scenario.command_line import look, one_line_error
 
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.ending import LEAVE_SECONDS, PATIENCE, Patience, end_seconds, manager_seconds
-from assistant.errors import UsageError
+from assistant.core.ending import LEAVE_SECONDS, PATIENCE, Patience, end_seconds, manager_seconds
+from assistant.core.errors import UsageError
 from assistant.service.files import Service, launchd_plist, quoted, systemd_unit, was_changed
-from assistant.settings import config_dir
+from assistant.settings.settings import config_dir
 
 ODD = '/srv/my ho\'me "q" %n $x \\ ünï'
 PLAIN = Service(Path("/usr/bin/env"), Path("/srv/home"), "nocturne", 53, 180, user="daemon", log=Path("/var/log/n"))

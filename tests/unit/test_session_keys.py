@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.sessions import MAIN, OWNER_SCOPE, encoded, is_on, peer_key, role_of, room_key, scope_of
+from assistant.core.sessions import MAIN, OWNER_SCOPE, encoded, is_on, peer_key, role_of, room_key, scope_of
 from assistant.store.log_files import folder_name
 
 LONG = "x" * 1000

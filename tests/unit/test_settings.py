@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import SettingsError
-from assistant.settings import VARIABLES, Home, Settings, config_dir, describe, home_from_environment, load
-from assistant.settings_layers import from_text
-from assistant.settings_sections import FIELDS, allowed, bounds
+from assistant.core.errors import SettingsError
+from assistant.settings.settings import VARIABLES, Home, Settings, config_dir, describe, home_from_environment, load
+from assistant.settings.settings_layers import from_text
+from assistant.settings.settings_sections import FIELDS, allowed, bounds
 
 SECRET = "sk-ant-0123456789abcdef"
 

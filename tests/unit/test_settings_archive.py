@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import SettingsError
-from assistant.settings import Home, describe, load
+from assistant.core.errors import SettingsError
+from assistant.settings.settings import Home, describe, load
 
 
 @pytest.mark.parametrize("url", ["", "s3://bucket/folder", "/mnt/disk/archive", "sftp://me@host/path"])

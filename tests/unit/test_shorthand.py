@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules import facts
-from sleep.shorthand import spelled_out
+from sleep.rules.rules import facts
+from sleep.rules.shorthand import spelled_out
 
 
 @pytest.mark.parametrize(

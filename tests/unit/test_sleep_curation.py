@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.remembered import Edit, JournalEntry
-from sleep.curation import day_notes, proposal
-from sleep.sections import section_of
+from assistant.core.remembered import Edit, JournalEntry
+from sleep.cycle.curation import day_notes, proposal
+from sleep.rules.sections import section_of
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.profiles import learned
-from assistant.remembered import JournalEntry, Profile
-from sleep.profiles import profile_changes
+from assistant.core.profiles import learned
+from assistant.core.remembered import JournalEntry, Profile
+from sleep.cycle.profiles import profile_changes
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 

@@ -10,12 +10,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.remembered import CycleReport
-from assistant.sleeping.report import as_json, foreseen, going_on, lasting, phase_lines, taken_back, told
-from sleep.forecast import Forecast, Full, Unread
-from sleep.outcome import Outcome
-from sleep.summariser import Estimate
-from sleep.undoing import TakenBack
+from assistant.commands.sleeping_report import as_json, foreseen, going_on, phase_lines, taken_back, told
+from assistant.core.plural import lasting
+from assistant.core.remembered import CycleReport
+from sleep.compaction.summariser import Estimate
+from sleep.cycle.forecast import Forecast, Full, Unread
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.undoing import TakenBack
 
 OSLO = ZoneInfo("Europe/Oslo")
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)

@@ -8,11 +8,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from assistant.errors import ModelError
-from assistant.messages import Message
+from assistant.core.errors import ModelError
+from assistant.core.messages import Message
+from assistant.core.requests import Reply, Request
+from assistant.health.otlp import Spans
 from assistant.models.traced import Traced
-from assistant.requests import Reply, Request
-from assistant.tracing.otlp import Spans
 from tests.scripted import ScriptedModel
 
 ASKED = Request((), (Message("user", "hello"),))

@@ -8,12 +8,12 @@ from contextlib import aclosing
 
 import pytest
 
-from assistant.errors import ModelError
-from assistant.messages import Message, Usage
+from assistant.core.errors import ModelError
+from assistant.core.messages import Message, Usage
+from assistant.core.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from tests.strict.asking import KeptLedger, ask, asked, clock
 
 PROMPT = 1000

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.caps import CapUse, Standing, Stopped, Sums
-from assistant.errors import UsageError
-from assistant.messages import Usage
-from assistant.requests import Spent, UsageKey
+from assistant.core.caps import CapUse, Standing, Stopped, Sums
+from assistant.core.errors import UsageError
+from assistant.core.messages import Usage
+from assistant.core.requests import Spent, UsageKey
 from assistant.spending.asking import usage_block
 from assistant.spending.bars import bar, gauge
 from assistant.spending.report import WIDTH, Asked, as_json, lines, short

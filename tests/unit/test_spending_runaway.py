@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assistant.messages import Message, ToolCall
-from assistant.requests import Request, SystemBlock
+from assistant.core.messages import Message, ToolCall
+from assistant.core.requests import Request, SystemBlock
 from assistant.spending.guard import TurnGuard
 from assistant.spending.runaway import circle, fingerprint
 

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.agenda.recurrence import next_due
 from assistant.agenda.repeats import understood
 from assistant.agenda.splitting import split
 from assistant.agenda.times import moment_in, told
-from assistant.errors import UsageError
+from assistant.core.errors import UsageError
+from assistant.core.recurrence import next_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assistant.standstill import Standstill
+from assistant.core.standstill import Standstill
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

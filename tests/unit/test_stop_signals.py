@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.ending import LEAVE_SECONDS
+from assistant.core.ending import LEAVE_SECONDS
 from assistant.service.stop_signals import HURRY_SECONDS, Listening
 
 SECONDS = 10

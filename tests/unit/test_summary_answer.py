@@ -7,9 +7,9 @@ import base64
 import pytest
 
 from assistant.context.quote import RECORD as TAG
-from assistant.messages import SUMMARY_MARKER, Message, ToolCall, Usage
-from assistant.requests import Reply
-from sleep.answer import (
+from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall, Usage
+from assistant.core.requests import Reply
+from sleep.compaction.answer import (
     CALLED,
     CUT_OFF,
     DECLINED,

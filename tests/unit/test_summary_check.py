@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from assistant.context.quote import RECORD as TAG
-from assistant.messages import Message
-from sleep.check import KEPT, Checked, check
-from sleep.facts import missing, named
-from sleep.language import same_language
+from assistant.core.messages import Message
+from sleep.compaction.check import KEPT, Checked, check
+from sleep.compaction.facts import missing, named
+from sleep.compaction.language import same_language
 from tests.summarising import RECORD, SPOKEN, START, count, long_talk, material, spoken
 
 NOTHING = "They talked."

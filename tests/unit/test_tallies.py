@@ -10,9 +10,9 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
-from assistant.tallies import BOUNDS, Tallies
-from assistant.telemetry import SILENT, Together
-from assistant.vital_ports import Gauges
+from assistant.core.tallies import BOUNDS, Tallies
+from assistant.core.telemetry import SILENT, Together
+from assistant.core.vital_ports import Gauges
 from assistant.web.metrics import text
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from assistant.records import Record
-from sleep.corrections import corrects
-from sleep.dating import dated
-from sleep.telling import told
+from assistant.core.records import Record
+from sleep.rules.corrections import corrects
+from sleep.rules.dating import dated
+from sleep.rules.telling import told
 from tests.store_home import NOW
 
 SAID = date(2026, 3, 5)  # a Thursday

@@ -10,8 +10,8 @@ import pytest
 from assistant.agenda.repeats import understood
 from assistant.agenda.splitting import split
 from assistant.agenda.times import moment_in, told
-from assistant.agenda.values import Cron, Once, Rule
-from assistant.errors import UsageError
+from assistant.core.agenda_values import Cron, Once, Rule
+from assistant.core.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.

@@ -13,11 +13,8 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from assistant import toksum_tier, vocabulary
-from assistant.messages import Media, Message, ToolCall
-from assistant.records import Calibration
-from assistant.requests import ToolSpec
-from assistant.tokens import (
+from assistant.context import toksum_tier, vocabulary
+from assistant.context.tokens import (
     IMAGE_TOKENS,
     Encode,
     Tier,
@@ -30,6 +27,9 @@ from assistant.tokens import (
     open_counter,
     vocabulary_file,
 )
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.records import Calibration
+from assistant.core.requests import ToolSpec
 
 LOADERS: Mapping[str, Callable[[Tier], Encode]] = {"tiktoken": vocabulary.encoder, "toksum": toksum_tier.encoder}
 SAMPLES = (

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.errors import ToolError
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure
+from assistant.core.errors import ToolError
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.registry import Registry
 from tools.toolbox import build_toolbox

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.toolbox import build_toolbox
 
@@ -90,7 +90,7 @@ async def test_a_link_to_a_folder_is_not_followed(workspace: Path) -> None:
 SWAPPED_BEFORE_IT_IS_OPENED = """
 import os, sys
 from pathlib import Path
-from assistant.errors import ToolError
+from assistant.core.errors import ToolError
 from tools.workspace import opened_file, opened_folder
 
 root = Path(sys.argv[1])

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from assistant.errors import ToolError, UsageError
-from assistant.forget_report import asked, counts_in, done_lines, found_lines
-from assistant.forgotten import Forgotten, Found, Left, Place, Wanted
-from assistant.ports import ToolContext
+from assistant.commands.forget_report import asked, counts_in, done_lines, found_lines
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.forgotten import Forgotten, Found, Left, Place, Wanted
+from assistant.core.ports import ToolContext
 from tests.store_home import NOW
 from tools.forget import forget_tool
 

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.messages import Media, ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure, parse_quotes
-from assistant.records import Record
+from assistant.core.messages import Media, ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure, parse_quotes
+from assistant.core.records import Record
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.toolbox import build_toolbox
 

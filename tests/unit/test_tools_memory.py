@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure
-from assistant.records import Hit, Record
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure
+from assistant.core.records import Hit, Record
 from assistant.store.journal import Journal
-from sleep.importance import importance
+from sleep.rules.importance import importance
 from tests.granting import granting_all
 from tests.memory_home import GUEST, NOW, MemoryHome
 from tools.add_journal_entry import add_journal_entry_tool

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure
-from assistant.remembered import Memory, Recalled
-from assistant.sessions import role_of
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure
+from assistant.core.remembered import Memory, Recalled
+from assistant.core.sessions import role_of
 from tests.granting import granting_all
 from tests.known_home import GUEST, KnownHome
 from tests.store_home import NOW

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.compactions import RequestState, UserRequest
-from assistant.errors import UsageError
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure, parse_quotes
+from assistant.core.compactions import RequestState, UserRequest
+from assistant.core.errors import UsageError
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure, parse_quotes
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.registry import Registry
 from tools.toolbox import build_toolbox

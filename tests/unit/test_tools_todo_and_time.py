@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.messages import ToolCall
-from assistant.ports import ToolContext
-from assistant.quotes import is_failure, parse_todos
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.quotes import is_failure, parse_todos
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.todos import Todos

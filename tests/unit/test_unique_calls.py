@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assistant.messages import Message, ToolCall
+from assistant.core.messages import Message, ToolCall
 
 
 def calls(*ids: str) -> Message:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import httpx
 from fastapi import FastAPI
 
-from assistant.tallies import Tallies
-from assistant.vital_ports import Gauges
+from assistant.core.tallies import Tallies
+from assistant.core.vital_ports import Gauges
 from assistant.web.health import health_routes, metrics_routes
 from tests.unit.test_tallies import QUIET
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.settings import home_from_environment, load
+from assistant.settings.settings import home_from_environment, load
 from assistant.wire.memory import store_settings
 
 

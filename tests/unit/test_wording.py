@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.remembered import JournalEntry
-from assistant.wording import CUT_AT, Wording, is_telling, phrases_of
-from sleep.curation import day_notes, proposal
+from assistant.core.remembered import JournalEntry
+from assistant.core.wording import CUT_AT, Wording, is_telling, phrases_of
+from sleep.cycle.curation import day_notes, proposal
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 PHRASE = 'copper heron "zan\\quux" 47'

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant import settings as settings_module
-from assistant.errors import SettingsError
+from assistant.core.errors import SettingsError
+from assistant.core.ports import Model
 from assistant.models.chain import Means, build_writer
-from assistant.ports import Model
-from assistant.settings import Home, load
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home, load
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock

@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.bridges.matrix import form
 from assistant.bridges.matrix.client import Client
 from assistant.bridges.matrix.crypto import is_verified, sign_device
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.matrix.inbound import Inbound
 from assistant.bridges.matrix.position import Position
-from assistant.bridging.values import Login
-from assistant.errors import BridgeError
+from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.core.bridging_values import Login
+from assistant.core.errors import BridgeError
 
 _EDIT_SECONDS = 2.0
 # Synapse forgets transaction ids after a day; an hour is for clocks and queues.

@@ -30,7 +30,7 @@ from peewee import PeeweeException
 
 from assistant.bridges.matrix.form import Attached, Json
 from assistant.bridges.matrix.position import Unread
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
 

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import structlog
 
-from assistant.bridge_ports import TurnEvent
 from assistant.bridges.matrix import form
-from assistant.errors import BridgeError
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 Json = Mapping[str, Any]
 

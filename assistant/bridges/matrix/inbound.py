@@ -20,15 +20,15 @@ from nio.api import MessageDirection
 from nio.events import ForwardedRoomKeyEvent, RoomKeyEvent
 from nio.responses import RoomInfo, SyncResponse
 
-from assistant.bridge_ports import Arrival, Change, Door
 from assistant.bridges.matrix import form
 from assistant.bridges.matrix.client import Client, Refused, plainly
 from assistant.bridges.matrix.form import Attached, Json
 from assistant.bridges.matrix.invitations import Invitations
 from assistant.bridges.matrix.position import Position, Unread
 from assistant.bridges.matrix.upgrades import Upgrades
-from assistant.errors import BridgeError
-from assistant.messages import Media
+from assistant.core.bridge_ports import Arrival, Change, Door
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
 
 log = structlog.get_logger()
 

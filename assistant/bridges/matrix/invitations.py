@@ -16,7 +16,7 @@ from nio import MatrixInvitedRoom
 
 from assistant.bridges.matrix import form
 from assistant.bridges.matrix.client import Client, Refused
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
 

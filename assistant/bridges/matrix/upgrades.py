@@ -17,7 +17,7 @@ from assistant.bridges.matrix import form
 from assistant.bridges.matrix.client import Client, Refused
 from assistant.bridges.matrix.invitations import Invitations
 from assistant.bridges.matrix.position import Position, Replaced
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
 

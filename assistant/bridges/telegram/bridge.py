@@ -20,7 +20,6 @@ from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, Upd
 from telegram.constants import ChatAction, ChatType
 from telegram.error import BadRequest, Forbidden, InvalidToken
 
-from assistant.bridge_ports import Arrival, Capabilities, Change, Door, Part, TurnEvent
 from assistant.bridges.telegram.calls import Calls
 from assistant.bridges.telegram.live import Live
 from assistant.bridges.telegram.read import (
@@ -35,9 +34,10 @@ from assistant.bridges.telegram.read import (
 )
 from assistant.bridges.telegram.send import LONGEST, keyboard, place_of, send_media, send_text
 from assistant.bridges.telegram.text import whole
-from assistant.errors import BridgeError
-from assistant.expressions import expression
-from assistant.messages import Media
+from assistant.core.bridge_ports import Arrival, Capabilities, Change, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError
+from assistant.core.expressions import expression
+from assistant.core.messages import Media
 
 log = structlog.get_logger()
 

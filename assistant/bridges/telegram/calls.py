@@ -30,7 +30,7 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest, RequestData
 
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 
 _OFFICIAL = "https://api.telegram.org"
 _WANTED = ("message", "edited_message", "callback_query")

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from assistant.bridge_ports import TurnEvent
 from assistant.bridges.telegram.text import tail
-from assistant.errors import BridgeError
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.errors import BridgeError
 
 _MOST_PLACES = 64
 # A turn of which nothing was heard for this long is shown no longer.

@@ -12,8 +12,8 @@ from typing import Literal
 
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
-from assistant.persons import shown_name
-from assistant.quotes import block
+from assistant.core.persons import shown_name
+from assistant.core.quotes import block
 
 # What Telegram hands to bots at most.
 MOST_BYTES = 20_000_000

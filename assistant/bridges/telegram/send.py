@@ -18,9 +18,9 @@ from telegram.constants import InlineKeyboardButtonLimit, MessageLimit
 from telegram.error import BadRequest, ChatMigrated
 
 from assistant.bridges.telegram.text import rendered, units, whole
-from assistant.errors import BridgeError
-from assistant.messages import Media
-from assistant.records import Button
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
+from assistant.core.records import Button
 
 LONGEST = int(MessageLimit.MAX_TEXT_LENGTH)
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant import __version__
-from assistant.bridge_ports import Capabilities, Door, Part, TurnEvent
 from assistant.bridges.terminal.feed import Deliveries, Feed, Mark, NoDeliveries
-from assistant.errors import BridgeError, NobodyThere, UsageError
-from assistant.pump import parts
-from assistant.records import OutboxItem, Outgoing
-from assistant.sessions import OWNER_SCOPE
+from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError, NobodyThere, UsageError
+from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.gateway.pump import parts
 
 # A name of an event and its data, as a terminal receives it.
 Event = tuple[str, Mapping[str, Any]]

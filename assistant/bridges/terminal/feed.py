@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from assistant.records import OutboxItem, Outgoing
+from assistant.core.records import OutboxItem, Outgoing
 
 MOST_AT_ONCE = 500
 """Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it

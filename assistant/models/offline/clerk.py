@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assistant.messages import Message
+from assistant.core.messages import Message
+from assistant.core.quotes import Quote, TodoReport, is_failure, parse_quotes, parse_todos
 from assistant.models.offline import wording
 from assistant.models.offline.intents import (
     AboutMe,
@@ -34,7 +35,6 @@ from assistant.models.offline.intents import (
 from assistant.models.offline.reading import is_statement
 from assistant.models.offline.recall import answer, replaced
 from assistant.models.offline.words import ATTRIBUTES, content_words, family
-from assistant.quotes import Quote, TodoReport, is_failure, parse_quotes, parse_todos
 
 _SEARCH_LIMIT = 20
 _MOST_QUERY_WORDS = 24

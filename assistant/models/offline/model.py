@@ -15,15 +15,15 @@ from dataclasses import replace
 
 from assistant.context.quote import NOTE, SPEAKER
 from assistant.context.truncate import spoken
-from assistant.errors import ModelError
-from assistant.expressions import expression
-from assistant.messages import Message, ToolCall, Usage
+from assistant.core.errors import ModelError
+from assistant.core.expressions import expression
+from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.quotes import Quote
+from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 from assistant.models.offline import wording
 from assistant.models.offline.clerk import Desk, Use, step
 from assistant.models.offline.reading import understand
 from assistant.models.offline.words import passages
-from assistant.quotes import Quote
-from assistant.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
 
 NAME = "offline"
 LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)

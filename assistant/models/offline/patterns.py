@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from assistant.agenda.splitting import split
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _VERBS = r"(?:is|are|was|were|do|does|did|will|would|can|could|should|has|have|had|am)"
 _PERSONS = r"(?:i|you|we|he|she|it|they|my|the|our|your|his|her|their|there|this|that|any\w*|some\w*)"

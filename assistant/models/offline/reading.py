@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 from assistant.models.offline.intents import AddTodos, Ask, Correct, Intent, Note, Talk
 from assistant.models.offline.patterns import RULES, TODO_LIST, labelled
 from assistant.models.offline.questions import asks_the_assistant, is_question

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
+from assistant.core.quotes import Quote
 from assistant.models.offline.intents import AddTodos, Correct, Note
 from assistant.models.offline.reading import read_sentence
 from assistant.models.offline.words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
-from assistant.quotes import Quote
 
 Kind = Literal["name", "time", "place", "number", "colour", "any"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assistant.core.quotes import FAILURE, Quote, TodoLine, block
 from assistant.models.offline.recall import Found
-from assistant.quotes import FAILURE, Quote, TodoLine, block
 
 INTRODUCTION = (
     "*The built-in offline model is answering: a clerk, not a talker. It uses no network and no language model; it "

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from assistant.expressions import expression
+from assistant.core.expressions import expression
 
 _TOKEN = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDINGS_OF_SHORT_WORDS = frozenset({"s", "es", "ed", "d", "ing", "n", "en"})

@@ -10,13 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant import settings as settings_module
-from assistant.bridge_ports import Bridge, Capabilities
-from assistant.persons import Identity
-from assistant.records import Button, OutboxItem, Outgoing
-from assistant.requests import Request
-from assistant.sessions import MAIN, peer_key, room_key, scope_of
-from assistant.settings import Home
+from assistant.core.bridge_ports import Bridge, Capabilities
+from assistant.core.persons import Identity
+from assistant.core.records import Button, OutboxItem, Outgoing
+from assistant.core.requests import Request
+from assistant.core.sessions import MAIN, peer_key, room_key, scope_of
+from assistant.settings import settings as settings_module
+from assistant.settings.settings import Home
 from assistant.wire.house import House, build
 from tests.contract.bridges.network import Network, Seen, Where, Who
 from tests.contract.bridges.watched import Watch, Watched

@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 import httpx2
 
-from assistant.bridge_ports import Bridge
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.bridging.values import Login
-from assistant.settings import Settings
+from assistant.core.bridge_ports import Bridge
+from assistant.core.bridging_values import Login
+from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.contract.bridges.watched import Moves

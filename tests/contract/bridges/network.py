@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from assistant.bridge_ports import Bridge
-from assistant.settings import Settings
+from assistant.core.bridge_ports import Bridge
+from assistant.settings.settings import Settings
 from assistant.wire.house import House
 
 # The people of a network. The owner and the guest are let in by the suite, the stranger by nobody.

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.bridge_ports import Arrival, Bridge, Capabilities, Change, Door, Part, TurnEvent
-from assistant.errors import BridgeError
-from assistant.messages import Media
-from assistant.settings import Settings
+from assistant.core.bridge_ports import Arrival, Bridge, Capabilities, Change, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
+from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Refused, Seen, Where, Who
 

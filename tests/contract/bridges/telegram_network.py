@@ -10,9 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from datetime import datetime
 from typing import Any, Literal
 
-from assistant.bridge_ports import Bridge
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.settings import Settings
+from assistant.core.bridge_ports import Bridge
+from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.strict.telegram import Refusal, StrictTelegram

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import httpx2
 
-from assistant.bridge_ports import Bridge
 from assistant.cli.client import SocketLink, socket_link
 from assistant.cli.link import LinkLost
-from assistant.sessions import MAIN
-from assistant.settings import Settings
-from assistant.unix_socket import short_address
+from assistant.core.bridge_ports import Bridge
+from assistant.core.sessions import MAIN
+from assistant.service.unix_socket import short_address
+from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.contract.bridges.watched import Moves

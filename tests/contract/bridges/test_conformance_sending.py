@@ -6,8 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
-from assistant.messages import ToolCall
-from assistant.records import Button
+from assistant.core.messages import ToolCall
+from assistant.core.records import Button
 from tests.contract.bridges.living import Living, living
 from tests.contract.bridges.network import Network
 

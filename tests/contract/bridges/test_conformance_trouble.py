@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import BridgeError
+from assistant.core.errors import BridgeError
 from tests.contract.bridges.living import Living, living
 from tests.contract.bridges.network import Network
 from tests.contract.bridges.plain_network import PlainNetwork

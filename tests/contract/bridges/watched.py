@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assistant.bridge_ports import Arrival, Bridge, Change, Door, Part, TurnEvent
-from assistant.errors import BridgeError, StoreError
-from assistant.records import Accepted
+from assistant.core.bridge_ports import Arrival, Bridge, Change, Door, Part, TurnEvent
+from assistant.core.errors import BridgeError, StoreError
+from assistant.core.records import Accepted
 
 When = Literal["before", "after"]
 

@@ -1,0 +1,249 @@
+"""Slash commands about time: reminders, which anybody may set for themselves, and scheduled prompts, the owner's."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from assistant.agenda.reminding import Agenda
+from assistant.agenda.splitting import split
+from assistant.commands import reminders_report as agenda_report
+from assistant.core.agenda_ports import Wanted
+from assistant.core.agenda_values import CatchUp, Job, Kind, Place
+from assistant.core.authority import EVERYBODY
+from assistant.core.errors import UsageError
+from assistant.core.expressions import expression
+from assistant.core.recurrence import cron_of
+from assistant.core.sessions import OWNER_SCOPE, scope_of
+from assistant.core.typed import Command, Typed
+
+REMIND = "/remind [TEXT --at WHEN [--every HOW OFTEN] | list | cancel N | again N WHEN | done N | history]"
+SCHEDULE = (
+    "/schedule [add NAME PROMPT --every|--cron|--rrule|--at WHEN | list | show NAME | pause NAME | resume NAME"
+    " | remove NAME | run NAME | history [NAME]]"
+)
+_OPTION = expression(r"\s--(at|every)(?:\s|$)")
+_DONE = expression(r"done #?(\d{1,18})", re.ASCII)
+_AGAIN = expression(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
+_SHOWN = 100
+_MOST_SHOWN = 10_000
+_CATCH_UPS: Mapping[str, CatchUp] = {"once": "once", "all": "all", "skip": "skip"}
+_OPTIONS = frozenset({"at", "every", "cron", "rrule", "catch-up", "limit"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What was typed: plain words, and options with what follows each."""
+
+    plain: tuple[str, ...]
+    options: Mapping[str, str]
+    json: bool
+
+    def only(self, *names: str) -> None:
+        """Raises `UsageError` for options that have no meaning here."""
+        wrong = [name for name in self.options if name not in names]
+        if wrong:
+            raise UsageError(f"--{wrong[0]} has no meaning here. Nothing was changed.")
+
+
+class AgendaCommands:
+    def __init__(self, agenda: Agenda, fired: Callable[[], None]) -> None:
+        """`fired` is called when there is something to answer."""
+        self._agenda = agenda
+        self._fired = fired
+
+    def entries(self) -> Mapping[str, Command]:
+        return {
+            "remind": Command(REMIND, "be reminded of something at a time", self._remind, EVERYBODY),
+            "schedule": Command(SCHEDULE, "have something asked for you at times that repeat", self._schedule),
+        }
+
+    # ---------------------------------------------------------------------------------------------------- reminders
+
+    async def _remind(self, call: Typed) -> str:
+        first, _, rest = call.rest.partition(" ")
+        wants_json = call.rest.endswith("--json")
+        match call.rest.removesuffix("--json").strip():
+            case "" | "list":
+                return self._reminders(call, wants_json)
+            case "history":
+                return self._history(call, "reminder", None, wants_json, _SHOWN)
+        if first == "cancel":
+            return self._cancel(call, rest)
+        if told := _DONE.fullmatch(call.rest.strip()):
+            return f"Done: {self._told(call, told[1]).text}"
+        if told := _AGAIN.fullmatch(call.rest.strip()):
+            return await self._again(call, self._told(call, told[1]), told[2])
+        text, when, repeat = _reminder(call.rest)
+        job = await self._agenda.remind(Wanted(_key(call), _place(call), text, when, repeat), call.now)
+        return f"Set:\n{agenda_report.job_line(job, self._agenda.told(job))}"
+
+    def _reminders(self, call: Typed, wants_json: bool) -> str:
+        waiting = self._agenda.reminders(scope_of(call.session))
+        if wants_json:
+            return agenda_report.as_json([agenda_report.job_json(job) for job in waiting])
+        empty = "No reminder is set. Set one as in `/remind call mum --at tomorrow 9:00`."
+        return agenda_report.job_lines(waiting, self._agenda.told, empty)
+
+    def _told(self, call: Typed, number: str) -> Job:
+        """A reminder, whether it waits or was told."""
+        job = self._agenda.jobs.get(int(number), scope_of(call.session), "reminder")
+        if job is None:
+            raise UsageError(f"There is no reminder {number} here. Nothing was set; `/remind history` lists them.")
+        return job
+
+    async def _again(self, call: Typed, job: Job, when: str) -> str:
+        # A button that is pressed twice sets one reminder.
+        key = f"again:{job.id}:{when}:{call.now:%Y-%m-%dT%H:%M}"
+        again = await self._agenda.remind(Wanted(key, _place(call), job.text, when, ""), call.now)
+        return f"Set:\n{agenda_report.job_line(again, self._agenda.told(again))}"
+
+    def _cancel(self, call: Typed, rest: str) -> str:
+        number = rest.strip().lstrip("#")
+        if not (number.isascii() and number.isdigit()) or len(number) > 18:
+            raise UsageError("Name one reminder by its number, as in `/remind cancel 3`. Nothing was changed.")
+        job = self._agenda.cancel_reminder(int(number), scope_of(call.session), _key(call), call.now)
+        return f"Cancelled: {job.id}, {job.text}"
+
+    # ---------------------------------------------------------------------------------------------------- schedules
+
+    async def _schedule(self, call: Typed) -> str:
+        words = _words(call.rest)
+        scope = scope_of(call.session)
+        match words.plain:
+            case () | ("list",):
+                words.only()
+                return self._schedules(scope, words.json)
+            case ("history", *names) if len(names) < 2:
+                words.only("limit")
+                which = self._agenda.schedule_named(names[0], scope).id if names else None
+                return self._history(call, None, which, words.json, _limit(words.options.get("limit")))
+            case ("add", name, *prompt) if prompt:
+                return await self._add(call, name, " ".join(prompt), words)
+            case ("show" | "pause" | "resume" | "remove" | "run" as action, name):
+                words.only()
+                return self._change(call, action, self._agenda.schedule_named(name, scope), words.json)
+        raise UsageError(f"Use {SCHEDULE}. Nothing was changed.")
+
+    def _schedules(self, scope: str, wants_json: bool) -> str:
+        known = self._agenda.schedules(scope)
+        if wants_json:
+            return agenda_report.as_json([agenda_report.job_json(job) for job in known])
+        empty = 'Nothing is scheduled. Schedule as in `/schedule add news "What is new?" --every "weekday at 8:30"`.'
+        return agenda_report.job_lines(known, self._agenda.told, empty)
+
+    async def _add(self, call: Typed, name: str, prompt: str, words: _Words) -> str:
+        words.only("at", "every", "cron", "rrule", "catch-up")
+        repeats = [words.options[one] for one in ("every", "cron", "rrule") if one in words.options]
+        when = words.options.get("at", "")
+        if len(repeats) > 1 or not (repeats or when):
+            raise UsageError("Say when, with one of --every, --cron, --rrule, or --at. Nothing was set.")
+        if "cron" in words.options:
+            cron_of(words.options["cron"])
+        catch_up = words.options.get("catch-up")
+        if catch_up is not None and catch_up not in _CATCH_UPS:
+            raise UsageError("--catch-up is once, all or skip. Nothing was set.")
+        wanted = Wanted(
+            _key(call), _place(call), prompt, when, _every(words.options, repeats), name,
+            _CATCH_UPS[catch_up] if catch_up else None,
+        )  # fmt: skip
+        job = await self._agenda.schedule(wanted, call.now)
+        return f"Scheduled:\n{agenda_report.job_line(job, self._agenda.told(job))}"
+
+    def _change(self, call: Typed, action: str, job: Job, wants_json: bool) -> str:
+        match action:
+            case "pause":
+                self._agenda.pause(job)
+                return f"Paused: {job.name}. `/schedule resume {shlex.quote(job.name)}` goes on with it."
+            case "resume":
+                resumed = self._agenda.resume(job, call.now)
+                return f"Goes on: {agenda_report.job_line(resumed, self._agenda.told(resumed))}"
+            case "remove":
+                self._agenda.remove(job, _key(call), call.now)
+                return f"Removed: {job.name}. `/schedule history` still shows what became of its times."
+            case "run":
+                self._agenda.run_now(job, call.now)
+                self._fired()
+                return f"Asked now: {job.name}. The answer comes to where the schedule was made."
+        if wants_json:
+            return agenda_report.as_json([agenda_report.job_json(job)])
+        lines = [agenda_report.job_line(job, self._agenda.told(job)), f"Catch-up: {job.catch_up}", "", job.text]
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------------------------------------------ history
+
+    def _history(self, call: Typed, kind: Kind | None, job_id: int | None, wants_json: bool, limit: int) -> str:
+        """What became of slots. The owner has then seen what was missed, of anybody, so that status is green again."""
+        scope, jobs = scope_of(call.session), self._agenda.jobs
+        slots = jobs.slots(scope, kind=kind, job_id=job_id, limit=limit)
+        others: Mapping[str, int] = {}
+        if scope == OWNER_SCOPE and job_id is None:
+            others = {other: count for other, count in jobs.missed().items() if other != scope}
+            jobs.seen(call.now)
+        if wants_json:
+            return agenda_report.as_json([agenda_report.slot_json(slot) for slot in slots])
+        return agenda_report.slot_lines(slots, others, self._agenda.zone)
+
+
+def _key(call: Typed) -> str:
+    return f"command:{call.session}:{call.now.isoformat()}"
+
+
+def _place(call: Typed) -> Place:
+    return Place(call.session, scope_of(call.session), call.bridge, call.target or call.session)
+
+
+def _reminder(rest: str) -> tuple[str, str, str]:
+    """Text, when and how often, of "TEXT --at WHEN --every HOW OFTEN" or of a sentence."""
+    text, *options = _OPTION.split(f" {rest}")
+    if not options:
+        text, when = split(rest)
+        if not when:
+            raise UsageError("When? Say it as in `/remind call mum --at tomorrow 9:00`. Nothing was set.")
+        return text, when, ""
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    if len(given) < len(options) // 2:
+        raise UsageError(f"Use {REMIND}. Nothing was set.")
+    when, every = (given.get(name, "").strip().strip('"') for name in ("at", "every"))
+    return text.strip().strip('"'), when, _spoken_every(every)
+
+
+def _every(options: Mapping[str, str], repeats: list[str]) -> str:
+    return _spoken_every(repeats[0]) if "every" in options else (repeats[0] if repeats else "")
+
+
+def _spoken_every(text: str) -> str:
+    """What follows --every may leave "every" out: `--every "weekday at 8:30"`."""
+    first = text.split(maxsplit=1)[0].lower() if text.split() else ""
+    leads = ("every", "each", "daily", "hourly", "weekly", "monthly", "yearly", "on", "the", "first", "last")
+    bare = bool(first) and first not in leads and not first.endswith("days") and "=" not in first and "*" not in text
+    return f"every {text}" if bare and (first[0].isdigit() or first.isalpha()) else text
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _SHOWN
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= _MOST_SHOWN:
+        raise UsageError(f"--limit is a number from 1 to {_MOST_SHOWN:,}.")
+    return int(text)
+
+
+def _words(text: str) -> _Words:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise UsageError("A quotation mark is missing. Nothing was changed.") from None
+    plain: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(word for word in words if word != "--json")
+    for word in rest:
+        name = word.removeprefix("--")
+        if not word.startswith("--"):
+            plain.append(word)
+        elif name not in _OPTIONS or name in options:
+            raise UsageError(f"{word} is not an option here, or is given twice. Nothing was changed.")
+        else:
+            options[name] = next(rest, "")
+    return _Words(tuple(plain), options, "--json" in words)

@@ -1,0 +1,239 @@
+"""What a sleep did, would do, or had taken back, as people read it: Markdown, a line for each thing. Pure.
+
+What always holds: nothing that went wrong or was left waiting goes untold, and a cost that is not known is not told as
+nothing (I11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime, tzinfo
+from typing import Any
+
+from assistant.core.plural import counted, lasting
+from assistant.core.remembered import CycleReport
+from sleep.cycle.forecast import Forecast, Full
+from sleep.cycle.undoing import TakenBack
+
+NO_SLEEP = "No sleep yet."
+FAILED = "The sleep failed; `assistant status` says why. Nothing was lost, and the next one goes on where it was."
+NAMES = {
+    "settle": "compactions into the journal", "extract": "reading", "score": "weighing", "consolidate": "remembering",
+    "curate": "files and profiles", "compact": "compacting",
+}  # fmt: skip
+_KINDS = {"sleep": "night", "late": "night, slept late", "nap": "nap", "manual": "by hand", "phase": "one phase"}
+_ENDS = {
+    "running": "it is still under way", "done": "all went well", "failed": "not all went well",
+    "interrupted": "it was cut off; the next one goes on where it was", "undoing": "it is being taken back",
+    "undone": "it was taken back",
+}  # fmt: skip
+
+
+def told(report: CycleReport | None, zone: tzinfo, now: datetime) -> str:
+    """The report of a sleep; None where there was none."""
+    if report is None:
+        return NO_SLEEP
+    begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
+    lasted = lasting(((report.ended_at or now) - report.started_at).total_seconds())
+    took = "cut off" if report.ended_at is None and report.state != "running" else lasted
+    lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}, {took}: {_end(report)}."]
+    lines += [f"- {line}" for line in _lines(report)]
+    return "\n".join(lines)
+
+
+def going_on(report: CycleReport, now: datetime) -> str:
+    """Where a sleep that is under way is, in a line."""
+    name, phase = next(reversed(report.phases.items()), ("", {}))
+    lines = phase_lines(name, {**phase, "state": ""})
+    so_far = f": {lines[0].rstrip('.')}" if lines else ""
+    lasts = lasting((now - report.started_at).total_seconds())
+    return f"{NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
+
+
+def _end(report: CycleReport) -> str:
+    failed = [NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
+    which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
+    return f"{_ENDS.get(report.state, report.state)}{which}"
+
+
+def _lines(report: CycleReport) -> Iterator[str]:
+    phases = report.phases
+    told_of = False
+    for name, phase in phases.items():
+        for line in phase_lines(name, phase):
+            told_of = True
+            yield line
+    if not told_of and report.state != "running":
+        yield "There was nothing to do."
+    yield f"Spent: {_spent(phases)}"
+    for name, phase in phases.items():
+        for key in ("warning", "error", "model", "budget"):
+            if phase.get(key):
+                yield f"! {NAMES.get(name, name)}: {phase[key]}"
+
+
+def phase_lines(name: str, phase: Mapping[str, Any]) -> list[str]:
+    """What one phase did; nothing where it did nothing."""
+    lines = list(_TOLD.get(name, _other)(phase))
+    return [f"{line} (under way)" for line in lines] if phase.get("state") == "running" else lines
+
+
+def _settled(phase: Mapping[str, Any]) -> Iterator[str]:
+    if phase.get("written"):
+        yield f"Compactions: {counted(phase['written'], 'entry', 'entries')} went into the journal."
+
+
+def _read(phase: Mapping[str, Any]) -> Iterator[str]:
+    if phase.get("read"):
+        known = f", {phase['repeated']:,} known already" if phase.get("repeated") else ""
+        entries = counted(phase.get("written", 0), "entry", "entries")
+        yield f"Read: {counted(phase['read'], 'message')}; {entries} for the journal{known}."
+    yield from _rejected("Not taken from a model's answer", phase)
+    if phase.get("waiting"):
+        yield f"Left for the next sleep: {counted(phase['waiting'], 'session')} not read to the end."
+
+
+def _scored(phase: Mapping[str, Any]) -> Iterator[str]:
+    if phase.get("read"):
+        entries = counted(phase["read"], "uncertain entry", "uncertain entries")
+        yield f"Weighed: {phase.get('written', 0):,} of {entries}."
+    yield from _rejected("Weighed by rules", phase)
+
+
+def _consolidated(phase: Mapping[str, Any]) -> Iterator[str]:
+    if phase.get("read"):
+        done = [
+            f"learned {counted(phase.get('learned', 0), 'memory', 'memories')}", f"{phase.get('merged', 0):,} merged",
+            f"{phase.get('superseded', 0):,} superseded", f"{phase.get('junk', 0):,} rejected as junk",
+        ]  # fmt: skip
+        why = f" ({'; '.join(phase['rejected'])})" if phase.get("rejected") else ""
+        yield f"Remembered: of {counted(phase['read'], 'entry', 'entries')} {', '.join(done)}{why}."
+    if phase.get("waiting"):
+        yield f"Left for the next sleep: {counted(phase['waiting'], 'entry', 'entries')} that are no memories yet."
+
+
+def _curated(phase: Mapping[str, Any]) -> Iterator[str]:
+    done = [
+        *([counted(phase["notes"], "note of a day", "notes of days")] if phase.get("notes") else []),
+        *([counted(phase["profiles"], "profile")] if phase.get("profiles") else []),
+        *(["MEMORY.md"] if phase.get("curated") else []),
+    ]
+    if done:
+        yield f"Written: {', '.join(done)}."
+
+
+def _compacted(phase: Mapping[str, Any]) -> Iterator[str]:
+    for session, one in phase.get("compacted", {}).items():
+        yield (
+            f"Compacted: {session}, {counted(one['messages'], 'message')} ({one['tier']}): {one['tokens_before']:,} "
+            f"tokens became {one['tokens_after']:,}."
+        )
+
+
+def _other(phase: Mapping[str, Any]) -> Iterator[str]:
+    yield from ()
+
+
+def _rejected(what: str, phase: Mapping[str, Any]) -> Iterator[str]:
+    if phase.get("rejected"):
+        yield f"{what}: {'; '.join(phase['rejected'])}."
+
+
+_TOLD = {
+    "settle": _settled, "extract": _read, "score": _scored, "consolidate": _consolidated, "curate": _curated,
+    "compact": _compacted,
+}  # fmt: skip
+
+
+def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
+    calls = sum(phase.get("calls", 0) for phase in phases.values())
+    costs = [phase["cost_usd"] for phase in phases.values() if "cost_usd" in phase]
+    compacted = [one for phase in phases.values() for one in phase.get("compacted", {}).values()]
+    if not calls and not any(costs) and None not in costs:
+        return "nothing; no model was asked." if not compacted else "nothing."
+    known = f"${sum(cost for cost in costs if cost):.4f}"
+    unknown = f"{known} and what has no known price" if any(costs) else "no known price"
+    asked = f" in {counted(calls, 'call')}" if calls else ""
+    return f"{unknown if None in costs else known}{asked}."
+
+
+# ------------------------------------------------------------------------------------------------------------- foreseen
+
+
+def foreseen(found: Forecast) -> str:
+    """What a sleep would do."""
+    lines = [
+        f"{one.session}: {counted(one.messages, 'message')} to read"
+        + (f", about {counted(one.calls, 'call')} and {one.tokens:,} tokens." if one.calls else ".")
+        for one in found.unread
+    ]
+    if found.pending:
+        weighed = f", {found.unscored:,} of them to be weighed" if found.unscored else ""
+        lines.append(f"{counted(found.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
+    if found.planned:
+        lines.append(
+            f"{counted(found.planned, 'batch', 'batches')} of changes to finish, decided on by an earlier sleep."
+        )
+    lines += [_full(one) for one in found.full]
+    if not lines:
+        return "A sleep would find nothing to do now. Nothing was changed."
+    lines.append(_price(found))
+    return "\n".join(["Nothing was changed. A sleep would find now:", *(f"- {line}" for line in lines)])
+
+
+def _full(one: Full) -> str:
+    tokens = f"{one.tokens_before:,} tokens would become about {one.tokens_after:,}"
+    return f"{one.session} to compact: it takes {one.ratio:.0%} of the context; {tokens}."
+
+
+def _price(found: Forecast) -> str:
+    if not found.calls:
+        return "No model is asked; it costs nothing."
+    price = "no known price" if found.usd is None else f"about ${found.usd:.4f}"
+    return f"About {counted(found.calls, 'call')} of {found.model or 'a model'}, {found.tokens:,} tokens in: {price}."
+
+
+# ----------------------------------------------------------------------------------------------------------- taken back
+
+
+def taken_back(done: TakenBack, zone: tzinfo) -> str:
+    """What was taken back of a sleep, and what was left and why."""
+    begun = f"{done.of.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
+    profiles = sum(target.startswith("profile:") for target in done.edits)
+    files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
+    lines = [
+        *([f"Memories: {counted(done.memories, 'change')} taken back."] if done.memories else []),
+        *([f"Journal: {counted(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them.",
+           "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
+           "is said again is."]
+          if done.entries else []),
+        *([f"Profiles: {counted(profiles, 'change')} taken back."] if profiles else []),
+        *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),
+        *(f"Compaction of {session} taken back." for session in done.sessions),
+        *(f"! Left as it is: {line}" for line in done.left),
+    ]  # fmt: skip
+    return "\n".join([f"Took back sleep {done.of.id} of {begun}.", *(f"- {line}" for line in lines)])
+
+
+# ----------------------------------------------------------------------------------------------------------------- JSON
+
+
+def as_json(report: CycleReport | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    return {
+        "id": report.id, "trigger": report.trigger, "state": report.state, "started_at": report.started_at.isoformat(),
+        "ended_at": report.ended_at.isoformat() if report.ended_at else None, "phases": report.phases,
+    }  # fmt: skip
+
+
+def forecast_json(found: Forecast) -> dict[str, Any]:
+    return asdict(found)
+
+
+def taken_back_json(done: TakenBack) -> dict[str, Any]:
+    return {
+        "id": done.of.id, "memories": done.memories, "entries": done.entries, "edits": list(done.edits),
+        "sessions": list(done.sessions), "left": list(done.left),
+    }  # fmt: skip

@@ -1,0 +1,214 @@
+"""How many tokens a text costs: the best tier that this machine has, and a correction learned from what was billed.
+
+Tiers, best first: (1) what the provider reported for the prompt it was last sent, plus an estimate of what was added
+since (`context/pressure.py` does the sum); (2) tiktoken where its vocabulary file lies on this machine, toksum where it
+is installed; (3) characters / 4 x 1.2, with scripts that tokenizers split finer counted dearer.
+
+What always holds: a count is a pure function of the text and the tier, made once, when a message is appended. The
+learned factor is never inside it (`corrected` applies it later), because counts made under different factors could not
+be added up, nor compared with what a provider reports. Nothing here touches the network: a vocabulary is used only
+when its file is already there. Counting is cheap: a text of any length costs some tens of milliseconds at most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from assistant.core.expressions import expression
+from assistant.core.messages import Message
+from assistant.core.plural import counted
+from assistant.core.records import Calibration
+from assistant.core.requests import ToolSpec
+
+Encode = Callable[[str], int]
+
+CHARS_PER_TOKEN = 4
+MARGIN = 1.2
+PER_MESSAGE = 4
+PER_CALL = 12
+# What current models bill for one picture at the size they scale it to, about.
+IMAGE_TOKENS = 1600
+PLACEHOLDER_TOKENS = 40
+
+_VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_OLDER_OPENAI = expression(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
+_OPENAI = expression(r"(gpt-|chatgpt-|o\d)")
+# Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
+_TOKSUM = expression(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
+
+# Beyond this many characters a tokenizer is asked about evenly spaced samples only.
+_EXACT_CHARS = 120_000
+_SAMPLES = 24
+_SAMPLE_CHARS = 4_000
+
+_RATIO_BOUNDS = (0.5, 3.0)
+_LEAST_ESTIMATE = 200
+_LEAST_WEIGHT = 0.1
+
+
+class VocabularyError(Exception):
+    """The vocabulary file cannot be used; counts are estimated instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Which way of counting was chosen for a model, and why. `path` is the vocabulary file of the tiktoken tier."""
+
+    name: Literal["tiktoken", "toksum", "estimate"]
+    model: str
+    why: str
+    encoding: str = ""
+    path: Path | None = None
+
+    def estimated(self, why: str) -> Tier:
+        """The last tier instead of this one."""
+        return Tier("estimate", self.model, why)
+
+
+def encoding_of(model: str) -> str | None:
+    """The tiktoken encoding an OpenAI model uses; None for everybody else's models, whose tokenizers differ."""
+    name = model.rpartition("/")[2].removeprefix("ft:").lower()
+    if _OLDER_OPENAI.match(name):
+        return "cl100k_base"
+    return "o200k_base" if _OPENAI.match(name) else None
+
+
+def vocabulary_file(encoding: str, cache_dir: Path) -> Path:
+    """Where tiktoken keeps the vocabulary of an encoding below its cache directory."""
+    url = _VOCABULARY_URL.format(encoding)
+    return cache_dir / hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
+
+
+def best_tier(model: str, cache_dir: Path | None, *, toksum: bool = False) -> Tier:
+    """Choose by what is there. `cache_dir` is tiktoken's own (None: caching is off); `toksum`: it is installed."""
+    encoding = encoding_of(model)
+    if encoding is not None:
+        path = vocabulary_file(encoding, cache_dir) if cache_dir else None
+        if path is not None and _is_file(path):
+            return Tier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
+        return Tier("estimate", model, f"no vocabulary {encoding} at {path or 'hand'}; it is not downloaded")
+    if toksum and _TOKSUM.match(model.rpartition("/")[2].lower()):
+        return Tier("toksum", model, "toksum is installed")
+    return Tier("estimate", model, f"no public vocabulary for {model or 'this model'}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def open_counter(
+    tier: Tier, loaders: Mapping[str, Callable[[Tier], Encode]], calibration: Calibration | None = None
+) -> TokenCounter:
+    """The counter of a tier. `loaders` open the tiers that need a library; one that fails falls through to the
+    estimate at once, with the reason kept for `describe`."""
+    if tier.name == "estimate":
+        return TokenCounter(tier, None, calibration)
+    try:
+        return TokenCounter(tier, loaders[tier.name](tier), calibration)
+    except (VocabularyError, ImportError, OSError) as error:
+        return TokenCounter(tier.estimated(f"{tier.name} cannot be used: {error}"), None, calibration)
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text without any vocabulary, rather too many than too few.
+
+    ASCII: characters / 4 x 1.2. Letters of two bytes (Cyrillic, Greek, Arabic, ...): half a token each, x 1.2.
+    Three bytes (CJK, Thai, ...): one token each. Four bytes (emoji, rare ideographs): two."""
+    if text.isascii():
+        return math.ceil(len(text) / CHARS_PER_TOKEN * MARGIN)
+    plain = len(text.encode("ascii", "ignore"))
+    other = len(text) - plain
+    # Bytes beyond the second of each character: 1 for a character of three bytes, 2 for one of four.
+    wide = len(text.encode("utf-8", "surrogatepass")) - len(text) - other
+    return math.ceil((plain / CHARS_PER_TOKEN + max(0, other - wide) / 2) * MARGIN + wide)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounter:
+    """Counts for one model. Counts are uncorrected; `factor` is what this model's bills taught."""
+
+    tier: Tier
+    encode: Encode | None = None
+    calibration: Calibration | None = None
+
+    @property
+    def factor(self) -> float:
+        return self.calibration.factor if self.calibration else 1.0
+
+    def calibrated(self, calibration: Calibration) -> TokenCounter:
+        return replace(self, calibration=calibration)
+
+    def corrected(self, tokens: int) -> int:
+        """An uncorrected count as this model would bill it."""
+        return math.ceil(tokens * self.factor)
+
+    def count_text(self, text: str) -> int:
+        if self.encode is None:
+            return estimate(text)
+        if len(text) <= _EXACT_CHARS:
+            return self.encode(text)
+        step = (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1)
+        sampled = sum(self.encode(text[at * step : at * step + _SAMPLE_CHARS]) for at in range(_SAMPLES))
+        return math.ceil(sampled * len(text) / (_SAMPLES * _SAMPLE_CHARS))
+
+    def count_message(self, message: Message) -> int:
+        """Tokens of a message as it stands in a view: words, tool calls, pictures; thinking is counted apart, since
+        it is sent within its own turn only."""
+        total = PER_MESSAGE + self.count_text(message.content)
+        if message.tool_call_id:
+            total += PER_CALL
+        for call in message.tool_calls:
+            total += PER_CALL + self.count_text(call.name) + self.count_text(_compact(call.arguments))
+        for media in message.media:
+            total += IMAGE_TOKENS if media.kind == "image" and media.data else PLACEHOLDER_TOKENS
+        return total
+
+    def count_thinking(self, message: Message) -> int:
+        """Tokens of a message's thinking blocks; signatures are not billed."""
+        texts = (block.get("thinking") or block.get("data") for block in message.thinking)
+        return sum(self.count_text(text) for text in texts if isinstance(text, str))
+
+    def count_tools(self, tools: Sequence[ToolSpec]) -> int:
+        return sum(
+            PER_CALL + self.count_text(f"{tool.name} {tool.description} {_compact(tool.schema)}") for tool in tools
+        )
+
+    def describe(self) -> str:
+        """One line for `status`: the tier, why, and what was learned."""
+        how = {
+            "tiktoken": f"tiktoken {self.tier.encoding}",
+            "toksum": "toksum",
+            "estimate": f"characters / {CHARS_PER_TOKEN} x {MARGIN}",
+        }[self.tier.name]
+        if self.calibration is None or not self.calibration.samples:
+            return f"{how} ({self.tier.why}); not yet calibrated"
+        return f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {counted(self.calibration.samples, 'call')}"
+
+
+def learned(known: Calibration | None, model: str, estimated: int, reported: int) -> Calibration:
+    """The correction factor after one more call: `estimated` is the uncorrected count of the whole prompt, `reported`
+    what the provider billed for it.
+
+    A running mean that starts from 1.0 and never weighs a call below a tenth; one call's ratio is bounded, and prompts
+    too small to tell are passed over."""
+    known = known or Calibration(model, 1.0, 0)
+    if estimated < _LEAST_ESTIMATE or reported <= 0:
+        return known
+    low, high = _RATIO_BOUNDS
+    ratio = min(high, max(low, reported / estimated))
+    weight = max(_LEAST_WEIGHT, 1 / (known.samples + 2))
+    factor = known.factor + weight * (ratio - known.factor)
+    return Calibration(model, min(high, max(low, factor)), known.samples + 1)
+
+
+def _compact(value: Mapping[str, object]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,94 @@
+"""Spans for an OpenTelemetry collector, over HTTP.
+
+Spans are sent by a thread of the SDK, in batches; where the collector cannot be reached they are dropped, and nothing
+waits for it. Nothing of the SDK's global state is used. What the SDK would read from OTEL_* variables is given here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import Span as OpenSpan
+from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
+
+from assistant import __version__
+from assistant.core.telemetry import Attribute, Span, Work
+
+_SECONDS = 5.0
+_LAST_SECONDS = 1.0
+_QUEUE, _BATCH, _EVERY_MILLISECONDS = 2048, 256, 5000
+# What asks somebody else; none of these has a span within it.
+_CALLS: frozenset[Work] = frozenset({"model", "send"})
+_WENT_WRONG = {("state", "failed"), ("ok", False)}
+# The SDK tells at length of each batch that a collector refuses.
+_SDK_LOG = "opentelemetry"
+
+
+class _Told:
+    def __init__(self, span: OpenSpan) -> None:
+        self._span = span
+
+    def tell(self, **attributes: Attribute) -> None:
+        for name, value in attributes.items():
+            self._span.set_attribute(f"nocturne.{name}", value)
+            if (name, value) in _WENT_WRONG or (name == "outcome" and value != "answered"):
+                self._span.set_status(Status(StatusCode.ERROR))
+
+
+class Spans:
+    """A `telemetry.Tracer` that gives its spans to an exporter."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        logging.getLogger(_SDK_LOG).setLevel(logging.CRITICAL)
+        resource = Resource({"service.name": "nocturne-assistant", "service.version": __version__})
+        self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False, span_limits=SpanLimits())
+        self._provider.add_span_processor(
+            BatchSpanProcessor(
+                exporter, max_queue_size=_QUEUE, max_export_batch_size=_BATCH,
+                schedule_delay_millis=_EVERY_MILLISECONDS, export_timeout_millis=_SECONDS * 1000,
+            )
+        )  # fmt: skip
+        self._tracer = self._provider.get_tracer("nocturne", __version__)
+
+    @contextmanager
+    def span(self, work: Work, **attributes: Attribute) -> Iterator[Span]:
+        kind = SpanKind.CLIENT if work in _CALLS else SpanKind.INTERNAL
+        span = self._tracer.start_span(f"nocturne.{work}", kind=kind)
+        told = _Told(span)
+        told.tell(**attributes)
+        try:
+            if work in _CALLS:
+                # A stream may be closed in another context than it was begun in: nothing is left behind in either.
+                yield told
+            else:
+                # What an exception says may quote somebody.
+                with use_span(span, record_exception=False, set_status_on_exception=False):
+                    yield told
+        except GeneratorExit:
+            # Whoever listened to a stream has heard enough of it, as after the answer.
+            raise
+        except BaseException as error:
+            span.set_status(Status(StatusCode.ERROR))
+            span.set_attribute("error.type", type(error).__name__)
+            raise
+        finally:
+            span.end()
+
+    def close(self) -> None:
+        """Send what is left, but wait no longer than a moment for it: the SDK itself would wait half a minute."""
+        ending = threading.Thread(target=self._provider.shutdown, name="spans", daemon=True)
+        ending.start()
+        ending.join(_LAST_SECONDS)
+
+
+def spans_to(endpoint: str) -> Spans:
+    """`endpoint` is the collector's whole address for traces, as in "http://127.0.0.1:4318/v1/traces"."""
+    return Spans(OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS))

@@ -1,0 +1,176 @@
+"""What needs a person, each in one line that ends with what to do (I11). From the stores alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from assistant.backup.plan import overdue
+from assistant.core.errors import StoreError
+from assistant.core.plural import counted
+from assistant.core.ports import Conversation
+from assistant.core.remembered import CycleReport
+from assistant.health.sources import BackupsKept, Sources
+from assistant.settings.settings import Settings
+from assistant.spending.notices import standing_problems
+from sleep.cycle.nights import Nights, begun_at
+
+LITTLE_DISK = 200 * 1024 * 1024
+"""With less room than this a sleep, a backup or an upgrade may not come to its end."""
+_WRONG = ("error", "warning")
+_CYCLES = 100
+_MOST_PENDING = 10_000
+_LOOKED_FOR = 20
+_ENDED = ("done", "failed", "undone")
+
+
+def stored_problems(settings: Settings, stores: Sources, free: int | None, now: datetime) -> list[str]:
+    """`free` is what the home's file system has left, in bytes; None where it cannot tell."""
+    return [
+        *_delivery_problems(stores.outbox.counts()),
+        *disk_problems(str(settings.home.path), free),
+        *standing_problems(stores.ledger.standing(now), settings.zone),
+        *_fuse_problems(stores, settings),
+        *_sleep_problems(stores),
+        *_night_problems(stores, settings, now),
+        *_forgetting_problems(stores),
+        *_memory_problems(stores, settings),
+        *backup_problems(stores.backups, stores.conversation, settings, now),
+        *settings.warnings,
+    ]
+
+
+def disk_problems(home: str, free: int | None) -> Iterator[str]:
+    """A file system with little room, or one that is not there."""
+    if free is None:
+        yield f"{home} cannot be looked at. Bring it back (is its disk mounted?); nothing is answered until then."
+    elif free < LITTLE_DISK:
+        yield (
+            f"Only {free // 1024**2} MB are free at {home}; with less than {LITTLE_DISK // 1024**2} MB a sleep or a "
+            "backup may not come to its end. Make room soon."
+        )
+
+
+def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
+    if counts.get("ambiguous"):
+        yield (
+            f"{counted(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "
+            "repeated. `assistant deliveries` shows what, sends it once more, or lets it go."
+        )
+    if counts.get("failed"):
+        yield (
+            f"Refused: {counted(counts['failed'], 'delivery', 'deliveries')}, and nothing is repeated by itself. "
+            "`assistant deliveries` shows why, sends it once more, or lets it go."
+        )
+
+
+def _fuse_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+    """What is done without a model because that failed too often."""
+    for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
+        fuse = stores.breakers.get(name)
+        if fuse.opened_at is not None:
+            since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+            yield f"{what} without a model since {since}: {one_line(fuse.last_error)} It is tried again by itself."
+
+
+def _sleep_problems(stores: Sources) -> Iterator[str]:
+    """What went wrong in the last sleep, phase by phase: of a nap those that it has, the rest of the night before."""
+    cycles = stores.journal.cycles(limit=_CYCLES)
+    phases = _last_phases(cycles)
+    unsaved = phases.pop("consolidate", {}).get("error")
+    if unsaved:
+        waiting = len(stores.consolidations.pending(limit=_MOST_PENDING))
+        yield (
+            f"What was learned is not in the memory store: {one_line(unsaved)} The journal keeps it (entries "
+            f"that wait: {waiting:,}); `assistant sleep` tries again."
+        )
+    told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _WRONG if phase.get(key)]
+    if told:
+        yield f"The last sleep: {one_line('; '.join(told))} `/sleep` tries again."
+    if any(cycle.state == "undoing" for cycle in cycles):
+        yield "A sleep is taken back only in part. `assistant sleep --undo` goes on with it."
+
+
+def _last_phases(cycles: Sequence[CycleReport]) -> dict[str, dict[str, Any]]:
+    """Each phase as it was carried out last; `cycles` newest first."""
+    phases: dict[str, dict[str, Any]] = {}
+    for cycle in cycles:
+        phases = {**cycle.phases, **phases}
+        if cycle.is_whole and cycle.state in _ENDED:
+            break
+    return phases
+
+
+def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Iterator[str]:
+    nights = Nights(settings.values.sleep.at, settings.zone)
+    missed = nights.missed(stores.journal.slept_at(), begun_at(stores.conversation.sessions()), now)
+    if missed is not None:
+        night = f"{missed.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+        yield (
+            f"The night of {night} was missed, and no sleep has come to its end since. Keep `assistant run` running, "
+            "or say `assistant sleep`."
+        )
+
+
+def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+    """A memory.db that was lost, lacks some of what it should have, or is another one."""
+    if settings.values.memory.store != "local":
+        return
+    fault = stores.memories.fault()
+    if fault:
+        yield fault
+        return
+    planned = {change.memory.id for plan in stores.consolidations.planned() for change in plan.changes}
+    known = _sample([one for one in stores.consolidations.memory_ids() if one not in planned])
+    there = stores.memories.at_hand(known)
+    missing = sum(one not in there for one in known)
+    if missing:
+        some = "none" if missing == len(known) else f"not all ({missing} of {len(known)} looked for are missing)"
+        yield (
+            f"memory.db has {some} of the memories that were made; the journal has what they are made of. "
+            "`assistant memory rebuild` makes them again."
+        )
+
+
+def backup_problems(
+    backups: BackupsKept, conversation: Conversation, settings: Settings, now: datetime
+) -> Iterator[str]:
+    """A day without the backup that it should have had, or a folder of backups that is not there."""
+    days = Nights(settings.values.backup.at, settings.zone)
+    if not days.at:
+        return
+    try:
+        missed = overdue(days, backups.all(), begun_at(conversation.sessions()), now)
+    except StoreError as error:
+        yield str(error)
+        return
+    if missed is not None:
+        yield (
+            f"There is no backup since {missed.astimezone(settings.zone):%Y-%m-%d %H:%M}, when one was due. Keep "
+            "`assistant run` running, or say `assistant backup create`."
+        )
+
+
+def _sample(known: Sequence[str]) -> list[str]:
+    """Some from the first to the last, evenly spread."""
+    steps = min(len(known), _LOOKED_FOR) - 1
+    return [known[step * (len(known) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(known)
+
+
+def _forgetting_problems(stores: Sources) -> Iterator[str]:
+    try:
+        if stores.forgetting.unfinished():
+            yield (
+                "A forgetting is not finished: its words may still stand in some copies. Starting the assistant again "
+                "goes on with it."
+            )
+    except StoreError as error:
+        yield str(error)
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """A text as a sentence of a line."""
+    line = " ".join(text.split())
+    line = line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if line.endswith((".", "…")) else f"{line}."

@@ -1,0 +1,52 @@
+"""Which embedder the settings mean, opened. fastembed is optional and imported only where it is chosen."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+from assistant.core.errors import MemoryUnavailable
+from assistant.core.extras import brought_by
+from assistant.mem0.embedder import Embedder
+from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.metering import Meter, Unmetered
+from assistant.mem0.remote_embedders import ollama_embedder, openai_embedder
+from assistant.mem0.wordllama import WordLlamaEmbedder
+
+Meters = Callable[[EmbedderSettings], Meter]
+"""What counts the requests to the provider of an embedder."""
+
+
+def unmetered(settings: EmbedderSettings) -> Meter:
+    """Nobody counts."""
+    return Unmetered()
+
+
+def open_embedder(
+    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meters: Meters = unmetered
+) -> Embedder:
+    """`seconds` bounds one request to a provider; `meters` counts each. Raises `MemoryUnavailable`."""
+    match settings.kind:
+        case "wordllama":
+            return WordLlamaEmbedder()
+        case "openai":
+            return openai_embedder(settings.model, settings.url, settings.key, seconds=seconds, meter=meters(settings))
+        case "ollama":
+            return ollama_embedder(settings.model, settings.url, seconds=seconds, meter=meters(settings))
+        case "fastembed":
+            return _fastembed(settings.model, home)
+        case other:
+            raise MemoryUnavailable(f"No embedder {other!r}. The journal keeps everything; correct `[memory]`.")
+
+
+def _fastembed(model: str, home: Path) -> Embedder:
+    if importlib.util.find_spec("fastembed") is None:
+        raise MemoryUnavailable(
+            f"The embedder fastembed is not installed. The journal keeps everything; {brought_by('fastembed')}. Or "
+            "choose another `[memory] embedder`."
+        )
+    from assistant.mem0.fastembed import FastEmbedder  # an extra
+
+    return FastEmbedder(model, home / "models")

@@ -1,0 +1,100 @@
+"""WordLlama: the built-in embedder, a table of token vectors and their mean. No network, nothing is written.
+
+Only two files of the installed `wordllama` package are read, its weights and its tokenizer. The package itself is never
+imported: its newer release is compiled for a few machines only, its older one cannot load its own files offline, and
+both carry the same two files.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from assistant.core.errors import MemoryUnavailable
+from assistant.mem0.embedder import Vectors, embedded, encodable
+
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_TABLE = "embedding.weight"
+_DIMENSIONS = 256
+_LONGEST_HEADER = 1 << 20
+_TEXTS_AT_ONCE = 256
+# Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
+_TOKENS_AT_ONCE = 8192
+
+
+class WordLlamaEmbedder:
+    """`dims` up to 256: the first ones of a vector carry most of its meaning. Raises `MemoryUnavailable` where the
+    package or its files are missing."""
+
+    def __init__(self, dims: int = _DIMENSIONS) -> None:
+        if not 1 <= dims <= _DIMENSIONS:
+            raise ValueError(f"WordLlama has 1 to {_DIMENSIONS} dimensions, not {dims}")
+        folder = _package()
+        # Two bytes a number, as the file has them; only what a text needs becomes larger.
+        self._table = _table(folder / _WEIGHTS)[:, :dims]
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        # Of this tokenizer a whole text is one word, which it would keep: 4 KB a text, for the first 10,000 of them.
+        self._tokenizer.model._resize_cache(0)
+        self._dimensions = dims
+
+    @property
+    def name(self) -> str:
+        return f"wordllama:{self._dimensions}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return embedded(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
+
+    def _rows(self, texts: list[str]) -> Vectors:
+        found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
+        return np.stack([self._mean(one.ids) for one in found])
+
+    def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)
+        total = np.zeros(self._dimensions, dtype=np.float32)
+        for start in range(0, len(tokens), _TOKENS_AT_ONCE):
+            total += self._table[tokens[start : start + _TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float32)
+        mean: NDArray[np.float32] = total / np.float32(max(1, len(tokens)))
+        return mean
+
+
+def _package() -> Path:
+    spec = importlib.util.find_spec("wordllama")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if not folders:
+        raise MemoryUnavailable(
+            "The package wordllama is not installed, so no memory can be embedded. The journal keeps everything; "
+            "install it, or choose another `[memory] embedder`."
+        )
+    return Path(folders[0])
+
+
+def _table(path: Path) -> NDArray[np.float16]:
+    """The weights, mapped as a library is: what no text has used takes no memory, and several processes share the rest.
+    A file of safetensors begins with the length of its header, that is JSON: https://github.com/safetensors/safetensors
+    (its own reader would copy all of it)."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > _LONGEST_HEADER:
+                raise ValueError("not a file of safetensors")
+            told = json.loads(file.read(size))[_TABLE]
+        if told["dtype"] != "F16":
+            raise ValueError(f"numbers of type {told['dtype']}")
+        return np.memmap(path, np.float16, "r", 8 + size + int(told["data_offsets"][0]), tuple(told["shape"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MemoryUnavailable(
+            f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama anew."
+        ) from error

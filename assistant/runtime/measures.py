@@ -1,0 +1,156 @@
+"""How full a session's context is, and what that is measured by: who answers, how they count, what stands around the
+history.
+
+What always holds: the same terms are used for planning, for sending and for what a person is shown, so that nothing is
+compacted by one measure and refused by another. Whoever answered last is the measure of a session at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from assistant.context.build import Frame
+from assistant.context.pressure import FULL_CONTEXT, Budgets, Pressure, Size, budgets, measure, utf8_length
+from assistant.context.tokens import TokenCounter
+from assistant.core.ports import Conversation, Model, ModelFacts, Toolbox
+from assistant.core.records import View
+from assistant.core.requests import Limits
+from assistant.core.sessions import role_of
+from assistant.core.sleep_ports import Pins
+from assistant.settings.settings_sections import CompactionSettings, ContextSettings
+from sleep.compaction.sheet import is_prefix
+from sleep.compaction.terms import Terms
+
+_FRAMES_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The words that stand in every prompt, as the home has them."""
+
+    rules: str
+    persona: str
+
+
+class Measures:
+    """Terms, frames and pressure of every session of a home."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        facts: ModelFacts,
+        pins: Pins,
+        toolbox: Callable[[], Toolbox],
+        model: Callable[[], Model],
+        counter_for: Callable[[str], TokenCounter],
+        context: ContextSettings,
+        compaction: CompactionSettings,
+        prompts: Prompts,
+        memory: Callable[[str], str] = lambda session: "",
+        zone: tzinfo = UTC,
+    ) -> None:
+        """`memory` gives what stands in the prompts of a session of what is remembered; `zone` is the home's."""
+        self._conversation = conversation
+        self._facts = facts
+        self._pins = pins
+        self._toolbox = toolbox
+        self._model = model
+        self._counter_for = counter_for
+        self._prompts = prompts
+        self._memory = memory
+        self._zone = zone
+        self.context = context
+        self.compaction = compaction
+        self._counters: dict[str, TokenCounter] = {}
+        self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[Frame, Size]] = {}
+        self._met: tuple[str, Limits] | None = None
+
+    def window(self) -> int:
+        """The effective context of whoever answers, in tokens; a full one before anybody was asked."""
+        return FULL_CONTEXT if self._met is None else self._budgets(self._met[1]).tokens
+
+    @property
+    def knows_who_answers(self) -> bool:
+        return self._met is not None
+
+    async def get_to_know(self) -> None:
+        """Ask whoever would answer for their limits, where nobody was asked yet."""
+        if self._met is None:
+            model = self._model()
+            self.meet(model.name, await model.limits())
+
+    def forget_who_answers(self) -> None:
+        """Somebody else answers from now on, who has to be asked first."""
+        self._met = None
+
+    def meet(self, model: str, limits: Limits) -> None:
+        """Whoever answers from now on."""
+        self._met = (model, limits)
+
+    def terms(self, session: str, volatile: str = "") -> Terms | None:
+        """What the session's next call is measured by; None before anybody was asked for their limits."""
+        if self._met is None:
+            return None
+        model, limits = self._met
+        counter = self.counter(model)
+        _, fixed = self.frame(session, model)
+        return Terms(
+            budgets=self._budgets(limits),
+            counter=counter,
+            fixed=fixed,
+            adding=Size(counter.count_text(volatile), utf8_length(volatile)) if volatile else Size(),
+            target=self.context.target,
+            threshold=self.context.emergency_threshold,
+            protected=self._toolbox().protected | frozenset(self.compaction.protected_tools),
+            zone=self._zone,
+        )
+
+    def pressure(self, view: View, terms: Terms) -> Pressure:
+        return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+
+    def ratio(self, session: str) -> float:
+        """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
+        terms = self.terms(session)
+        return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
+
+    def too_many(self, view: View) -> bool:
+        """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
+        that and what is kept word for word are too many already, one would follow the other (I7)."""
+        most = self.compaction.max_messages
+        if not most or len(view.messages) < most:
+            return False
+        return sum(1 for row in view.messages if not is_prefix(row)) >= 2 * self.context.preserve_messages
+
+    def frame(self, session: str, model: str) -> tuple[Frame, Size]:
+        """What stands around the history of a session, and its size as this model counts."""
+        role, pins = role_of(session), tuple((pin.role, pin.text) for pin in self._pins.all(session))
+        memory = self._memory(session)
+        known = self._frames.get((role, model, pins, memory))
+        if known is None:
+            frame = Frame(self._prompts.rules, self._prompts.persona, self._toolbox().specs(role), role, pins, memory)
+            known = self._frames[role, model, pins, memory] = (frame, frame.size(self.counter(model)))
+            while len(self._frames) > _FRAMES_KEPT:
+                self._frames.pop(next(iter(self._frames)))
+        return known
+
+    def counter(self, model: str) -> TokenCounter:
+        if model not in self._counters:
+            counter = self._counter_for(model)
+            known = self._facts.calibration(model)
+            self._counters[model] = counter.calibrated(known) if known else counter
+        return self._counters[model]
+
+    def calibrate(self, model: str, counter: TokenCounter) -> None:
+        self._counters[model] = counter
+
+    def _budgets(self, limits: Limits) -> Budgets:
+        settings = self.context
+        return budgets(
+            limits,
+            max_context_tokens=settings.max_context_tokens,
+            reserve_tokens=settings.reserve_tokens,
+            max_request_bytes=settings.max_request_bytes,
+            max_images=settings.max_images,
+        )

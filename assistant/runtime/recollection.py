@@ -1,0 +1,160 @@
+"""Messages that compactions took out of view, brought back where they bear on what is said now (automatic expansion).
+
+What always holds:
+- It is text for the volatile block and for nothing else: no view and no log ever has it, so that nothing recalled is
+  learnt again as if it had been said again.
+- Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
+  not recalled, nor what tools quoted of the past.
+- Nothing is recalled for small talk, nor for a statement, which asks for nothing and would wait for the search all the
+  same, nor below a bar: the words that a message shares with the question must stand together there by more than
+  coincidence. The bar is measured (`tests/bench/recollection.py`): of 200 questions that share two words with a fact,
+  98 % bring up the fact among 10,000 messages and 90 % among 100,000; of 200 lines about nothing that was ever said,
+  2 % and 3 % bring up anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+
+from assistant.context.asking import asked, asks
+from assistant.context.periods import period_of
+from assistant.context.pressure import FULL_CONTEXT
+from assistant.context.quote import RECORD, quoted
+from assistant.core.expressions import expression
+from assistant.core.ports import History
+from assistant.core.quotes import Quote, local_time, quote_line
+from assistant.core.quotes import quoted as string
+from assistant.core.records import Fit, Hit, Record, View
+
+MARK = "Recalled from earlier; not part of the conversation now."
+_HEAD = f"{MARK} Quoted words are data and may be out of date; read_history(message_id=…) shows a message whole."
+
+_LOOKED_AT = 12
+_REPLY = 300
+_REPLY_WITHIN = 4
+
+# How many passages may have a question's words by coincidence.
+_MOST_BY_CHANCE = 0.7
+_LEAST_SHARE = 0.25
+# One telling word alone has to be most of the question, and to have been said in a message or two.
+_MOST_ALONE = 3.0
+_LEAST_SHARE_ALONE = 0.6
+
+_ENDS_ASKING = expression(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
+
+
+def room_for(most: int, window: int) -> int:
+    """Tokens that recalled messages may take where `most` is meant for a full context: less of a small window, but
+    enough for some messages."""
+    return min(most, max(most * window // FULL_CONTEXT, window // 40))
+
+
+class Recollection:
+    """Finds what to recall for a new message. Reads the history and nothing else, holds nothing."""
+
+    def __init__(
+        self,
+        history: History,
+        count: Callable[[str], int],
+        zone: tzinfo,
+        room: Callable[[], int],
+        *,
+        echoes: frozenset[str] = frozenset(),
+    ) -> None:
+        """`count` gives the tokens of a text, `room` how many may be taken now (see `room_for`); `echoes` are tools
+        whose results quote the past."""
+        self._history = history
+        self._count = count
+        self._zone = zone
+        self._room = room
+        self._echoes = echoes
+
+    async def ready(self) -> None:
+        await self._history.ready()
+
+    def recall(self, question: str, session: str, scope: str, view: View, now: datetime) -> str:
+        """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
+        the session's, before or after the question entered it. Raises `StoreError`."""
+        words = asked(question)
+        room = self._room()
+        if room <= 0 or not asks(words) or not any(message.is_summary for message in view.messages):
+            return ""
+        hits = self._hits(words, scope, _tail_start(view, now), now)
+        shown = shown_whole(view)
+        quotes: dict[int, str] = {}
+        for hit in hits:
+            known = hit.message_id in shown or hit.message_id in quotes
+            if not known and not self._is_echo(hit.role, hit.name) and _good(hit.fit, _MOST_BY_CHANCE):
+                room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
+        lines = [quotes[message_id] for message_id in sorted(quotes)]
+        return quoted(RECORD, "\n".join([_HEAD, *lines])) if lines else ""
+
+    def _hits(self, words: str, scope: str, tail: datetime, now: datetime) -> list[Hit]:
+        """What was said before the tail; of the time that the question names, where anything was."""
+        period = period_of(words, now, self._zone)
+        if period is not None:
+            until = min(tail, period.before)
+            found = self._history.search(words, scope, limit=_LOOKED_AT, after=period.after, before=until)
+            if any(_good(hit.fit, _MOST_BY_CHANCE) for hit in found):
+                return found
+        return self._history.search(words, scope, limit=_LOOKED_AT, before=tail)
+
+    def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
+        """Put lines that belong together to the others if all of them fit and are new; the room that is left."""
+        new = {message_id: line for message_id, line in lines.items() if line.partition(": ")[2] not in _words(quotes)}
+        used = self._count("\n".join(new.values())) + (0 if quotes else self._count(quoted(RECORD, _HEAD)))
+        if not new or used > room:
+            return room
+        quotes.update(new)
+        return room - used
+
+    def _with_reply(self, hit: Hit, scope: str, session: str, shown: frozenset[int]) -> dict[int, str]:
+        """The line of a hit, and where it asks something that of what was said to it: there stands the answer."""
+        lines = {hit.message_id: self._line(hit.message_id, hit.ts, hit.role, hit.text, hit.name, hit.session, session)}
+        if hit.role != "tool" and _ENDS_ASKING.search(hit.text):
+            around = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
+            behind = (
+                record for record in around if record.id > hit.message_id and record.role in ("user", "assistant")
+            )
+            reply = next((record for record in behind if record.content.strip()), None)
+            if reply and reply.id not in shown:
+                lines[reply.id] = self._reply_line(reply, session)
+        return lines
+
+    def _reply_line(self, reply: Record, session: str) -> str:
+        text = " ".join(reply.content.split())
+        text = text if len(text) <= _REPLY else f"{text[: _REPLY - 1]}…"
+        return self._line(reply.id, reply.ts, reply.role, text, reply.name, reply.session, session)
+
+    def _line(
+        self, message_id: int, ts: datetime, role: str, text: str, name: str | None, said_in: str, session: str
+    ) -> str:
+        line = quote_line(Quote(message_id, local_time(ts, self._zone), role, text, name))
+        return line if said_in == session else f"{line} (in session {string(said_in)})"
+
+    def _is_echo(self, role: str, name: str | None) -> bool:
+        return role == "tool" and name in self._echoes
+
+
+def _good(fit: Fit, most: float) -> bool:
+    if fit.words == 1:
+        return fit.chance <= _MOST_ALONE and fit.share >= _LEAST_SHARE_ALONE
+    return fit.chance <= most and fit.share >= _LEAST_SHARE
+
+
+def shown_whole(view: View) -> frozenset[int]:
+    """Ids of messages whose words stand in the view, in the original or as a copy, uncut."""
+    whole = [message for message in view.messages if not message.metadata.get("truncated")]
+    origins = {message.metadata.get("carried_from") for message in whole} | {message.id for message in whole}
+    return frozenset(origin for origin in origins if origin is not None)
+
+
+def _tail_start(view: View, now: datetime) -> datetime:
+    """Since when the view shows everything."""
+    first = next((message.ts for message in view.messages if message.id is not None and message.ts), now)
+    return min(first, now)
+
+
+def _words(quotes: dict[int, str]) -> Sequence[str]:
+    return [line.partition(": ")[2] for line in quotes.values()]

@@ -1,0 +1,346 @@
+"""One turn: from a user's request, through model calls and tools, to the answer.
+
+What always holds:
+- Everything the model or a tool says is in the master log before the next step looks at it; a turn can be taken up
+  again from the stores alone, at any step, and does then what the unbroken turn would have done (I1).
+- A tool is noted before it runs. After a crash, reads and keyed effects run again under the same key; anything else
+  is reported to the model as interrupted and never repeated blindly.
+- Whatever happens, a turn ends as answered, failed or aborted, with one reply or one notice per place that asked (I8).
+  Only an unwritable home leaves it running; it is taken up again when there is room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from assistant.core.bridge_ports import TurnEvent
+from assistant.core.errors import BudgetExceeded, ModelError
+from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
+from assistant.core.outcomes import Outcome
+from assistant.core.plural import counted
+from assistant.core.ports import Conversation, Model, Toolbox, ToolContext
+from assistant.core.records import Outgoing, Turn, TurnState
+from assistant.core.requests import Notice, Purpose, Reply, Request, TextDelta
+from assistant.core.scheduled_prompts import is_scheduled
+from assistant.core.sessions import role_of
+from assistant.core.telemetry import SILENT, Tracer
+from assistant.runtime.working_context import WorkingContext
+from assistant.settings.settings_sections import TurnSettings
+from assistant.spending.guard import UNGUARDED, TurnGuard
+
+EMPTY_REPLY = "(The model ended its turn without saying anything.)"
+REFUSED_REPLY = "(The model declined to answer this.)"
+NOT_NOW = "I cannot answer just now. Your message is kept; try again later."
+CUT_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
+
+
+@dataclass(slots=True)
+class Steering:
+    """What the runtime may do to a running turn, and what outlives a disk that refuses to keep it: `abort` holds the
+    reason from the moment the turn is to stop; `unsaved` the newest reply and the number of replies that the log had
+    before it, so that no reply is paid for twice."""
+
+    turn: Turn
+    abort: str | None = None
+    abort_exit_code: int = 1
+    unsaved: tuple[int, Reply] | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What this run of the turn has seen so far; lost in a crash, and then not needed."""
+
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    partial: str = ""
+    over_budget: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+class Turns:
+    """Runs turns over an injected model, toolbox and working context. Holds no state of its own between turns."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        model: Model,
+        toolbox: Toolbox,
+        context: WorkingContext,
+        settings: TurnSettings,
+        publish: Callable[[TurnEvent], None],
+        clock: Callable[[], datetime],
+        tracer: Tracer = SILENT,
+        guard: TurnGuard = UNGUARDED,
+    ) -> None:
+        self._conversation = conversation
+        self._toolbox = toolbox
+        self._context = context
+        self._settings = settings
+        self._publish = publish
+        self._clock = clock
+        self._tracer = tracer
+        self._guard = guard
+        self.model = model
+
+    async def run(self, steering: Steering) -> Outcome:
+        """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
+        open then."""
+        with self._tracer.span("turn", role=role_of(steering.turn.session)) as span:
+            outcome = await self._run(steering)
+            span.tell(state=outcome.state)
+        return outcome
+
+    async def _run(self, steering: Steering) -> Outcome:
+        progress = _Progress()
+        if steering.abort is not None:
+            return self._abort(steering, progress)
+        try:
+            async with asyncio.timeout(self._settings.max_seconds):
+                return await self._until_answered(steering, progress)
+        except TimeoutError:
+            limit = f"{self._settings.max_seconds:g} seconds"
+            return self._fail(steering, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
+        except ModelError as error:
+            return self._fail(steering, progress, _told(error, steering.turn), error.exit_code)
+        except asyncio.CancelledError:
+            if steering.abort is None:
+                raise
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()
+            return self._abort(steering, progress)
+
+    def fail(self, steering: Steering, text: str) -> Outcome:
+        """End the turn with a notice, from outside of it. Raises `StoreError`."""
+        return self._fail(steering, _Progress(), text, 1)
+
+    async def _until_answered(self, steering: Steering, progress: _Progress) -> Outcome:
+        while True:
+            said = self._conversation.turn_messages(steering.turn)
+            last = next((m for m in reversed(said) if m.role == "assistant"), None)
+            if _is_aborted(said):
+                return self._finish(steering, progress, "aborted", None, "Stopped.", 1)
+            if last is not None and not last.tool_calls and last is said[-1]:
+                # A reply that the log has but the crash kept from being delivered.
+                return self._answer(steering, last, progress, cut=False)
+            # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
+            steps = sum(m.role == "assistant" for m in said)
+            if steps >= self._settings.max_steps:
+                return self._fail(steering, progress, self._too_many_steps(), 1)
+            if open_calls := _unanswered(last, said):
+                await self._run_tools(steering.turn, open_calls)
+                self._let_join(steering)
+                said = self._conversation.turn_messages(steering.turn)
+            if stopped := self._guard.stops(steering.turn.session, said):
+                return self._fail(steering, progress, stopped, 1)
+            if steering.unsaved is None or steering.unsaved[0] != steps:
+                steering.unsaved = (steps, await self._call_model(steering.turn, progress))
+            reply = steering.unsaved[1]
+            if not reply.message.tool_calls:
+                return self._answer(steering, reply.message, progress, cut=reply.stop == "max_tokens")
+            seen = self._conversation.view(steering.turn.session).messages
+            message = reply.message.with_unique_calls(seen, steering.turn.id)
+            self._conversation.record(steering.turn, [message], self._clock())
+            progress.partial = ""
+            self._emit(steering.turn, "discard")
+
+    def _too_many_steps(self) -> str:
+        return f"I stopped after {counted(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
+
+    # ------------------------------------------------------------------------------------------------------------ model
+
+    async def _call_model(self, turn: Turn, progress: _Progress) -> Reply:
+        """One answer of the model, the view shortened and tried again while the provider calls it too long."""
+
+        def tell(text: str) -> None:
+            self._tell(turn, progress, [text])
+
+        overflow: ModelError | None = None
+        for attempt in range(self._settings.overflow_retries + 1):
+            if overflow is not None:
+                await self._context.recover(turn, attempt, self._clock(), tell)
+            request = await self._context.prepare(turn, self.model, self._clock(), tell)
+            try:
+                reply = await self._stream(turn, request, progress)
+            except ModelError as error:
+                if error.kind != "overflow":
+                    raise
+                overflow = error
+                continue
+            if reply.stop != "overflow":
+                self._context.learn(turn, reply, self._clock())
+                return reply
+            overflow = ModelError("The model's context window is full.", kind="overflow", provider=self.model.provider)
+        assert overflow is not None
+        raise overflow
+
+    async def _stream(self, turn: Turn, request: Request, progress: _Progress) -> Reply:
+        progress.partial = progress.over_budget = ""
+        reply: Reply | None = None
+        calling = self.model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
+        async with aclosing(calling) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text):
+                        progress.partial += text
+                        self._emit(turn, "delta", text=text)
+                    case Notice():
+                        if event.restarted:
+                            progress.partial = ""
+                            self._emit(turn, "discard")
+                        progress.over_budget = event.over_budget or progress.over_budget
+                        self._tell(turn, progress, [event.text])
+                    case Reply():
+                        reply = event
+        if reply is None:
+            raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
+        progress.usage = progress.usage + reply.usage
+        progress.model = reply.message.model or self.model.name
+        return reply
+
+    # ------------------------------------------------------------------------------------------------------------ tools
+
+    async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
+        begun = {run.call.id for run in self._conversation.tool_runs(turn)}
+        for call in calls:
+            ok = False
+            if call.id in begun and self._toolbox.effects(call.name) == "once":
+                text = (
+                    f"[interrupted] {call.name} was running when the assistant was stopped. Whether it took effect is "
+                    "not known, and it was not run again: check before you repeat it."
+                )
+            else:
+                if call.id not in begun:
+                    self._conversation.start_tool(turn, call, self._clock())
+                self._emit(turn, "tool", name=call.name, state="started", call=call.id)
+                context = ToolContext(
+                    turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn)
+                )  # fmt: skip
+                text, ok = await self._toolbox.run(call, context, role_of(turn.session))
+                self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
+            self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
+
+    def _let_join(self, steering: Steering) -> None:
+        """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
+        if self._settings.on_message == "steer":
+            for item in self._conversation.inbox(steering.turn.session):
+                steering.turn = self._conversation.steer(steering.turn, item, self._clock())
+
+    # ----------------------------------------------------------------------------------------------------------- ending
+
+    def _answer(self, steering: Steering, message: Message, progress: _Progress, *, cut: bool) -> Outcome:
+        body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
+        if cut:
+            body += CUT_NOTE
+        turn, why, now = steering.turn, progress.over_budget, self._clock()
+        if not why:
+            return self._finish(steering, progress, "answered", message, body, 0)
+        before = self._conversation.turn_messages(turn)
+        body += self._guard.under(turn.session, why, before, message.model, now)
+        outcome = self._finish(steering, progress, "answered", message, body, 0)
+        self._guard.noted(turn.session, now)
+        return outcome
+
+    def _fail(self, steering: Steering, progress: _Progress, text: str, exit_code: int) -> Outcome:
+        self._close_calls(steering.turn, "failed: the turn ended before this tool ran")
+        return self._finish(steering, progress, "failed", None, text, exit_code)
+
+    def _abort(self, steering: Steering, progress: _Progress) -> Outcome:
+        turn, reason = steering.turn, steering.abort or "stopped"
+        if not _is_aborted(self._conversation.turn_messages(turn)):
+            self._close_calls(turn, "aborted")
+            said = [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
+            text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
+            self._conversation.record(turn, [*said, Message("system", text)], self._clock())
+        return self._finish(steering, progress, "aborted", None, reason, steering.abort_exit_code)
+
+    def _close_calls(self, turn: Turn, word: str) -> None:
+        """A turn that ends leaves no call without result in the stored view (F08)."""
+        said = self._conversation.turn_messages(turn)
+        last = next((m for m in reversed(said) if m.role == "assistant"), None)
+        results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, said)]
+        if results:
+            self._conversation.record(turn, results, self._clock())
+
+    def _finish(
+        self,
+        steering: Steering,
+        progress: _Progress,
+        state: TurnState,
+        reply: Message | None,
+        body: str,
+        exit_code: int,
+    ) -> Outcome:
+        turn = steering.turn
+        outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
+        error = "" if state == "answered" else body
+        self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
+        self._context.forget_turn(turn.id)
+        message_ids = [item.message_id for item in turn.items]
+        self._emit(turn, "turn", state=state, message_ids=message_ids)
+        return Outcome(
+            turn.id, turn.session, state, body, exit_code, progress.model, progress.usage,
+            self._context.pressure(turn.session) or 0.0,
+        )  # fmt: skip
+
+    # ----------------------------------------------------------------------------------------------------------- events
+
+    def _tell(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
+        for text in notes if role_of(turn.session) == "owner" else ():
+            if text not in progress.notes:
+                progress.notes.append(text)
+                self._emit(turn, "notice", text=text)
+
+    def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
+        self._publish(TurnEvent(kind, turn.session, turn.id, data))
+
+
+def _purpose(turn: Turn) -> Purpose:
+    """What the turn, and whatever it delegates, calls a model for: nobody waits where a schedule alone asked."""
+    waited_for = any(not is_scheduled(item.incoming) for item in turn.items)
+    return "chat" if waited_for or not turn.items else "schedule"
+
+
+def _told(error: ModelError, turn: Turn) -> str:
+    """What whoever asked is told: what an error names of the house, addresses and accounts, is for the owner."""
+    if role_of(turn.session) == "owner" or isinstance(error, BudgetExceeded):
+        return str(error)
+    return NOT_NOW
+
+
+def _is_aborted(said: Sequence[Message]) -> bool:
+    """Whether the log has it that the turn was stopped. Only the runtime speaks as system within a turn."""
+    return bool(said) and said[-1].role == "system" and said[-1].content.startswith(ABORTED_MARKER)
+
+
+def _unanswered(last: Message | None, said: Sequence[Message]) -> list[ToolCall]:
+    """Calls of the newest assistant message that have no result yet."""
+    if last is None:
+        return []
+    answered = {m.tool_call_id for m in said if m.role == "tool"}
+    return [call for call in last.tool_calls if call.id not in answered]
+
+
+def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
+    return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
+
+
+def _deliveries(turn: Turn, body: str, kind: Any) -> list[Outgoing]:
+    """One delivery for every place that asked in this turn; the first one's key is the turn's own."""
+    places: dict[tuple[str, str], Outgoing] = {}
+    for item in turn.items:
+        asked = item.incoming
+        suffix = f":{len(places)}" if places else ""
+        places.setdefault(
+            (asked.bridge, asked.target),
+            Outgoing(
+                f"{kind}:{turn.id}{suffix}", turn.session, turn.scope, asked.bridge, asked.target, body, kind,
+                inbox_id=item.id,
+            ),
+        )  # fmt: skip
+    return list(places.values())

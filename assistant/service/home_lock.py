@@ -1,0 +1,77 @@
+"""One process serves a home: the one that holds its lock.
+
+What always holds: the lock is the kernel's, given back however the process ends; the number in its file only tells
+people whom to look for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from assistant.core.errors import HomeError, HomeLocked
+from assistant.settings.settings import Home
+
+
+@contextmanager
+def home_lock(home: Home) -> Iterator[None]:
+    """Hold the home for this process; the kernel gives it back however the process ends.
+
+    Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
+    try:
+        home.run.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise HomeError(
+            f"The home {home.path} cannot be written ({error.strerror}). Nothing was started; "
+            "make it writable or set ASSISTANT_HOME."
+        ) from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HomeLocked(
+                f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
+                "Talk to it with `assistant chat`, or end it with `assistant stop`."
+            ) from None
+        _sign(file, home)
+        yield
+    finally:
+        os.close(file)
+
+
+def _sign(file: int, home: Home) -> None:
+    """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        raise HomeError(
+            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or the home writable, "
+            "then start it again."
+        ) from None
+
+
+def lock_holder(home: Home) -> int | None:
+    """The process that serves the home, or None. Only a hint unless the lock is held."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(home.lock.read_text())
+    return None
+
+
+def is_served(home: Home) -> bool:
+    """Whether a process holds the home's lock right now."""
+    try:
+        file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

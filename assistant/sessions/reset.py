@@ -1,0 +1,186 @@
+"""One conversation ended and the next begun, step by step.
+
+What always holds: nothing is cleared before the archive was proved; nothing ends that was not read for the journal or
+queued to be read (F28, F31); the turn itself is one record of the log and one transaction (`Turnover.turn_over`). Each
+step is durable before the next. Until the turn, whatever fails leaves the old generation whole, and talk goes on in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+
+from assistant.core.archive_ports import Archived
+from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
+from assistant.core.generations import Ending, EndReason, Generation, Reset
+from assistant.core.plural import counted
+from assistant.core.records import SessionInfo
+from assistant.core.sessions import role_of
+from assistant.sessions.handover import Ended, handover, summary_of
+from assistant.sessions.means import Around, Stores
+
+log = structlog.get_logger()
+
+_FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=1)
+_MOST_DOUBLINGS = 6
+# Where something is written again and again while a generation is archived.
+_MOST_TRIES = 5
+_SUMMARY_TOKENS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to end and why; `late`: long after it was due; with `resumes` that earlier generation goes on."""
+
+    session: str
+    reason: EndReason
+    late: bool = False
+    resumes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A reset that was carried out: what ended, the generation that began, where the former is kept, how many of its
+    messages are still to be read for the journal (`reading`: right after this), and the note that hands it over."""
+
+    ended: Generation
+    generation: int
+    archive: Archived
+    unread: int
+    note: str
+    reading: bool = False
+
+
+class Resetting:
+    """Carries resets out."""
+
+    def __init__(self, stores: Stores, around: Around, *, handover_tokens: int, learn_for: timedelta) -> None:
+        self._stores = stores
+        self._around = around
+        self._handover_tokens = handover_tokens
+        self._learn_for = learn_for
+
+    async def carry_out(self, wanted: Wanted) -> Done:
+        """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
+        `StoreError`; then the conversation is as it was."""
+        stores, around = self._stores, self._around
+        known = self._current(wanted)
+        async with around.awake():
+            if around.is_compacting(wanted.session):
+                raise UsageError(f"{wanted.session} is being compacted. Nothing was changed; try again in a minute.")
+            with around.holding(wanted.session):
+                now = around.clock()
+                begun = Reset(
+                    known.session, known.number, known.scope, wanted.reason, "begun", now, wanted.resumes,
+                    round(await around.pressure(known.session), 4),
+                )  # fmt: skip
+                reset = stores.resets.begin(begun)
+                more = await self._learn(wanted)
+                done = await self._end(wanted, reset)
+        if more and done.unread:
+            around.read_on(wanted.session)
+        return replace(done, reading=more)
+
+    def _current(self, wanted: Wanted) -> Generation:
+        """Raises `UsageError` where there is nothing to end."""
+        found = self._stores.generations.all(wanted.session, newest=1)
+        if not found:
+            raise UsageError(f"There is no session {wanted.session!r}. Nothing was changed; `/sessions` lists them.")
+        empty = found[-1].first_at is None and found[-1].resumed is None
+        if empty and wanted.resumes is None:
+            raise UsageError(f"Nothing was said in {wanted.session} since it began. Nothing was changed.")
+        return found[-1]
+
+    async def _learn(self, wanted: Wanted) -> bool:
+        """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
+        read is queued when the generation ends."""
+        self._around.show(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
+        now = self._around.clock()
+        try:
+            went = await self._around.extract(wanted.session, now, now + self._learn_for)
+        except AssistantError as error:
+            log.warning("read at the next sleep", session=wanted.session, error=str(error))
+            return False
+        return bool(went["waiting"]) and not went["error"]
+
+    async def _end(self, wanted: Wanted, reset: Reset) -> Done:
+        for _ in range(_MOST_TRIES):
+            # Anew each time: something may have been written while it was archived.
+            ended = self._ended(wanted)
+            seq = self._stores.generations.last_seq(wanted.session)
+            archived = await self._archive(wanted, ended, reset)
+            where = archived.url if role_of(wanted.session) == "owner" else ""
+            note = self._note(replace(ended, archive=where))
+            if archived.records and archived.to_seq != seq:
+                continue
+            self._stores.resets.archived(reset.session, reset.generation)
+            ending = Ending(
+                reset.session, reset.generation, seq, note, wanted.reason, ended.sources, wanted.resumes
+            )  # fmt: skip
+            try:
+                info = self._stores.conversation.turn_over(ending, self._around.clock())
+            except StaleView:
+                continue
+            return self._done(info, archived, note)
+        raise UsageError(
+            f"{wanted.session} changed again and again while it was archived. Nothing was cleared; try again."
+        )
+
+    async def _archive(self, wanted: Wanted, ended: Ended, reset: Reset) -> Archived:
+        """Raises `ArchiveUnavailable`: then the reset waits."""
+        self._around.show(wanted.session, f"Archiving {counted(ended.messages, 'message')}…")
+        summary = summary_of(ended, _SUMMARY_TOKENS, self._around.count, self._around.zone)
+        note = self._note(ended)
+        archive, now = self._stores.archive, self._around.clock()
+
+        def store() -> Archived:
+            archive.tidy()
+            return archive.store(
+                reset.session, reset.generation, now, handover=note, summary=summary, reason=wanted.reason
+            )  # fmt: skip
+
+        try:
+            return await asyncio.to_thread(store)
+        except ArchiveUnavailable as error:
+            pause = min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
+            self._stores.resets.wait(reset.session, reset.generation, str(error), self._around.clock() + pause)
+            minutes = int(pause.total_seconds() // 60)
+            raise ArchiveUnavailable(
+                f"{reset.session} was not reset, and goes on as it is. {error} The next try is in {minutes} min; "
+                f"`/reset {reset.session} --cancel` gives it up."
+            ) from error
+
+    def _note(self, ended: Ended) -> str:
+        return handover(ended, self._handover_tokens, self._around.count, self._around.zone)
+
+    def _ended(self, wanted: Wanted) -> Ended:
+        stores = self._stores
+        current = self._current(wanted)
+        view = stores.conversation.view(wanted.session)
+        live = [
+            one
+            for one in stores.conversation.checkpoints(wanted.session)
+            if one.generation == current.number and one.state == "live" and one.summary
+        ]
+        requests = stores.requests.open(wanted.session)
+        helpers = stores.delegations.of(wanted.session, state="running")
+        return Ended(
+            wanted.session, current.scope, current.number, wanted.reason, self._around.clock(), current.messages,
+            current.first_at, tuple(requests), len(stores.todos.all(current.scope)),
+            tuple(one.task for one in helpers), live[-1] if live else None, view.messages, late=wanted.late,
+            resumes=wanted.resumes, sources=tuple(one.message_id for one in requests),
+        )  # fmt: skip
+
+    def _done(self, info: SessionInfo, archived: Archived, note: str) -> Done:
+        former = self._stores.generations.all(info.key, newest=2)[0]
+        unread = sum(
+            one.unextracted
+            for one in self._stores.conversation.unread()
+            if (one.key, one.generation) == (info.key, former.number)
+        )
+        log.info("a conversation ended", session=info.key, generation=former.number, reason=former.end_reason)
+        return Done(former, info.generation, archived, unread, note)

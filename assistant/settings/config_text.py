@@ -1,0 +1,120 @@
+"""The text of a config.toml, changed key by key: comments, order and everything else stay as they are. Pure.
+
+What always holds: a changed text means what the old one meant but for the one key, proved by reading both.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AbstractTable
+
+from assistant.core.errors import UsageError
+
+HEADER = """\
+# The settings of this home. `assistant config show` lists every setting with what it is now; what is not set here is
+# at its default.
+"""
+_MARK = "\ufeff"
+_BY_HAND = (
+    "is written in a way that cannot be changed by command. Nothing was changed; `assistant config edit` opens it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key ("context.target") with what it was and what it is; None where it was not, or is not, in the text."""
+
+    key: str
+    old: Any
+    new: Any
+
+
+def with_value(text: str, key: str, value: Any) -> str:
+    """`text` with `key` set to a value of TOML, a tuple as a list. Raises `UsageError` for a text that is not TOML, or
+    in which the key stands in a way that cannot be changed."""
+    section, _, name = key.partition(".")
+    document = _parsed(text)
+    try:
+        str(value).encode()
+        table = document.get(section)
+        if table is None:
+            table = document[section] = tomlkit.table()
+        table[name] = list(value) if isinstance(value, tuple) else value
+    except UnicodeEncodeError:
+        raise UsageError(f"What `{key}` is to be is not valid UTF-8 text. Nothing was changed.") from None
+    except (TOMLKitError, TypeError, AttributeError) as error:
+        raise UsageError(f"`{key}` {_BY_HAND}") from error
+    return proved(text, _written(text, document), key, value)
+
+
+def without(text: str, key: str) -> str:
+    """`text` without `key`; the same text where it is not there. Raises `UsageError` as `with_value` does."""
+    section, _, name = key.partition(".")
+    if key not in flat(_meaning(text)):
+        return text
+    document = _parsed(text)
+    table = document.get(section)
+    if not isinstance(table, AbstractTable):
+        raise UsageError(f"`{key}` {_BY_HAND}")
+    try:
+        table.remove(name)
+    except TOMLKitError as error:
+        raise UsageError(f"`{key}` {_BY_HAND}") from error
+    return proved(text, _written(text, document), key, None)
+
+
+def proved(before: str, after: str, key: str, value: Any) -> str:
+    """`after`, where it means what `before` means but for `key`, which is `value`, or not there for None. Raises
+    `UsageError`: no file of somebody's is entrusted to the writing alone."""
+    wanted = flat(_meaning(before))
+    wanted.pop(key, None)
+    wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
+    # As text: nan is not equal to itself.
+    if {name: repr(found) for name, found in flat(_meaning(after)).items()} != {n: repr(v) for n, v in wanted.items()}:
+        raise UsageError(f"`{key}` {_BY_HAND}")
+    return after
+
+
+def changes(before: str, after: str) -> list[Change]:
+    """The keys that differ, those of `after` in its order first. A text that is not TOML has none."""
+    old, new = flat(_meaning(before)), flat(_meaning(after))
+    keys = dict.fromkeys([*new, *old])
+    return [Change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+
+
+def flat(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all sections by dotted key; what stands in no section by its own name."""
+    found: dict[str, Any] = {}
+    for section, content in document.items():
+        if isinstance(content, dict):
+            found |= {f"{section}.{name}": value for name, value in content.items()}
+        else:
+            found[section] = content
+    return found
+
+
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text.removeprefix(_MARK))
+    except TOMLKitError:
+        raise UsageError(
+            "config.toml is not valid TOML. Nothing was changed; `assistant config edit` opens it."
+        ) from None
+
+
+def _written(text: str, document: tomlkit.TOMLDocument) -> str:
+    mark = _MARK if text.startswith(_MARK) else ""
+    return mark + tomlkit.dumps(document)
+
+
+def _meaning(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix(_MARK))
+    except tomllib.TOMLDecodeError:
+        return {}

@@ -1,0 +1,171 @@
+"""Secrets: which there are, where they may be kept, and how they are found.
+
+A secret is named by its setting ("archive.key") or, for a provider's key, by the variable that everybody knows
+("ANTHROPIC_API_KEY"). It is looked for in the environment, in the credentials that a service manager hands over (a
+file each in $CREDENTIALS_DIRECTORY), in the store of secrets, and last in config.toml. The store is a list in the
+home, `secrets.toml` (0600): of each secret it has either the value or the account under which the keyring of the
+operating system has it. What always holds: a keyring is asked for what the list names and for nothing else, so that
+nobody has to unlock one in vain; and nothing here puts a secret into words.
+"""
+
+from __future__ import annotations
+
+import difflib
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from assistant.core.errors import SecretsUnavailable, UsageError
+from assistant.settings.settings_sections import FIELDS
+
+PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+NAMES = (*PROVIDER_KEYS, *(key for key, spec in FIELDS.items() if spec.annotation is SecretStr))
+IN_KEYRING = "the keyring"
+IN_FILE = "secrets.toml"
+
+_OTHERWISE = "Unlock it and start again, or say `assistant config secret set {name} --file`."
+
+
+class Keyring(Protocol):
+    """What an operating system keeps for a person, by account. Everything raises `SecretsUnavailable`, with a reason
+    in one line that does not repeat the secret."""
+
+    def read(self, account: str) -> str | None: ...
+    def write(self, account: str, value: str) -> None: ...
+    def remove(self, account: str) -> None: ...
+
+
+class SecretStore(Protocol):
+    """Where secrets are put, for whoever asks a person for one."""
+
+    def put(self, name: str, value: str, *, in_file: bool = False) -> str:
+        """Keep it, in the keyring where there is one that works; returns `IN_KEYRING` or `IN_FILE`. Raises
+        `StoreError`; then what was kept before is still there."""
+        ...
+
+    def remove(self, name: str) -> bool:
+        """Whether there was one. Raises `StoreError`, `SecretsUnavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What `secrets.toml` says: `values` by name, and by name the account in the keyring."""
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    accounts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A secret that was found; `origin` tells where, in words."""
+
+    name: str
+    value: SecretStr
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What one place has. `problems` keep the assistant from starting; `warnings` turn its status red."""
+
+    found: tuple[Found, ...] = ()
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def known(name: str) -> str:
+    """The name as it is spelled here. Raises `UsageError` for what is none."""
+    spelled = {one.casefold(): one for one in NAMES}
+    if name.casefold() in spelled:
+        return spelled[name.casefold()]
+    near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.6)
+    meant = f"did you mean {spelled[near[0]]}?" if near else f"secrets: {', '.join(NAMES)}."
+    raise UsageError(f"{name} is not the name of a secret; {meant} Nothing was changed.")
+
+
+# ------------------------------------------------------------------------------------------------------------- looking
+
+
+def credentials(directory: Path | None) -> Search:
+    """What the service manager handed over: a file a secret, named like it, in any case of letters."""
+    if directory is None:
+        return Search()
+    spelled = {one.casefold(): one for one in NAMES}
+    found, problems = [], []
+    try:
+        files = sorted(path for path in directory.iterdir() if path.name.casefold() in spelled)
+    except OSError as error:
+        return Search(problems=(f"CREDENTIALS_DIRECTORY: {directory} cannot be read: {error.strerror}.",))
+    for path in files:
+        try:
+            value = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            problems.append(f"The credential {path.name} cannot be read: {why}.")
+        else:
+            found.append(Found(spelled[path.name.casefold()], SecretStr(value), f"credential {path.name}"))
+    return Search(tuple(found), tuple(problems))
+
+
+def stored(path: Path, ring: Keyring | None) -> Search:
+    """What the secret store at `path` has; without `ring`, what is in the file alone."""
+    try:
+        index = read_index(path)
+        open_to_others = index != Index() and stat.S_IMODE(path.stat().st_mode) & 0o077
+    except (SecretsUnavailable, OSError) as error:
+        return Search(problems=(str(error),))
+    warnings = [f"{path} can be read by others. `chmod 600 {path}` closes it."] if open_to_others else []
+    found = [Found(name, SecretStr(value), IN_FILE) for name, value in index.values.items()]
+    if ring is not None:
+        kept, silent = _in_keyring(index, ring)
+        found, warnings = [*found, *kept], [*warnings, *silent]
+    return Search(tuple(found), warnings=tuple(warnings))
+
+
+def _in_keyring(index: Index, ring: Keyring) -> tuple[list[Found], list[str]]:
+    """What the keyring has, and what is to be said where it has not; one that does not answer is asked no more."""
+    found: list[Found] = []
+    missing: list[str] = []
+    for name, account in index.accounts.items():
+        try:
+            value = ring.read(account)
+        except SecretsUnavailable as error:
+            names = ", ".join(list(index.accounts)[len(found) + len(missing) :])
+            told = f"The keyring has {names} and cannot be read: {error} {_OTHERWISE.format(name=name)}"
+            return found, [*missing, told]
+        if value is None:
+            missing.append(f"{name} is no longer in the keyring. `assistant config secret set {name}` puts it there.")
+        else:
+            found.append(Found(name, SecretStr(value), IN_KEYRING))
+    return found, missing
+
+
+def read_index(path: Path) -> Index:
+    """What the list at `path` says. Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
+    try:
+        return index_of(path.read_text(encoding="utf-8"), path)
+    except FileNotFoundError:
+        return Index()
+    except OSError as error:
+        raise SecretsUnavailable(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SecretsUnavailable(f"{path} is not UTF-8 text.") from None
+
+
+def index_of(text: str, path: Path) -> Index:
+    """The list that `text` is; raises as `read_index` does."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SecretsUnavailable(f"{path} is not valid TOML: {error}.") from None
+    values, accounts = document.get("file", {}), document.get("keyring", {})
+    tables = [table for table in (values, accounts) if isinstance(table, dict)]
+    if len(tables) < 2 or not all(isinstance(value, str) for table in tables for value in table.values()):
+        raise SecretsUnavailable(f"{path} may only have names with texts, under [file] and [keyring].")
+    return Index(values, accounts)

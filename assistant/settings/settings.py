@@ -1,0 +1,400 @@
+"""Settings: default.toml < config.toml of the home < secrets < environment -> one frozen `Settings`, read at start.
+
+`config/default.toml` is the only place where defaults stand; the classes of `settings_sections` hold types and ranges;
+`assistant.settings.secrets` tells where secrets are kept. Every value keeps its origin, so that an error, and
+`assistant config show`, can name the file or variable it came from. This is the only module that reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import tzlocal
+from platformdirs import user_data_path
+from pydantic import SecretStr, ValidationError
+
+from assistant.core.errors import SettingsError
+from assistant.settings.secrets import PROVIDER_KEYS, Found, Keyring, Search, credentials, stored
+from assistant.settings.settings_layers import (
+    Layer,
+    environment_layers,
+    explain,
+    file_layer,
+    secret_layers,
+    shown,
+    text_layer,
+    variable,
+)
+from assistant.settings.settings_networks import exposed
+from assistant.settings.settings_sections import (
+    FIELDS,
+    BudgetSettings,
+    ContextSettings,
+    DaemonSettings,
+    HomeSettings,
+    LogSettings,
+    ModelSettings,
+    ToolSettings,
+    TurnSettings,
+    Values,
+    allowed,
+)
+from assistant.settings.system_keyring import SystemKeyring
+
+__all__ = [
+    "VARIABLES",
+    "BudgetSettings",
+    "ContextSettings",
+    "DaemonSettings",
+    "Home",
+    "HomeSettings",
+    "LogSettings",
+    "Mark",
+    "ModelSettings",
+    "ServiceManager",
+    "Settings",
+    "Shown",
+    "ToolSettings",
+    "TurnSettings",
+    "Values",
+    "config_dir",
+    "describe",
+    "home_from_environment",
+    "load",
+    "mark_of",
+    "marks_of",
+    "problems_of",
+    "service_manager",
+    "values_of",
+]
+
+# Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
+VARIABLES: Mapping[str, str] = {
+    "ASSISTANT_HOME": "The home directory. Without it, the platform's directory for user data.",
+    "ANTHROPIC_API_KEY": "Anthropic's key. Never printed.",
+    "ANTHROPIC_BASE_URL": "Another address of Anthropic's API, as of a proxy.",
+    "OPENAI_API_KEY": "The key of the OpenAI-compatible address. Never printed.",
+    "OPENAI_BASE_URL": "The OpenAI-compatible address, where model.base_url is empty.",
+    "CREDENTIALS_DIRECTORY": "Where systemd hands over secrets, a file each, named like the secret. systemd sets it.",
+    "TIKTOKEN_CACHE_DIR": "Where tiktoken's vocabulary files lie; empty for none.",
+    "DATA_GYM_CACHE_DIR": "The same, where TIKTOKEN_CACHE_DIR is not set.",
+    "NOTIFY_SOCKET": "Where `assistant run` tells its service manager how it is. Set by systemd.",
+    "WATCHDOG_USEC": "Microseconds within which the service manager wants to hear of progress. Set by systemd.",
+    "WATCHDOG_PID": "The process that it wants to hear it from. Set by systemd.",
+}
+SYSTEM_KEYRING = SystemKeyring()
+_DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+Mark = tuple[int, int, int] | None
+# Of config.toml and of the secrets.
+Marks = tuple[Mark, Mark]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The data directory and the places in it. Only this class and `store/` know paths."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def understood(self) -> Path:
+        """What config.toml said when whoever serves the home last understood it; only while somebody does."""
+        return self.run / "config.toml"
+
+    @property
+    def secrets(self) -> Path:
+        return self.path / "secrets.toml"
+
+    @property
+    def persona(self) -> Path:
+        return self.path / "PERSONA.md"
+
+    @property
+    def workspace(self) -> Path:
+        return self.path / "workspace"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "control.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.run / "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that was configured, validated; where the home is; where each value came from.
+
+    `origins` maps "section.key" to "default.toml", the path of config.toml, the place of a secret, or the name of the
+    variable; a name of `VARIABLES` that is set, to itself, or to where a provider's key was found. `openai_url` is
+    model.base_url or OPENAI_BASE_URL; "" stands for none, and in `anthropic_url` for the provider's own address.
+    `tiktoken_cache` is the directory where tiktoken looks for its vocabulary; None means that it keeps none. `warnings`
+    are whole lines about secrets that cannot be had, or are open to others. `marks` tell whether the files that were
+    read are still the same."""
+
+    home: Home
+    values: Values
+    origins: Mapping[str, str]
+    anthropic_key: SecretStr
+    openai_key: SecretStr
+    zone: ZoneInfo
+    anthropic_url: str = ""
+    openai_url: str = ""
+    tiktoken_cache: Path | None = None
+    warnings: tuple[str, ...] = ()
+    marks: Marks = (None, None)
+
+    @property
+    def provider(self) -> Literal["anthropic", "openai", "offline"]:
+        """Who answers first, "auto" resolved."""
+        chosen = self.values.model.provider
+        if chosen != "auto":
+            return chosen
+        if self.anthropic_key.get_secret_value():
+            return "anthropic"
+        return "openai" if self.openai_url else "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceManager:
+    """What started this process as a service, if anything did: `address` is where it listens, "" for nowhere;
+    `watchdog_seconds` is the time within which it wants to hear of progress, 0 for never."""
+
+    address: str = ""
+    watchdog_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` is what `origins` says,
+    or "not set"; `variable` sets it from the environment; `about` tells unit, range and reason; `allowed` is what it
+    may be, in words."""
+
+    key: str
+    value: str
+    origin: str
+    variable: str
+    about: str
+    allowed: str
+
+
+def config_dir() -> Path:
+    """The shipped data (default.toml, prices, prompts): inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    shipped = package / "config"
+    return shipped if shipped.is_dir() else package.parent / "config"
+
+
+def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
+    """The home that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for a `~name` nobody has."""
+    environ = os.environ if environ is None else environ
+    chosen = environ.get("ASSISTANT_HOME")
+    if not chosen:
+        return Home(user_data_path("assistant", appauthor=False))
+    try:
+        return Home(Path(chosen).expanduser().absolute())
+    except RuntimeError:
+        raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
+
+
+def service_manager(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> ServiceManager:
+    """The manager of this process (or of `pid`), taken out of the environment, so that no child speaks for it."""
+    environ = os.environ if environ is None else environ
+    address = environ.pop("NOTIFY_SOCKET", "")
+    microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
+    watches = microseconds.isdecimal() and meant in ("", str(pid or os.getpid()))
+    return ServiceManager(address, int(microseconds) / 1e6 if watches else 0.0)
+
+
+def load(
+    home: Home | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    ring: Keyring | None = SYSTEM_KEYRING,
+    config: Layer | None = None,
+) -> Settings:
+    """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of
+    config.toml. Raises `SettingsError` with one line for each problem: the file or variable, the key, what was found
+    and what is allowed."""
+    environ = os.environ if environ is None else environ
+    home = home or home_from_environment(environ)
+    # Before it is read: one that is changed in between counts as changed.
+    marks = marks_of(home)
+    handed = environ.get("CREDENTIALS_DIRECTORY")
+    secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
+    values, origins = _merge(_layers(home, config, environ, secrets))
+    keys = {found.name: found for search in secrets for found in search.found}
+    keys |= {
+        name: Found(name, SecretStr(text), name) for name in PROVIDER_KEYS if (text := environ.get(name, "").strip())
+    }
+    url = values.model.base_url or environ.get("OPENAI_BASE_URL", "").strip()
+    owner = _owner_of_key(values.model, url)
+    return Settings(
+        home=home,
+        values=values,
+        origins={
+            **origins,
+            **{name: name for name in VARIABLES if environ.get(name)},
+            **{name: keys[name].origin for name in PROVIDER_KEYS if name in keys},
+        },
+        anthropic_key=_key(keys.get("ANTHROPIC_API_KEY"), values.model if owner == "anthropic" else None),
+        openai_key=_key(keys.get("OPENAI_API_KEY"), values.model if owner == "openai" else None),
+        zone=_zone(values.home.timezone),
+        anthropic_url=environ.get("ANTHROPIC_BASE_URL", "").strip(),
+        openai_url=url,
+        tiktoken_cache=_tiktoken_cache(environ),
+        warnings=tuple(told for search in secrets for told in search.warnings),
+        marks=marks,
+    )
+
+
+def mark_of(path: Path) -> Mark:
+    """What becomes another when a file does; None where there is none to read."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def marks_of(home: Home) -> Marks:
+    return mark_of(home.config), mark_of(home.secrets)
+
+
+def problems_of(home: Home, text: str) -> tuple[str, ...]:
+    """What `load` would refuse of config.toml if it held `text`, in the same words; whatever the environment says."""
+    try:
+        values_of(home, text)
+    except SettingsError as error:
+        return error.problems
+    return ()
+
+
+def values_of(home: Home, text: str) -> tuple[Values, Mapping[str, str]]:
+    """What the defaults and a config.toml that holds `text` come to, and the origin of each. Raises `SettingsError`."""
+    return _merge([_defaults(), text_layer(text, str(home.config))])
+
+
+def describe(settings: Settings) -> list[Shown]:
+    """Every setting in force, in the order of default.toml, then the other variables: for `assistant config show`.
+
+    Values are text ready to print, secrets masked; group by the part of `key` before its dot. Variables outside the
+    sections have their own name as key and no `allowed`."""
+    comments = _comments()
+    rows = []
+    for key, spec in FIELDS.items():
+        section, _, name = key.partition(".")
+        value = shown(getattr(getattr(settings.values, section), name))
+        rows.append(Shown(key, value, settings.origins[key], variable(key), comments.get(key, ""), allowed(spec)))
+    return rows + [_variable_row(settings, name) for name in _DESCRIBED]
+
+
+def _variable_row(settings: Settings, name: str) -> Shown:
+    in_force: dict[str, str | SecretStr] = {
+        "ASSISTANT_HOME": str(settings.home.path),
+        "ANTHROPIC_API_KEY": settings.anthropic_key,
+        "ANTHROPIC_BASE_URL": settings.anthropic_url,
+        "OPENAI_API_KEY": settings.openai_key,
+        "OPENAI_BASE_URL": settings.openai_url,
+    }
+    unset = ("the platform's default", in_force[name]) if name == "ASSISTANT_HOME" else ("not set", "")
+    origin, value = (settings.origins[name], in_force[name]) if name in settings.origins else unset
+    return Shown(name, shown(value), origin, name, VARIABLES[name], "")
+
+
+def _layers(home: Home, config: Layer | None, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
+    found = [
+        layer
+        for search in secrets
+        for layer in (Layer("secrets", problems=search.problems), *secret_layers(search.found))
+    ]
+    in_file = config or file_layer(home.config, str(home.config))
+    return [_defaults(), in_file, *found, *environment_layers(environ, reserved=VARIABLES)]
+
+
+def _defaults() -> Layer:
+    return file_layer(config_dir() / "default.toml", "default.toml", required=True)
+
+
+def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
+    """The later layer wins, key by key; all problems of all layers are told at once."""
+    merged: dict[str, dict[str, Any]] = {section: {} for section in Values.model_fields}
+    origins: dict[str, str] = {}
+    problems = [problem for layer in layers for problem in layer.problems]
+    for layer in layers:
+        for key, value in layer.values.items():
+            section, _, name = key.partition(".")
+            merged[section][name] = value
+            origins[key] = layer.origin
+    try:
+        values = Values.model_validate(merged)
+        problems += exposed(values.web, origins)
+    except ValidationError as error:
+        problems += explain(error, origins)
+    if problems:
+        these = "it" if len(problems) == 1 else f"these {len(problems)}"
+        last = f"Nothing was started; correct {these} (`assistant config edit` opens config.toml) and start again."
+        raise SettingsError("\n".join([*problems, last]), problems=problems)
+    return values, origins
+
+
+def _comments() -> dict[str, str]:
+    """What default.toml says above each key."""
+    found: dict[str, str] = {}
+    section, words = "", []
+    for line in (config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            words.append(line.lstrip("# "))
+            continue
+        if header := re.fullmatch(r"\[(\w+)\]", line.strip()):
+            section = header[1]
+        elif key := re.match(r"(\w+)\s*=", line):
+            found[f"{section}.{key[1]}"] = " ".join(words)
+        words = []
+    return found
+
+
+def _owner_of_key(model: ModelSettings, openai_url: str) -> str:
+    """Whose key model.api_key is."""
+    if model.provider == "auto":
+        return "openai" if openai_url else "anthropic"
+    return model.provider
+
+
+def _key(found: Found | None, model: ModelSettings | None) -> SecretStr:
+    """The key configured for this provider wins over the one that is found by the name that other programs share."""
+    configured = model.api_key.get_secret_value().strip() if model else ""
+    return SecretStr(configured or (found.value.get_secret_value().strip() if found else ""))
+
+
+def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:
+    """Where tiktoken itself would look: the same variables, the same default."""
+    for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if name in environ:
+            return Path(environ[name]) if environ[name] else None
+    return Path(tempfile.gettempdir()) / "data-gym-cache"
+
+
+def _zone(name: str) -> ZoneInfo:
+    """The home's time zone; UTC where the system does not tell one that is known."""
+    try:
+        return ZoneInfo(name or tzlocal.get_localzone_name() or "UTC")
+    except (KeyError, ValueError, OSError):
+        return ZoneInfo("UTC")

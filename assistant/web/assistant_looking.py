@@ -1,0 +1,112 @@
+"""Looking into a home that runs, for the owner: `looking_ports.Looking` over the stores."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from assistant.commands.sleeping_report import told
+from assistant.core.compactions import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.looking_ports import Conversed, Period
+from assistant.core.memory_values import Held
+from assistant.core.ports import Conversation, History, Ledger
+from assistant.core.records import Hit, Record
+from assistant.core.remembered import CycleReport, Recalled
+from assistant.core.requests import UsageKey
+from assistant.core.sessions import OWNER_SCOPE, role_of
+from assistant.core.sleep_ports import Journal
+from assistant.memory.commands import MemoryCommands
+from assistant.sessions.listing import Listed
+from assistant.sessions.looking import Looking as LookingAtSessions
+from assistant.spending.asking import ask
+from assistant.spending.report import as_json
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is looked at."""
+
+    conversation: Conversation
+    history: History
+    journal: Journal
+    ledger: Ledger
+    sessions: LookingAtSessions
+    memory: MemoryCommands
+
+
+class OwnersLook:
+    def __init__(self, sources: Sources, clock: Callable[[], datetime], zone: ZoneInfo) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._zone = zone
+
+    # ---------------------------------------------------------------------------------------------------- conversations
+
+    def sessions(self, most: int) -> Sequence[Conversed]:
+        looking = self._sources.sessions
+        keys = [info.key for info in self._sources.conversation.sessions() if role_of(info.key) == "owner"]
+        return [_conversed(one) for key in keys for one in islice(looking.listed_of(key), most)]
+
+    def session(self, session: str, number: int | None) -> Conversed:
+        looking = self._sources.sessions
+        one = looking.one(session, number)
+        known = one.generation
+        if role_of(known.session) != "owner":
+            raise UsageError(f"There is no session {session!r} of yours.")
+        made = [c for c in self._sources.conversation.checkpoints(known.session) if c.generation == known.number]
+        live = [c.summary for c in made if c.state == "live" and c.summary]
+        return replace(_conversed(one), handover=looking.note(known), summary=live[-1] if live else "")
+
+    # ------------------------------------------------------------------------------------------------------------- said
+
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[Record]:
+        recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
+        return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
+
+    async def search(self, text: str, period: Period, *, session: str | None, limit: int) -> Sequence[Hit]:
+        look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
+        return await asyncio.to_thread(look, after=period.after, before=period.before)
+
+    async def read(self, message_id: int, neighbours: int) -> Sequence[Record]:
+        found = await asyncio.to_thread(
+            self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours
+        )  # fmt: skip
+        if not found:
+            raise UsageError(f"There is no message {message_id} in your conversations.")
+        return found
+
+    # ------------------------------------------------------------------------------------------------------- remembered
+
+    async def memories(self) -> Held:
+        return await self._sources.memory.held(OWNER_SCOPE)
+
+    async def recall(
+        self, text: str, period: Period, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[Recalled]:
+        look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
+        return await asyncio.to_thread(look, after=period.after, before=period.before)
+
+    # ------------------------------------------------------------------------------------------------------------- done
+
+    def sleeps(self, limit: int) -> Sequence[CycleReport]:
+        return self._sources.journal.cycles(limit=limit)
+
+    def told(self, cycle: CycleReport) -> str:
+        return told(cycle, self._zone, self._clock())
+
+    def compactions(self, session: str) -> Sequence[Checkpoint]:
+        return list(reversed(self._sources.conversation.checkpoints(session)))
+
+    def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        return as_json(ask(self._sources.ledger, by, days, self._clock()))
+
+
+def _conversed(one: Listed) -> Conversed:
+    return Conversed(one.generation, one.info, one.archive.url if one.archive else "")

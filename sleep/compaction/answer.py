@@ -1,0 +1,189 @@
+"""What a model answered when it was asked for a summary: the summary in it, or why there is none. Pure.
+
+An answer replaces history only where it is words, whole, within its length, and nothing else: an empty one, a refusal,
+a tool call, noise, one that was cut off or is no shorter than what it stands for is no summary (F12, F25). What is left
+of an answer can be taken for nothing of ours: it opens and closes no boundary, and begins no section (F19).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from assistant.context.quote import defused, safe
+from assistant.core.expressions import expression
+from assistant.core.messages import SUMMARY_MARKER
+from assistant.core.requests import Reply
+
+Count = Callable[[str], int]
+
+KINDS = ("decisions", "preferences", "entities", "identifiers")
+
+DECLINED = "the model declined"
+EMPTY = "the answer was empty"
+UNTAGGED = "the answer was no record: it had no <summary>"
+NOISE = "the answer was noise"
+CUT_OFF = "the answer was cut off"
+CALLED = "the model called a tool"
+
+_OPENING = expression(r"<summary\s*>", re.IGNORECASE)
+_CLOSING = expression(r"</summary\s*>", re.IGNORECASE)
+_AFTER = expression(r"</?(?:memories|facts)\s*>", re.IGNORECASE)
+_MEMORIES = expression(r"<memories\s*>(.*?)(?:</memories\s*>|(?=<facts\s*>)|\Z)", re.DOTALL | re.IGNORECASE)
+_FACTS = expression(r"<facts\s*>(.*?)(?:</facts\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = expression(r"<(?=/?(?:summary|memories|facts)\s*>)", re.IGNORECASE)
+_MARKER = expression(re.escape(SUMMARY_MARKER), re.IGNORECASE)
+_FENCE = expression(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
+_BULLET = expression(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_NONE = frozenset({"", "none", "(none)", "none.", "n/a", "empty", "…", "..."})
+_FACT_LINE = expression(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
+_REFUSAL = expression(
+    r"^\W*(?:i'?m sorry|i am sorry|sorry,|i (?:can(?:no|['’])t|am unable to|won['’]?t)|as an ai\b|es tut mir leid"
+    r"|je suis désolée?|lo siento|beklager|抱歉|很抱歉|申し訳)",
+    re.IGNORECASE,
+)
+_LONGEST_REFUSAL = 400
+_LONGEST_MEMORY = 400
+_MOST_MEMORIES = 40
+_MOST_FACTS = 40
+_SHORTEST = 20
+# Prose packs to about half; what packs to less than a tenth says the same again and again.
+_PACKED = 0.1
+_PACKED_FROM = 100
+_PACKING = 20
+_LEAST_LETTERS = 0.4
+_LEAST_DISTINCT = 6
+# No word of a language that is written with spaces and in ASCII is this long, but addresses and paths are.
+_LONG_WORD = 50
+_PLACE = expression(r"://|^[~.]*/")
+# An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
+_TOO_LONG = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A usable answer. `facts` by kind; nothing in it has our tags."""
+
+    text: str
+    memories: tuple[str, ...] = ()
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def read_answer(reply: Reply) -> Answer | str:
+    """The answer, or in a few words why it is none."""
+    content = _unfenced(reply.message.content.strip())
+    if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
+        return DECLINED
+    if reply.message.tool_calls:
+        return CALLED
+    if not content:
+        return EMPTY
+    body, rest, whole = _parts(content)
+    if reply.stop == "max_tokens" and not whole:
+        return CUT_OFF
+    text = clean(_unfenced(body))
+    if len(text) < (_SHORTEST if text.isascii() else _SHORTEST // 4):
+        return EMPTY
+    if len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text):
+        return DECLINED
+    if is_noise(text):
+        return NOISE
+    if not _OPENING.search(content):
+        # Words without the form that was asked for are an answer to something else: a chat, a question back.
+        return UNTAGGED
+    return Answer(text, tuple(_memories(rest)), _facts(rest))
+
+
+def bounded(answer: Answer, budget: int, source: int, count: Count) -> Answer | str:
+    """The answer in at most `budget` tokens, its end cut off where it is a little too long; or that it is much too
+    long, or no shorter than its source of `source` tokens (F25)."""
+    tokens = count(answer.text)
+    if tokens >= source:
+        return f"the answer took {tokens} tokens, no less than what it stands for ({source})"
+    if tokens > _TOO_LONG * budget:
+        return f"the answer took {tokens} tokens where {budget} were asked for"
+    return answer if tokens <= budget else replace(answer, text=fitted(answer.text, budget, count))
+
+
+def carried_on(earlier: Answer, found: Answer) -> Answer:
+    """The later answer, which tells the whole, with what the earlier ones had beside their texts."""
+    facts = {
+        kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *found.facts.get(kind, ()))))[:_MOST_FACTS]
+        for kind in KINDS
+        if kind in earlier.facts or kind in found.facts
+    }
+    return replace(found, memories=tuple(dict.fromkeys((*earlier.memories, *found.memories))), facts=facts)
+
+
+def fitted(text: str, most: int, count: Count) -> str:
+    """Whole lines from the start, as many as fit into `most` tokens; the beginning of the first where it does not."""
+    if count(text) <= most:
+        return text
+    lines: list[str] = []
+    left = most
+    for line in text.splitlines():
+        left -= count(f"{line}\n")
+        if left < 0:
+            break
+        lines.append(line)
+    if any(line.strip() for line in lines):
+        return "\n".join(lines)
+    length = len(text)
+    while length and count(text[:length]) > most:
+        length = length * 3 // 4
+    return text[:length]
+
+
+def clean(text: str) -> str:
+    """Words of a summary that cannot be taken for anything of ours, and that a request can carry."""
+    return defused(_TAG.sub("&lt;", _MARKER.sub("(context summary)", safe(text)))).strip()
+
+
+def is_noise(text: str) -> bool:
+    """Whether this cannot be prose in any language: hardly any letters, the same again and again, or one long word."""
+    letters = sum(character.isalpha() or character.isspace() for character in text)
+    if letters < _LEAST_LETTERS * len(text) or (len(text) >= _SHORTEST and len(set(text.casefold())) < _LEAST_DISTINCT):
+        return True
+    raw = text.encode("utf-8", "replace")
+    if len(raw) >= _PACKED_FROM and len(zlib.compress(raw)) - _PACKING < _PACKED * len(raw):
+        return True
+    long = (word for word in text.split() if len(word) >= _LONG_WORD and not _PLACE.search(word))
+    return text.isascii() and sum(map(len, long)) > len(text) // 2
+
+
+def _parts(content: str) -> tuple[str, str, bool]:
+    """The summary, what follows it, and whether the summary has an end. Tags that the summary quotes belong to it: it
+    ends with the last closing tag before the other parts."""
+    opening = _OPENING.search(content)
+    start = opening.end() if opening else 0
+    after = _AFTER.search(content, start)
+    end = after.start() if after else len(content)
+    closings = list(_CLOSING.finditer(content, start, end))
+    if closings:
+        return content[start : closings[-1].start()], content[closings[-1].end() :], True
+    return content[start:end], content[end:], after is not None
+
+
+def _unfenced(text: str) -> str:
+    found = _FENCE.match(text.strip())
+    return found[1].strip() if found else text
+
+
+def _memories(content: str) -> list[str]:
+    found = _MEMORIES.search(content)
+    lines = [_BULLET.sub("", line).strip() for line in found[1].splitlines()] if found else []
+    kept = [clean(line)[:_LONGEST_MEMORY] for line in lines if line.strip("-•*` ").lower() not in _NONE]
+    return list(dict.fromkeys(line for line in kept if line))[:_MOST_MEMORIES]
+
+
+def _facts(content: str) -> dict[str, tuple[str, ...]]:
+    found = _FACTS.search(content)
+    facts: dict[str, list[str]] = {}
+    for line in found[1].splitlines() if found else []:
+        match = _FACT_LINE.match(line)
+        if match:
+            values = [clean(value) for value in re.split(r"[;；]", match[2])]
+            facts.setdefault(match[1].lower(), []).extend(value for value in values if value.lower() not in _NONE)
+    return {kind: tuple(dict.fromkeys(facts[kind]))[:_MOST_FACTS] for kind in KINDS if facts.get(kind)}

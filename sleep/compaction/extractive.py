@@ -1,0 +1,184 @@
+"""A summary without a model: the most telling sentences of what was said, word for word and in their order. Pure.
+
+Sentences are chosen, never written, so nothing in it can be wrong; what it costs is smoothness. A sentence tells more
+the more names, numbers and identifiers it has for its length, the rarer its words are among the others, and where a
+person said it of themselves. Greetings, tool output and repetition are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from assistant.context.quote import safe
+from assistant.context.truncate import spoken
+from assistant.core.expressions import expression
+from assistant.core.messages import Message
+from sleep.compaction.answer import clean, fitted
+from sleep.compaction.check import KEPT
+from sleep.compaction.facts import named
+from sleep.compaction.summary import Material, SummaryTier
+from sleep.compaction.transcript import pictures
+from sleep.rules.rules import facts
+
+Count = Callable[[str], int]
+
+_SENTENCE = expression(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
+# Scripts that are written without spaces are taken by pairs of characters.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+_WORD = expression(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
+_SPACELESS = expression(rf"[{_UNSPACED}]")
+_CODE = expression(r"```.*?(?:```|\Z)", re.DOTALL)
+_LISTED = expression(r"^[-*•]\s+")
+_GREETING = expression(
+    r"\W*(?:(?:hi|hello|hey|good (?:morning|evening|night|day|afternoon)|thanks?|thank you|cheers|bye|goodbye|see you"
+    r"|welcome|you['’]?re welcome|no problem|sounds good|how are you|hallo|guten (?:morgen|tag|abend)|danke|tschüss"
+    r"|bonjour|bonsoir|salut|merci|au revoir|hola|buenos días|gracias|adiós|hei|god (?:morgen|kveld|natt)|takk|ha det"
+    r"|привет|здравствуй(?:те)?|спасибо)\b"
+    r"|[你您]好|早上好|晚上好|[谢謝]{2}|再见|こんにちは|おはよう|ありがとう|こんばんは|안녕|감사)",
+    re.IGNORECASE,
+)
+# What begins with a greeting and is hardly longer than one, is one.
+_WORDS_OF_GREETING = 8
+_CHARACTERS_OF_GREETING = 12
+_LONGEST = 300
+_SHORTEST_WORDS = 3
+_SHORTEST_CHARACTERS = 6
+_LOOKED_AT = 6_000
+_OF_ROLE = {"user": 1.5, "assistant": 1.0}
+_OF_KIND = {"named": 0.5, "told": 1.5, "rare": 0.5}
+_MOST_NAMED = 6
+_END_CHARACTERS = 2_000
+_MOST_FACTS = 12
+_SHORTER_ENDS = (1_000, 500, 250)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One sentence: whose, from which message (its index among the rows), how much it tells."""
+
+    row: Message
+    index: int
+    place: int
+    text: str
+    score: float = 0.0
+
+
+def extractive(material: Material, budget: int, count: Count) -> str:
+    """The best sentences that fit into `budget` tokens as `count` counts them, a line each with the message's number
+    and day; "" where there is none."""
+    lines = _scored(list(_sentences(material.rows)))
+    chosen: list[_Line] = []
+    left = budget
+    for line in sorted(lines, key=lambda one: (-one.score, -one.index, one.place)):
+        tokens = count(f"{_shown(line)}\n")
+        if tokens <= left:
+            left -= tokens
+            chosen.append(line)
+        if left < _SHORTEST_CHARACTERS:
+            break
+    return "\n".join(_shown(line) for line in sorted(chosen, key=lambda one: (one.index, one.place)))
+
+
+def both_ends(material: Material, chars: int = _END_CHARACTERS) -> str:
+    """The first and the last `chars` characters of what was said, and where the rest is: what always can be done."""
+    said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
+    if len(said) <= 2 * chars:
+        return said
+    ids = [row.id for row in material.rows if row.id is not None]
+    where = f"; read_history(message_id={ids[0]}) reads on from the first, #{ids[-1]} is the last" if ids else ""
+    left_out = len(said) - 2 * chars
+    return f"{said[:chars]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars :]}"
+
+
+def without_model(material: Material, source: int, count: Count) -> tuple[str, SummaryTier]:
+    """The best that there is without a model, smaller than the `source` tokens that the rows take, and its tier."""
+    text = clean(extractive(material, min(material.budget, source // 2), count))
+    if text:
+        return text, "extractive"
+    room = max(1, min(material.budget, source - 1))
+    tries = (clean(both_ends(material, chars)) for chars in (_END_CHARACTERS, *_SHORTER_ENDS))
+    ends = next((ends for ends in tries if count(ends) <= room), "")
+    return ends or fitted(clean(both_ends(material, _SHORTER_ENDS[-1])), room, count), "ends"
+
+
+def _headed(row: Message) -> str:
+    number = _number(row)
+    words = f"{safe(row.content)}{pictures(row.media)}".strip()
+    return f"#{number}: {words}" if number else words
+
+
+def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
+    told: set[str] = set()
+    for index, row in enumerate(rows):
+        if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
+            continue
+        content = _CODE.sub("\n", safe(spoken(row)[:_LOOKED_AT]))
+        for place, match in enumerate(_SENTENCE.finditer(content)):
+            text = _LISTED.sub("", " ".join(match[0].split()))
+            if not _says_something(text) or text.casefold() in told or text == KEPT:
+                continue
+            told.add(text.casefold())
+            yield _Line(row, index, place, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+
+
+def _says_something(text: str) -> bool:
+    words, spaceless = len(text.split()), bool(_SPACELESS.search(text))
+    if len(text) < _SHORTEST_CHARACTERS or (words < _SHORTEST_WORDS and not spaceless):
+        return False
+    short = len(text) < _CHARACTERS_OF_GREETING if spaceless else words < _WORDS_OF_GREETING
+    return not (short and _GREETING.match(text) and not any(named(text)))
+
+
+def _scored(lines: list[_Line]) -> list[_Line]:
+    words = [_words(line.text) for line in lines]
+    seen = Counter(word for of_line in words for word in set(of_line))
+    return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
+
+
+def _with_score(line: _Line, words: list[str], seen: Counter[str], total: int) -> _Line:
+    names = len({value for _, value in named(line.text)})
+    told = bool(line.row.role == "user" and facts(line.text))
+    rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
+    weight = 1 + _OF_KIND["named"] * min(names, _MOST_NAMED) + _OF_KIND["told"] * told + _OF_KIND["rare"] * rare
+    return replace(line, score=_OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words)))
+
+
+def _words(text: str) -> list[str]:
+    return [pair or word for pair, word in _WORD.findall(text.casefold())]
+
+
+def _shown(line: _Line) -> str:
+    number = _number(line.row)
+    if number is None:
+        # A line of an earlier summary says by itself who said it and when.
+        return f"- {line.text}"
+    day = f" {line.row.ts:%Y-%m-%d}" if line.row.ts else ""
+    return f"- #{number}{day} {line.row.role}: {line.text}"
+
+
+def _number(row: Message) -> int | None:
+    """The message's number in the log, also that of one which a copy was made of."""
+    return row.id or row.metadata.get("carried_from")
+
+
+def key_facts(material: Material) -> dict[str, tuple[str, ...]]:
+    """Decisions and preferences that the person stated, names and identifiers that were said most often."""
+    told: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
+    said: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
+    for row in material.rows:
+        if row.role not in _OF_ROLE:
+            continue
+        said_here = spoken(row)[:_LOOKED_AT]
+        for found in facts(said_here) if row.role == "user" else ():
+            if f"{found.kind}s" in told:
+                told[f"{found.kind}s"].setdefault(clean(found.content))
+        for kind, value in named(said_here):
+            if kind in ("names", "identifiers"):
+                said["entities" if kind == "names" else kind][clean(value)] += 1
+    lists = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in told.items()}
+    lists |= {kind: tuple(value for value, _ in counted.most_common(_MOST_FACTS)) for kind, counted in said.items()}
+    return {kind: values for kind, values in lists.items() if values}

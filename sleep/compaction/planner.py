@@ -1,0 +1,281 @@
+"""What a compaction is going to do to a view, decided without any model. Pure.
+
+The order of what is tried, each step only where the one before it does not do:
+
+1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/masking.py`).
+2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: where the
+   window does not fit below it, kept words shrink first, then the window, down to the last exchange.
+3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
+
+Never cut: the newest request and what follows it, a call and its results. Never lost: the last result of each protected
+tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/verbatim.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from assistant.context.facts import as_changed
+from assistant.context.pressure import Pressure, Size
+from assistant.core.records import LogPlace, View
+from sleep.compaction.masking import at_best, mask
+from sleep.compaction.outline import Outline
+from sleep.compaction.plan import Fate, Plan
+from sleep.compaction.policy import WITHOUT_SUMMARY, Keeping, Policy
+from sleep.compaction.record import Gone
+from sleep.compaction.rendering import CLOSING_TOKENS, SECTION_TOKENS, sections_of, sections_tokens
+from sleep.compaction.selecting import most_telling
+from sleep.compaction.sheet import Sheet, total
+from sleep.compaction.summary import Material
+from sleep.compaction.terms import Terms
+from sleep.compaction.verbatim import Bounds, Verbatim, kept, protected_copies, said
+
+Places = Mapping[int, LogPlace]
+
+# Below this many tokens a summary is hardly shorter than what it stands for.
+_LEAST_LEAVING = 400
+# Of the room below the target, what summaries may take together.
+_SHARE_OF_SUMMARIES = 0.5
+# Of the same room, what open requests have for themselves, before the preserve window.
+_SHARE_OF_REQUESTS = 0.2
+# Triggers that ask for more than masks: somebody wants a summary, there are too many messages, the provider refused.
+_MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
+
+
+def plan(
+    view: View, places: Places, terms: Terms, policy: Policy, keeping: Keeping, now: datetime, *, trigger: str
+) -> Plan:
+    """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
+    view where the log has them; a message that is not in it is never shortened."""
+    sheet = Sheet(view, terms)
+    tail = _preserved(sheet, policy, trigger)
+    if policy.strategy == "mask":
+        return _masked(view, sheet, tail, places, trigger)
+    enough = policy.enough(terms.target)
+    if policy.strategy == "hybrid" and trigger not in _MORE_THAN_MASKS and at_best(sheet, tail).ratio <= enough:
+        masked = _masked(view, sheet, tail, places, trigger)
+        if masked.changes and masked.after.ratio <= enough:
+            return masked
+        sheet = Sheet(view, terms) if masked.changes else sheet
+    return _Cutting(view, sheet, places, policy, keeping, now, trigger).plan(tail)
+
+
+def _preserved(sheet: Sheet, policy: Policy, trigger: str) -> int:
+    """Index at which the preserve window starts: the last messages by number or by weight, whichever is more (by number
+    where there are too many), the newest turn always, whole blocks only."""
+    by_number = len(sheet.rows) - policy.preserve_messages
+    room = policy.preserve_share * sheet.terms.budgets.tokens
+    by_weight = len(sheet.rows)
+    for size in reversed(sheet.sizes):
+        room -= sheet.terms.counter.corrected(size.tokens)
+        if room < 0 or by_weight == 0:
+            break
+        by_weight -= 1
+    wanted = max(sheet.old, min(by_number, by_number if trigger == "messages" else by_weight, sheet.turn))
+    return max((start for start in sheet.starts if start <= wanted), default=sheet.old)
+
+
+def _masked(view: View, sheet: Sheet, tail: int, places: Places, trigger: str) -> Plan:
+    changed = mask(sheet, tail, places)
+    before = sum(sheet.stored[n].tokens for n in changed)
+    what = Fate(
+        True, "tool output and long answers", "a line each says what it was and where it is", len(changed), before
+    )
+    rest = Fate(False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total.tokens)
+    return Plan(
+        view.session, view.prefix_rev, trigger, "mask", sheet.before, sheet.pressure(), sheet.floor(),
+        shorten=tuple(sheet.rows[n] for n in changed),
+        fates=(what, rest) if changed else (),
+    )  # fmt: skip
+
+
+class _Cutting:
+    """Where to cut a view, what to keep of what leaves, and how long the summary of the rest may be."""
+
+    def __init__(
+        self, view: View, sheet: Sheet, places: Places, policy: Policy, keeping: Keeping, now: datetime, trigger: str
+    ) -> None:
+        self.view, self.sheet, self.places = view, sheet, places
+        self.policy, self.keeping, self.now, self.trigger = policy, keeping, now, trigger
+        self.counter = sheet.terms.counter
+        budgets = sheet.terms.budgets
+        # Uncorrected tokens below the target, the frame and the answer's room taken off.
+        self.room = max(0, sheet.free(Size(), sheet.terms.target))
+        self.sections = sections_of(keeping.checkpoints)
+        share = int(self.room * _SHARE_OF_SUMMARIES)
+        self.restored = policy.restored_tokens(budgets)
+        self.budget = max(200, min(policy.summary_tokens(budgets), share - self.restored))
+        self.new_section = 0 if self._recorded else self.budget + self.restored
+        self.requests_room = int(self.room * _SHARE_OF_REQUESTS)
+        self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
+
+    @property
+    def _recorded(self) -> bool:
+        return self.policy.strategy in WITHOUT_SUMMARY
+
+    def plan(self, tail: int) -> Plan:
+        cut = self._cut(tail)
+        zone, left = self.sheet.terms.zone, self.view.messages[self.sheet.old : cut]
+        leaving = tuple(row.by_clock_of(zone) for row in left if row.id is not None)
+        if not self._worth_it(leaving, cut):
+            return self._nothing()
+        outline = self._outline(cut, Gone(leaving, total(self.sheet.stored[self.sheet.old : cut]).tokens, self.places))
+        after = self._after(outline, cut)
+        if self.trigger != "messages" and after.ratio >= self.sheet.before.ratio:
+            return self._nothing()
+        compaction = outline.recorded(self.policy.strategy, self.now) if self._recorded else None
+        return Plan(
+            self.view.session, self.view.prefix_rev, self.trigger,
+            self.policy.strategy if self._recorded else "summary", self.sheet.before, after, self.sheet.floor(),
+            compaction=compaction,
+            outline=None if self._recorded else outline,
+            merge=() if self._recorded else self._merge(),
+            fates=self._fates(outline, cut),
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------------------------------------------------- cutting
+
+    def _cut(self, tail: int) -> int:
+        """Index of the first row that stays: the preserve window's, or a later boundary where the target would not
+        hold; at the latest before the last exchange, or before the newest turn where that passes the threshold."""
+        sheet = self.sheet
+        boundaries = [n for n in sheet.starts if sheet.old < n <= sheet.turn]
+        if not boundaries:
+            return sheet.old
+        prefix = self._prefix_size()
+        if self.policy.strategy == "deletion":
+            found = sheet.first_cut(boundaries, sheet.terms.target, prefix)
+            return boundaries[-1] if found is None else found
+        asked = [n for n in boundaries if sheet.rows[n].role == "user"]
+        exchange = next((n for n in reversed(asked) if n < sheet.turn), boundaries[-1])
+        later = [n for n in boundaries if tail <= n <= exchange]
+        found = sheet.first_cut(later, sheet.terms.target, prefix) if later else None
+        if found is not None:
+            return found
+        if tail > exchange:
+            return tail
+        return exchange if sheet.first_cut([exchange], sheet.terms.threshold, prefix) is not None else boundaries[-1]
+
+    def _prefix_size(self) -> Size:
+        """About what stands before the tail at the least: summaries and protected results."""
+        sheet = self.sheet
+        tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.terms.protected]
+        last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
+        tokens = self._summaries_tokens() + self._open_tokens()
+        return total(list(last.values())) + Size(tokens, 4 * tokens)
+
+    def _open_tokens(self) -> int:
+        """What open requests will take, as far as they have room of their own."""
+        wanted = {request.message_id for request in self.keeping.requests}
+        size = total([self.sheet.sizes[n] for n in said(self.sheet, self.sheet.turn) if self._origin(n) in wanted])
+        return min(size.tokens, self.requests_room)
+
+    def _origin(self, index: int) -> int:
+        row = self.sheet.rows[index]
+        return int(row.metadata.get("carried_from") or row.id or 0)
+
+    def _summaries_tokens(self) -> int:
+        """About what all summaries take after this plan, merges included."""
+        standing = min(sections_tokens(self.sections, self.counter), max(0, self.summaries_room - self.new_section))
+        return standing + self.new_section + SECTION_TOKENS + CLOSING_TOKENS
+
+    def _worth_it(self, leaving: tuple[object, ...], cut: int) -> bool:
+        """Whether something leaves, and that is more than what takes its place."""
+        gone = total(self.sheet.stored[self.sheet.old : cut]).tokens
+        return bool(leaving) and (self.trigger == "messages" or gone >= _LEAST_LEAVING)
+
+    # -------------------------------------------------------------------------------------------------------- outlining
+
+    def _outline(self, cut: int, leaving: Gone) -> Outline:
+        sheet = self.sheet
+        staying = total(sheet.sizes[cut:])
+        copies = self._kept(cut, staying)
+        before = [row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited")]
+        inherited = tuple(row.by_clock_of(sheet.terms.zone) for row in before)
+        in_view = {*copies.ids, *(row.id for row in sheet.rows[cut:])}
+        open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in in_view)
+        material = Material(
+            session=self.view.session,
+            scope=self.view.scope,
+            rows=as_changed((*inherited, *leaving.rows)),
+            places=self.places,
+            budget=min(self.budget, max(100, leaving.tokens // 2)),
+            tasks=(*open_words, *self.keeping.tasks),
+            earlier="\n\n".join(section.text for section in self.sections if section.text),
+            known=self.keeping.known,
+            focus=self.keeping.focus,
+            restored=self.restored,
+        )
+        return Outline(
+            self.view.session, self.view.prefix_rev, self.trigger, material, leaving, copies, tuple(self.sections),
+            cut, total(sheet.stored[:cut]), sheet, self.counter,
+        )  # fmt: skip
+
+    def _kept(self, cut: int, staying: Size) -> Verbatim:
+        tokens = self._summaries_tokens()
+        room = self.sheet.free(staying + Size(tokens, 4 * tokens), self.sheet.terms.target)
+        requests = [request.message_id for request in self.keeping.requests]
+        newest = said(self.sheet, cut)
+        if self.trigger == "messages":
+            newest = newest[: self.policy.preserve_messages]
+        most = self.policy.user_tokens(self.sheet.terms.budgets)
+        order: Sequence[int] = newest
+        if self.policy.strategy in ("sliding_window", "deletion"):
+            order = ()
+        elif self.policy.strategy == "selective":
+            order = most_telling(self.sheet, cut)
+        bounds = Bounds(room, most, self.requests_room)
+        return kept(self.sheet, cut, bounds, requests, order, self.places, self.now)
+
+    def _merge(self) -> tuple[int, ...]:
+        """The two oldest checkpoints, where another one would be too many or find no room."""
+        live = sorted(self.keeping.checkpoints, key=lambda one: one.from_message_id)
+        if len(live) < 2:
+            return ()
+        too_many = len(live) >= self.policy.max_checkpoints
+        too_long = sections_tokens(self.sections, self.counter) + self.new_section > self.summaries_room
+        return (live[0].id, live[1].id) if too_many or too_long else ()
+
+    # ---------------------------------------------------------------------------------------------------------- telling
+
+    def _after(self, outline: Outline, cut: int) -> Pressure:
+        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.material.budget)
+        size = outline.kept.size + Size(tokens, 4 * tokens) + total(self.sheet.sizes[cut:])
+        return self.sheet.pressure(size)
+
+    def _nothing(self) -> Plan:
+        return Plan(
+            self.view.session, self.view.prefix_rev, self.trigger, "", self.sheet.before, self.sheet.before,
+            self.sheet.floor(),
+        )  # fmt: skip
+
+    def _fates(self, outline: Outline, cut: int) -> tuple[Fate, ...]:
+        sheet, copies = self.sheet, outline.kept
+        place = "a record of where they stand" if self._recorded else f"a summary of at most {self.budget} tokens"
+        fates = [
+            Fate(
+                True, "older messages", f"{place} takes their place", len(outline.leaving.rows), outline.leaving.tokens
+            )
+        ]
+        pictures = [medium for row in outline.leaving.rows for medium in row.media if medium.kind == "image"]
+        if pictures:
+            fates.append(Fate(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
+        tools = len(protected_copies(sheet, cut, self.now))
+        words = len(copies.copies) - tools - len(copies.open_ids)
+        for count, what, why in (
+            (len(copies.open_ids), "open requests", "nobody has finished them"),
+            (words, "your earlier words and marks of stopped turns", "kept word for word, marked as history"),
+            (tools, "results of protected tools", "compaction.protected_tools"),
+        ):
+            if count:
+                fates.append(Fate(False, what, why, count, 0))
+        tail = total(sheet.sizes[cut:]).tokens
+        fates.append(Fate(False, "the newest messages", "the preserve window", len(sheet.rows) - cut, tail))
+        standing = [section for section in self.sections if section.text]
+        if standing:
+            size = sections_tokens(standing, self.counter)
+            merges = self._merge() and not self._recorded
+            why = "the two oldest become one first" if merges else "they are not summarised again"
+            fates.append(Fate(False, "earlier summaries", why, len(standing), size))
+        return tuple(fates)

@@ -1,0 +1,139 @@
+"""A night's decisions turned into a `ChangePlan`, entry by entry. Pure.
+
+What always holds:
+- The ids of memories are made of the keys of their first entries, the plan's key of its entries: deciding twice over
+  the same entries gives the same plan (I4).
+- A memory's first entry is the one that was said first, and its date the memory's own.
+- What is put right keeps its words and gets the date on which that was said, `until`; so does what is told late and was
+  over by then. Nothing is deleted.
+- A memory changes once in a plan, whatever happens to it: from what stood there before to what holds afterwards.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
+from assistant.core.words import fold
+from sleep.rules.contradiction import Decision, restated
+
+_NAMESPACE = uuid.UUID("0b1f6c5e-54d1-4d0e-9c0a-3c1d4f5a7b21")
+_KINDS = ("fact", "preference", "decision", "task")
+
+
+def memory_id(entry: JournalEntry) -> str:
+    """Of the memory whose first entry this is."""
+    return str(uuid.uuid5(_NAMESPACE, entry.key))
+
+
+def plan_key(entries: Sequence[JournalEntry]) -> str:
+    return uuid.uuid5(_NAMESPACE, "\n".join(entry.key for entry in entries)).hex
+
+
+def first_memory(entry: JournalEntry) -> Memory:
+    """What an entry is as a memory of its own."""
+    kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
+    ids = () if entry.id is None else (entry.id,)
+    return Memory(memory_id(entry), entry.scope, entry.content, entry.timestamp, kind, entry.importance, ids)
+
+
+def merged(memory: Memory, entry: JournalEntry) -> Memory:
+    """The memory with one more entry that says the same."""
+    one = first_memory(entry)
+    earlier = entry.timestamp < memory.said_at
+    numbers = (*one.entries, *memory.entries) if earlier else (*memory.entries, *one.entries)
+    return replace(
+        memory,
+        text=better(memory.text, one.text),
+        said_at=min(memory.said_at, entry.timestamp),
+        importance=max(memory.importance, entry.importance),
+        entries=(*numbers[:1], *sorted({*numbers} - {*numbers[:1]})),
+    )
+
+
+def better(one: str, other: str) -> str:
+    """Which of two texts that say the same says more: more different words, then a sentence, then the shorter one; the
+    same whichever stands first."""
+    return max((one, other), key=lambda text: (len(set(fold(text).split())), _is_sentence(text), -len(text), text))
+
+
+def _is_sentence(text: str) -> int:
+    return int(text[:1].isupper()) + int(text[-1:] in ".!?。")
+
+
+class Draft:
+    """Decisions over the entries of one scope, gathered. `known` are the memories that stood near them before."""
+
+    def __init__(self, known: Sequence[Memory]) -> None:
+        self._before = {memory.id: memory for memory in known}
+        self._now = dict(self._before)
+        self._changed: dict[str, None] = {}
+        self._superseded: dict[int, int] = {}
+        self._rejected: dict[int, str] = {}
+        self.learned = 0
+        self.merged = 0
+        self.superseded = 0
+
+    def memory(self, memory_id: str) -> Memory:
+        """As it is by now."""
+        return self._now[memory_id]
+
+    def reject(self, entry: JournalEntry, why: str) -> None:
+        self._rejected[entry.id or 0] = why
+
+    def take(self, entry: JournalEntry, decision: Decision) -> str:
+        """Carry a decision out; the memory that the entry went into."""
+        same = self._now.get(decision.same)
+        if same is not None:
+            self._put(merged(same, entry))
+            self.merged += 1
+            holder = same.id
+        else:
+            holder = self._begin(entry, decision)
+        for other in decision.against:
+            if other in self._now and other != holder:
+                self._set_against(entry, holder, other)
+        return holder
+
+    def plan(self, entries: Sequence[JournalEntry], cycle: int) -> ChangePlan:
+        changes = tuple(
+            MemoryChange("add" if before is None else "update", self._now[one], before)
+            for one in self._changed
+            if (before := self._before.get(one)) != self._now[one]
+        )
+        return ChangePlan(
+            plan_key(entries), cycle, entries[0].scope, changes, tuple(entry.id or 0 for entry in entries),
+            tuple(sorted(self._superseded.items())), tuple(sorted(self._rejected.items())),
+        )  # fmt: skip
+
+    # ----------------------------------------------------------------------------------------------------------- steps
+
+    def _begin(self, entry: JournalEntry, decision: Decision) -> str:
+        made = first_memory(entry)
+        if made.id in self._now:
+            # The entry has a memory already: its mapping was lost, or taken back by hand.
+            self._put(merged(self._now[made.id], entry))
+            return made.id
+        about = next((self._now[one].text for one in decision.against if one in self._now), None)
+        self._put(made if about is None else replace(made, text=restated(made.text, about)))
+        self.learned += 1
+        return made.id
+
+    def _set_against(self, entry: JournalEntry, holder: str, other: str) -> None:
+        """Of two that cannot hold together the one that was said first is over from then on that the other was said."""
+        mine, theirs = self._now[holder], self._now[other]
+        if theirs.said_at <= entry.timestamp:
+            former, since, by, by_entry = theirs, entry.timestamp, mine, entry.id or 0
+        else:
+            former, since, by, by_entry = mine, theirs.said_at, theirs, theirs.entries[0]
+        if former.until is not None and former.until <= since:
+            return
+        self._put(replace(former, until=since, superseded_by=by.id))
+        self._superseded |= dict.fromkeys(former.entries, by_entry)
+        self.superseded += 1
+
+    def _put(self, memory: Memory) -> None:
+        self._now[memory.id] = memory
+        self._changed[memory.id] = None

@@ -1,0 +1,298 @@
+"""One sleep: what the day taught goes into the journal, what is full is compacted, and a report tells of it.
+
+What always holds:
+- Each phase stands alone: one that fails is named in the report, and the others go on. Each goes on where the last one
+  was cut off: what it read and what it wrote of that are committed together (I4).
+- Nothing new, no model call (F32). A model that fails again and again is left alone for a while (F07); then the rules
+  read instead, so that nothing waits for ever (F28, F30).
+- A message never waits: between any two steps others have their turn, and nothing that a step does outlasts some
+  milliseconds but for waiting on a model.
+- A sleep that read what there was something to learn from and saved nothing says so (F34): a day of questions and
+  greetings alone is none. One that ended before its time is `interrupted`.
+- A sleep that has spent what it may goes on by the rules, and its report says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import structlog
+
+from assistant.core.errors import AssistantError, CorruptStore, StoreError
+from assistant.core.plural import counted
+from assistant.core.ports import Conversation
+from assistant.core.records import Record, SessionInfo
+from assistant.core.remembered import CycleReport, Reading
+from assistant.core.sleep_ports import Breakers, Journal, LogReader
+from assistant.core.telemetry import SILENT, Tracer
+from sleep.compaction.purse import Purse
+from sleep.cycle.extraction import Extracted, Extractor
+from sleep.cycle.outcome import Outcome
+from sleep.cycle.passed_over import statements
+from sleep.cycle.settling import settle_checkpoints
+
+log = structlog.get_logger()
+
+PHASE = "extract"
+FUSE = "extraction"
+BATCH_RECORDS = 60
+_BATCHES = 400
+_KNOWN = 60
+# So much is not said without anything that is worth keeping.
+_MANY_STATEMENTS = 20
+# As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
+_COMPACTS_AS = {"late": "sleep", "phase": "manual"}
+PHASES = ("extract", "score", "consolidate", "curate", "compact")
+"""Those that may be carried out alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What compacting one session came to, for the report; tokens of the whole prompt. `checkpoints` are those made."""
+
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    cost_usd: float | None
+    tier: str
+    checkpoints: tuple[int, ...] = ()
+
+
+Phase = Callable[[int, Outcome, datetime], Awaitable[None]]
+"""A phase over the whole home: (cycle, what it fills in, now). Raises `AssistantError`; the others go on then."""
+_Step = Callable[[Outcome, datetime], Awaitable[None]]
+
+
+class Cycle:
+    """Runs sleep cycles over the stores of a home."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        unread: LogReader,
+        journal: Journal,
+        breakers: Breakers,
+        extractor: Extractor,
+        compact: Callable[[str, str], Awaitable[Compacted | None]],
+        *,
+        failures: int,
+        cool_down: timedelta,
+        clock: Callable[[], datetime],
+        between: Sequence[tuple[str, Phase]] = (),
+        purse: Purse | None = None,
+        tracer: Tracer = SILENT,
+    ) -> None:
+        """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
+        out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
+        no model reads for `cool_down`; then one try is let through. `purse` is opened and closed with each sleep."""
+        self._conversation = conversation
+        self._unread = unread
+        self._journal = journal
+        self._breakers = breakers
+        self._extractor = extractor
+        self._compact = compact
+        self._failures = failures
+        self._cool_down = cool_down
+        self._clock = clock
+        self._between = tuple(between)
+        self._purse = purse
+        self._tracer = tracer
+
+    async def run_sleep_tick(
+        self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
+    ) -> CycleReport:
+        """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
+        where not even the report can be kept."""
+        with self._tracer.span("sleep", trigger=trigger) as span:
+            report = await self._slept(now, trigger, sessions, phase)
+            span.tell(state=report.state)
+        return report
+
+    async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> CycleReport:
+        report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
+        wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
+        former = [info for info in self._conversation.unread() if sessions is None or info.key in sessions]
+        ended = False
+        try:
+            if self._purse is not None:
+                self._purse.open(now)
+            for name, step in self._phases(report.id, wanted, former, trigger):
+                if not phase or phase == name:
+                    report = await self._carried_out(report, name, step, now)
+            ended = True
+        finally:
+            if self._purse is not None:
+                self._purse.close()
+            if not ended:
+                self._note(replace(report, ended_at=self._clock(), state="interrupted"))
+        failed = any(one["state"] == "failed" for one in report.phases.values())
+        report = replace(report, ended_at=self._clock(), state="failed" if failed else "done")
+        self._journal.note_cycle(report)
+        return report
+
+    async def _carried_out(self, report: CycleReport, name: str, step: _Step, now: datetime) -> CycleReport:
+        """The report with what came of one phase."""
+
+        def follow(so_far: Outcome) -> None:
+            self._note(replace(report, phases={**report.phases, name: {**so_far.told(), "state": "running"}}))
+
+        outcome = Outcome(follow=follow)
+        outcome.going_on()
+        with self._tracer.span("phase", phase=name) as span:
+            try:
+                await step(outcome, now)
+            except AssistantError as error:
+                outcome.errors.append(str(error))
+                log.error("a phase of sleep failed", phase=name, error=str(error))
+            span.tell(state="failed" if outcome.errors else "done")
+        if self._purse is not None and self._purse.is_empty:
+            outcome.more["budget"] = self._purse.told
+        report = replace(report, phases={**report.phases, name: outcome.told()})
+        self._journal.note_cycle(report)
+        await asyncio.sleep(0)
+        return report
+
+    def _note(self, report: CycleReport) -> None:
+        """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
+        with contextlib.suppress(StoreError):
+            self._journal.note_cycle(report)
+
+    async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
+        """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
+        not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
+        outcome = Outcome()
+        for info in self._conversation.sessions():
+            if info.key == session:
+                await self._read_session(info, outcome, now, until=until)
+                # Once more, for a crash may have kept it from being noted.
+                seq = self._journal.reading(PHASE, info.key, info.generation)
+                self._conversation.extracted(info.key, info.generation, seq, now)
+        return outcome.told()
+
+    # ----------------------------------------------------------------------------------------------------------- phases
+
+    def _phases(
+        self, cycle: int, sessions: Sequence[SessionInfo], former: Sequence[SessionInfo], trigger: str
+    ) -> Iterator[tuple[str, _Step]]:
+        """`former` are ended generations that were not read to their end."""
+        yield "settle", self._settle
+        yield "extract", partial(self._extract, (*former, *sessions), cycle)
+        for name, phase in () if trigger == "nap" else self._between:
+            yield name, partial(phase, cycle)
+        yield "compact", partial(self._compact_all, sessions, trigger)
+
+    async def _settle(self, outcome: Outcome, now: datetime) -> None:
+        settled = settle_checkpoints(self._conversation, self._journal, now, self._extractor.learns)
+        outcome.read, outcome.written = settled.checkpoints, settled.entries
+
+    async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: Outcome, now: datetime) -> None:
+        for info in sessions:
+            try:
+                await self._read_session(info, outcome, now, cycle=cycle)
+            except CorruptStore as error:
+                # The files of one conversation; the others can be read.
+                outcome.errors.append(f"{info.key}: {error}")
+            await asyncio.sleep(0)
+        unsaved = outcome.read and not outcome.written and not outcome.repeated
+        if unsaved and (outcome.learnable or outcome.rejected or outcome.passed_over >= _MANY_STATEMENTS):
+            outcome.more["warning"] = f"{counted(outcome.read, 'message')} read, and nothing was saved from them"
+
+    async def _compact_all(
+        self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime
+    ) -> None:
+        done: dict[str, Any] = {}
+        outcome.more["compacted"] = done
+        for info in sessions:
+            outcome.read += 1
+            try:
+                compacted = await self._compact(info.key, _COMPACTS_AS.get(trigger, trigger))
+            except AssistantError as error:
+                outcome.errors.append(f"{info.key}: {error}")
+                continue
+            if compacted is not None:
+                outcome.spent(compacted.cost_usd)
+                done[info.key] = {
+                    "messages": compacted.messages, "tokens_before": compacted.tokens_before,
+                    "tokens_after": compacted.tokens_after, "tier": compacted.tier, "cost_usd": compacted.cost_usd,
+                    "checkpoints": list(compacted.checkpoints),
+                }  # fmt: skip
+                outcome.going_on()
+            await asyncio.sleep(0)
+        outcome.written = len(done)
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    async def _read_session(
+        self, info: SessionInfo, outcome: Outcome, now: datetime, *, cycle: int | None = None,
+        until: datetime | None = None,
+    ) -> None:  # fmt: skip
+        seq = self._journal.reading(PHASE, info.key, info.generation)
+        if seq and info.unextracted:
+            # A crash came between the commit of the journal and the note that it was read.
+            self._conversation.extracted(info.key, info.generation, seq, now)
+        for _ in range(_BATCHES):
+            if not await self._read_on(info, outcome, now, cycle):
+                return
+            if until is not None and self._clock() >= until:
+                break
+            await asyncio.sleep(0)
+        outcome.waiting += 1
+
+    async def _read_on(self, info: SessionInfo, outcome: Outcome, now: datetime, cycle: int | None) -> bool:
+        """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
+        seq = self._journal.reading(PHASE, info.key, info.generation)
+        records = self._unread.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
+        batch = await self._extractor.batch(records, BATCH_RECORDS)
+        if not batch:
+            return False
+        found = await self._learn(batch, now)
+        outcome.calls += found.calls
+        outcome.rejected += found.rejected
+        outcome.spent(found.cost_usd)
+        if found.passing and self._may_ask(now):
+            outcome.waiting += 1
+            outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
+            return False
+        last = batch[-1].seq
+        reading = Reading(PHASE, info.key, info.generation, last)
+        written = len(self._kept(found, reading, now, cycle))
+        outcome.read += found.read
+        outcome.written += written
+        outcome.repeated += len(found.entries) - written
+        if not found.entries:
+            outcome.passed_over += statements(batch)
+            outcome.learnable |= bool(found.calls and self._extractor.plainly(batch, ()).entries)
+        self._conversation.extracted(info.key, info.generation, last, now)
+        outcome.going_on()
+        return True
+
+    async def _learn(self, batch: Sequence[Record], now: datetime) -> Extracted:
+        """By the model, unless it failed too often of late; by the rules then."""
+        today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
+        known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
+        if not self._may_ask(now):
+            return self._extractor.plainly(batch, known)
+        found = await self._extractor.extract(batch, known)
+        if found.failed:
+            self._breakers.failed(FUSE, found.rejected[0], self._failures, now)
+        elif found.calls:
+            self._breakers.succeeded(FUSE)
+        return found
+
+    def _kept(self, found: Extracted, reading: Reading, now: datetime, cycle: int | None) -> Sequence[object]:
+        try:
+            return self._journal.add([replace(one, cycle=cycle) for one in found.entries], now, reading=reading)
+        except StoreError as error:
+            if found.calls:
+                # What was paid for is asked for again; not for ever.
+                self._breakers.failed(FUSE, str(error), self._failures, now)
+            raise
+
+    def _may_ask(self, now: datetime) -> bool:
+        return self._breakers.get(FUSE).lets_through(now, self._cool_down)

@@ -1,0 +1,114 @@
+"""MEMORY.md taken apart: the lines that stay as they are, and the places where sleep's own go. Pure.
+
+What always holds: what is not sleep's comes out as it went in, each line with its own end, in its order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from assistant.core.expressions import expression
+from sleep.rules.sections import SECTIONS, STANDING
+
+_HEADING = expression(r"#{1,6} +(?P<name>.*\S)\s*")
+_OURS = "## "
+DATED = expression(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of sleep's under a section's heading; the smallest `rank` comes first."""
+
+    text: str
+    section: str
+    rank: tuple[float, int, str]
+
+
+def words_of(line: str, *, folded: bool = True) -> str:
+    """What a line says, without its mark, its date and needless space; `folded`: without case."""
+    flat = " ".join(line.split())
+    dated = DATED.fullmatch(flat)
+    said = dated["said"] if dated else flat.removeprefix("- ")
+    return said.casefold() if folded else said
+
+
+@dataclass(slots=True)
+class _Section:
+    """`heading` is None before the first one; `mine` where sleep wrote it; `lines` are those that stay."""
+
+    heading: str | None
+    mine: bool
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        found = _HEADING.fullmatch(self.heading or "")
+        return found["name"] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`ours` are sleep's lines as they stand, each with the section it stands in."""
+
+    sections: tuple[_Section, ...]
+    ours: tuple[tuple[str, str], ...]
+    end: str  # of a line
+
+    @classmethod
+    def of(cls, current: str, ours: Counter[str]) -> Page:
+        """`ours` are the lines, headings included, that sleep wrote, and how often: the first of those alike."""
+        sections, found, left = [_Section(None, False)], [], Counter(ours)
+        for line in lines_of(current):
+            bare = line.rstrip("\r\n")
+            mine = left[bare] > 0
+            left[bare] -= mine
+            if _HEADING.fullmatch(bare):
+                sections.append(_Section(line, mine))
+            elif mine:
+                name = sections[-1].name
+                found.append((bare, name if name in SECTIONS else STANDING))
+            else:
+                sections[-1].lines.append(line)
+        return cls(tuple(sections), tuple(found), "\r\n" if "\r\n" in f"{current}\n" else "\n")
+
+    def kept(self) -> Iterator[str]:
+        """The lines that are not sleep's, with their ends, headings left out."""
+        for section in self.sections:
+            yield from section.lines
+
+    def text(self, chosen: Sequence[Line]) -> str:
+        """The page with these lines of sleep's, in their order, each behind what its section says already; sections
+        that are not there come at the end."""
+        waiting = {name: [f"{one.text}{self.end}" for one in chosen if one.section == name] for name in SECTIONS}
+        made: list[str] = []
+        for section in self.sections:
+            new = waiting.pop(section.name, [])
+            empty = not new and not any(line.strip() for line in section.lines)
+            if section.mine and empty:
+                # The empty line below goes with a heading of ours, as it came with the next one.
+                made += section.lines[1:]
+            else:
+                made += [] if section.heading is None else [section.heading]
+                said = max((place for place, line in enumerate(section.lines, 1) if line.strip()), default=0)
+                made += section.lines[:said]
+                self._append(made, new)
+                made += section.lines[said:]
+        for name, new in waiting.items():
+            if new:
+                between = [self.end] if made and made[-1].strip() else []
+                self._append(made, [*between, f"{_OURS}{name}{self.end}", *new])
+        return "".join(made)
+
+    def _append(self, made: list[str], lines: Sequence[str]) -> None:
+        """A last line without an end gets one first."""
+        if lines and made and not made[-1].endswith("\n"):
+            made[-1] += "\n" if made[-1].endswith("\r") else self.end
+        made += lines
+
+
+def lines_of(text: str) -> list[str]:
+    """With their ends; only a line feed ends a line."""
+    pieces = text.split("\n")
+    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

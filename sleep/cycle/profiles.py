@@ -1,0 +1,130 @@
+"""From what was written down of people, places and projects to their profiles, by rules alone. Pure.
+
+What always holds: every attribute names the entries it is from (I6) and since when it holds; a newer value closes the
+older one, both dates kept; nothing is made of a guest's words for the owner, of tasks, summaries or questions. The same
+entries told again change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assistant.core.profiles import called, ended, folded, learned, not_called
+from assistant.core.remembered import JournalEntry, Profile
+from assistant.core.sessions import OWNER_SCOPE
+from sleep.rules.predicates import told_of
+from sleep.rules.relations import SINGLE, Mention, mention
+from sleep.rules.sentences import sentences
+
+RELATION = "relation"
+_NOT_FACTS = frozenset({"summary", "task"})
+_MOST_NEW = 200
+_MOST_ATTRIBUTES = 120
+_LONGEST_ENTRY = 20_000
+_LONGEST_SENTENCE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChange:
+    """A profile as it is to be saved, under a deterministic key."""
+
+    profile: Profile
+    key: str
+
+
+def profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
+    """What the entries of one scope change of the profiles that are known there, in the order of their names. At most
+    200 profiles at once become new, and none gets more than 120 attributes."""
+    desk = _Desk({folded(one.name): one for one in known})
+    for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
+        if _tells(entry):
+            for sentence in sentences(entry.content[:_LONGEST_ENTRY]):
+                if not sentence.is_question and len(sentence.own) <= _LONGEST_SENTENCE:
+                    desk.read(sentence.own, entry)
+    before = {folded(one.name): one for one in known}
+    changed = [(name, one) for name, one in sorted(desk.profiles.items()) if one != before.get(name)]
+    return [ProfileChange(one, f"profile:{name}:{desk.last[name]}") for name, one in changed]
+
+
+def _tells(entry: JournalEntry) -> bool:
+    guest = entry.scope == OWNER_SCOPE and "guest" in entry.tags
+    return entry.source_type != "context_synthesis" and not guest and not _NOT_FACTS.intersection(entry.tags)
+
+
+class _Desk:
+    """The profiles, by folded name, while entries are read into them; `last` is the key of the entry that changed each
+    last."""
+
+    def __init__(self, profiles: dict[str, Profile]) -> None:
+        self.profiles = profiles
+        self.last: dict[str, str] = {}
+        self._aliases = {folded(alias): name for name, one in profiles.items() for alias in one.aliases}
+        self._new = 0
+
+    def read(self, sentence: str, entry: JournalEntry) -> None:
+        about = mention(sentence)
+        if about is None:
+            return
+        said = told_of(about)
+        profile = self._profile(about, entry)
+        if profile is None or not (said or about.relation or about.kind == "project"):
+            return
+        if about.relation:
+            profile = self._related(profile, about, entry)
+        sources = () if entry.id is None else (entry.id,)
+        for one in said:
+            if one.over:
+                profile = ended(profile, one.name, one.value, entry.timestamp)
+            elif len(profile.attributes) < _MOST_ATTRIBUTES:
+                profile = learned(profile, one.name, one.value, entry.timestamp, sources, several=one.several)
+        self._put(profile, entry)
+
+    def _profile(self, about: Mention, entry: JournalEntry) -> Profile | None:
+        """Who is meant; a new profile where the sentence says what it is."""
+        name = folded(about.name or about.alias)
+        known = self.profiles.get(name) or self.profiles.get(self._aliases.get(name, ""))
+        if known is not None:
+            return known
+        if not about.name or about.kind is None or self._new >= _MOST_NEW:
+            return None
+        self._new += 1
+        return Profile(entry.scope, about.kind, about.name)
+
+    def _related(self, profile: Profile, about: Mention, entry: JournalEntry) -> Profile:
+        """Whose relation it is. One alias stands for one person: of a relation that one person has at a time the newest
+        takes it over, otherwise nobody has it."""
+        sources = () if entry.id is None else (entry.id,)
+        profile = learned(profile, RELATION, about.relation, entry.timestamp, sources)
+        if not _is_related(profile, about.relation):
+            return profile
+        single = about.relation.split()[-1] in SINGLE
+        alone = True
+        named = self._aliases.get(folded(about.alias))
+        for name, other in list(self.profiles.items()):
+            related = _is_related(other, about.relation)
+            if name == folded(profile.name) or not (related or name == named):
+                continue
+            alone = alone and not related
+            left = not_called(other, about.alias)
+            self._put(ended(left, RELATION, about.relation, entry.timestamp) if single else left, entry)
+        return called(profile, about.alias) if single or alone else not_called(profile, about.alias)
+
+    def _put(self, profile: Profile, entry: JournalEntry) -> None:
+        name = folded(profile.name)
+        stood = self.profiles.get(name)
+        if stood == profile:
+            return
+        self.profiles[name] = profile
+        self.last[name] = entry.key
+        if stood is None or stood.aliases != profile.aliases:
+            self._aliases = {alias: one for alias, one in self._aliases.items() if one != name}
+            self._aliases |= {folded(alias): name for alias in profile.aliases}
+
+
+def _is_related(profile: Profile, relation: str) -> bool:
+    wanted = relation.casefold()
+    return any(
+        one.until is None and one.value.casefold() == wanted and one.name.casefold() == RELATION
+        for one in profile.attributes
+    )

@@ -1,0 +1,124 @@
+"""What a model's entry has to be before it is taken: new, said by a person, sure, and lasting. Pure.
+
+What always holds: what is refused has a reason; nothing is refused for how it is worded alone, but where it says
+that it is a guess, or says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from assistant.core.expressions import expression
+from assistant.core.records import Record
+from assistant.core.words import STOP_WORDS, WORD, fold
+from sleep.rules.evidence import signs, weight
+from sleep.rules.importance import importance
+from sleep.rules.sentences import own_words
+from sleep.rules.voice import own_voice
+
+# Below that a model itself says that it is of no use, or the words are of things that are over when the day is.
+_LEAST_IMPORTANCE = 0.15
+_OVER_SOON = 0.2
+_FEW_WORDS = 7
+_OF_THE_MOMENT = frozenset({"of mood", "of weather", "moment"})
+_LEAST_EVIDENCE = -0.9
+_AS_FIRST = expression(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
+_FEWEST_TAKEN_OVER = 2
+_SHORT = 3
+_STEM = 5
+_NEGATED = frozenset({"no", "not", "don", "never", "isn", "doesn", "aren", "wasn", "won", "cannot", "now"})
+_OF_NO_WEIGHT = (STOP_WORDS - _NEGATED) | {"user", "person", "told", "said", "says", "mentioned"}
+_GUESS = expression(
+    r"\b(?:might|maybe|perhaps|possibly|probably|presumably|apparently wants|seems? to|appears? to|likely|could be"
+    r"|may (?:be|have|want|like|live|work|prefer)|i (?:guess|assume|suspect)|it is unclear|unclear (?:if|whether)"
+    r"|vermutlich|vielleicht|peut-être|probablement|quizás|probablemente|kanskje|antakelig)\b|可能|也许|大概|おそらく|たぶん|かもしれ",
+    re.IGNORECASE,
+)
+_NAME = expression(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
+_NO_NAMES = expression(
+    r"^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$|^(?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)$"
+    r"|^(?:user|told|the|english|assistant)$|^(?:19|20)\d\d$",
+    re.IGNORECASE,
+)
+
+
+class Known:
+    """What was learned already, and whether a text adds anything to it."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._kept: list[list[str]] = []
+        self._same: set[str] = set()
+        self._by_word: dict[str, set[int]] = {}
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        self._same.add(plain(text))
+        words = _words(text)
+        for word in words:
+            self._by_word.setdefault(word, set()).add(len(self._kept))
+        self._kept.append(words)
+
+    def has(self, text: str) -> bool:
+        """Whether some text says it in the same words, in their order, and maybe more."""
+        if plain(text) in self._same:
+            return True
+        words = _words(text)
+        if len(words) < _FEWEST_TAKEN_OVER:
+            return False
+        holding = [self._by_word.get(word, set()) for word in words]
+        return any(_in_order(words, self._kept[index]) for index in set.intersection(*holding))
+
+
+def refused(content: str, kind: str, given: float, sources: Sequence[Record], shown: str, known: Known) -> str:
+    """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
+    if known.has(content):
+        return "known already"
+    if not any(record.role == "user" for record in sources):
+        return "said by nobody but the assistant"
+    if given < _LEAST_IMPORTANCE or importance(kind, content) <= _OVER_SOON:
+        return "of no importance"
+    if _is_over_soon(_AS_FIRST.sub("I", content)):
+        return "over soon"
+    if _GUESS.search(content) and not _GUESS.search(" ".join(record.content for record in sources)):
+        return "a guess"
+    if _is_quoted(content, sources):
+        return "somebody else's words"
+    names = [name for name in _NAME.findall(content) if not _NO_NAMES.match(name)]
+    folded = fold(shown)
+    if any(fold(name) not in folded for name in names):
+        return "named in no message"
+    return ""
+
+
+def _is_over_soon(content: str) -> bool:
+    """Of a few words only: who says more than a mood has something to say."""
+    if len(content.split()) > _FEW_WORDS:
+        return False
+    return bool(_OF_THE_MOMENT.intersection(signs(content))) and weight(content) <= _LEAST_EVIDENCE
+
+
+def plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_quoted(content: str, sources: Sequence[Record]) -> bool:
+    """Whether it repeats what stands in a quotation or a pasted text, and nothing that the person says themselves."""
+    stems = {word[:_STEM] for word in _words(content) if len(word) > _SHORT}
+    whole: set[str] = set()
+    own: set[str] = set()
+    for record in sources:
+        whole |= {word[:_STEM] for word in _words(record.content)}
+        own |= {word[:_STEM] for word in _words(own_words(own_voice(record.content)) if record.role == "user" else "")}
+    return len(stems & whole) >= _FEWEST_TAKEN_OVER and len(stems & own) * 3 < len(stems & whole)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in WORD.findall(fold(text)) if word not in _OF_NO_WEIGHT]
+
+
+def _in_order(words: list[str], kept: list[str]) -> bool:
+    rest = iter(kept)
+    return all(word in rest for word in words)

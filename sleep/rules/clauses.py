@@ -1,0 +1,220 @@
+"""Sentences taken apart into clauses, and what a clause does: asks, orders, supposes, or states. Pure.
+
+What always holds: a clause is a part of its sentence word for word. What is not plainly a statement tells nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from assistant.core.expressions import expression
+from sleep.rules.sentences import Sentence
+from sleep.rules.shorthand import spelled_out
+
+_OPENER = expression(
+    r"(?:(?:(?:and|also|oh|ah|so|well|btw|by the way|fyi|anyways?|plus|then|but|actually|basically|incidentally|cos"
+    r"|because|since|ps|p\.s)\b(?! that\b)"
+    r"|(?:right|ok(?:ay)?|hey|hi|hello|(?:good )?(?:morning|evening|afternoon)|yeah|yep|yes|no|nope|nah|hm+|ha|ugh"
+    r"|oof|phew|ooh|thanks|thank you|ta|cheers|great|perfect|cool|nice"
+    r"|lovely|honestly|look|listen|sorry|quick one|one more thing|another thing|wait|damn|good news|bad news"
+    r"|finally|heads up|update|sad news|big news)(?: \w+)?(?=[\s]*[,.:!–-]))[\s,.:!–-]*)+",
+    re.IGNORECASE,
+)
+_CUT = expression(
+    r"(?<=\w\w\w[.!…])\s+(?=\S)|\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))"
+    r"|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
+    r"|because|cos|since|as|although|though|while|yet|then|or)\s+)?"
+    r"|\s+(?:but|because|cos|since|although|so)\s+(?=(?:i|i'm|i've|we|we're|my|our|he|she|they|it|it's|the|there"
+    r"|\w+'s)\b)"
+    r"|\s+and\s+(?=(?:apparently |then |now |also )?(?:i|i'm|i've|i'll|we|we're|we've|my|our|he|she|he's|she's|they"
+    r"|it's|remind|make|can|could|please)\b)",
+    re.IGNORECASE,
+)
+_BASE = (
+    r"add|alphabeti[sz]e|analy[sz]e|answer|apply|archive|ask|attach|bake|blame|book|bring|build|calculate|call"
+    r"|cancel|carry on|change|check|choose|clean|clear|close"
+    r"|combine|come|compare|compose|compute|continue|convert|cook|copy|correct|count|create|cut|debug|define|delete"
+    r"|describe|design|dig|do|double.check|draft|draw|drop"
+    r"|edit|email|end|enter|estimate|expand|explain|export|extract|figure|file|fill|find|finish|fix|flip|forget"
+    r"|format|generate|get|give|go|google|guess|have a|help|hold"
+    r"|hang on|highlight|ignore|imagine|import|include|increase|insert|install|invent|keep|leave|let|list|look"
+    r"|lower|mail|make|merge|message|mind|move|name|note|open"
+    r"|order|organi[sz]e|outline|paste|pause|phone|pick|plan|play|polish|pop|post|prepare|pretend|print|proofread|quiz"
+    r"|propose|pull|put|quote|rank|rate|read|recommend"
+    r"|redo|reduce|refactor|remember|remind|remove|rename|repeat|rephrase|replace|reply|report|reread|research"
+    r"|reserve|rewrite|ring|round|run|save|say|schedule|search|see if"
+    r"|send|set|shorten|show|simplify|skip|solve|sort|spell|split|start|start over|stick|stop|stretch|suggest|sum"
+    r"|summari[sz]e|suppose|swap|switch|take|talk|tell|text"
+    r"|think|tidy|translate|try|turn|undo|update|use|wait|wake|walk|warn|work out|write"
+)
+_ORDER = expression(
+    rf"(?:(?:please|pls|kindly|just|now|quickly|then|maybe)[ ,]+)*(?:(?:don't|do not|never mind|let's(?! go with)"
+    rf"|lets)\b|(?:can|could|would|will|can't|won't) (?:you|u)\b|(?!(?:change of|book club|start date|end date|move"
+    rf" (?:in|out) date|post ?code|check.?(?:in|up|out)|print shop|record|sort of|kind of|order number|plan is|cook"
+    rf"|clean) )(?:{_BASE})\b(?!'|\s*(?:is|are|was|were|has|costs?|starts?|ends?"
+    r"|went|goes|comes?|runs?|opens?|closes?|moved|lives?|gets?|night|day)\b)|i need (?:you|a|an|some|to|help"
+    r"|your)\b|i want (?:you|a|an|to|something)\b|i'd like\b|i would like\b|help\b|any (?:chance|idea|ideas|tips"
+    r"|thoughts"
+    r"|advice|suggestions)\b|need (?:a|an|to|some|your|help|you)\b|want (?:a|an|to|some|you)\b|looking for\b"
+    r"|looking to\b|todo\b|to-do\b|(?:how|what) about\b)",
+    re.IGNORECASE,
+)
+_STANDING = expression(
+    r"\b(?:always|never|from now on|in future|going forward|every time|whenever|any ?more|ever|by default|for"
+    r" (?:all|every|any)|unless i|each time|from here on|generally|as a rule|in 24.hour|in metric|(?:please )?stop"
+    r" (?:saying|using|calling|asking|sending|adding|suggesting))\b"
+    r"|^(?:please )?call (?:me|us)\b|^(?:please )?(?:don't|do not|no) (?:call|use|send|suggest|book|schedule"
+    r"|address|recommend|offer|ask|phone|ring|give|put|include|write)(?:ing)? (?:me|us|any|anything|emojis?"
+    r"|exclamation|bullet|jargon)\b"
+    r"|^(?:please )?(?:keep|make) (?:your|all|any|the|my) (?:answers?|replies|messages|responses|summaries)\b"
+    r"|^(?:please )?(?:use|write|speak|answer|reply|talk|give)\b.{0,50}\b(?:with me|to me|please|british|metric"
+    r"|celsius|24.hour|plain|short)\b"
+    r"|^(?:please )?no (?:\w+ )?(?:calls|emojis?|emails|meetings?|bullet points|exclamation|small talk|jargon)\b"
+    r"|\b(?:when|if) you (?:send|give|write|book|make|order|suggest|plan|show|tell|call) (?:me|us|for me|for us"
+    r"|things|it)\b",
+    re.IGNORECASE,
+)
+_REMEMBER = expression(
+    r"^(?:please |can you |could you |just )*(?:remember|note|bear in mind|keep in mind|make a note|don't forget|do"
+    r" not forget|save|jot down|write down|for the record|know)"
+    r"(?: down)?(?: that| this| for (?:me|later|next time))?[:, ]+(?!to\b|when\b|what\b|how\b|the (?:time|days?)\b)",
+    re.IGNORECASE,
+)
+_SUPPOSED = expression(
+    r"^(?:if(?! \w+ (?:ever )?(?:asks?|needs?|wants?)\b)|unless|maybe|perhaps|suppose|supposing|imagine|pretend|what if"
+    r"|say i|say we|let's say|i wonder|wonder|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose"
+    r"|i think i|i might"
+    r"|would|could|should|wouldn't|couldn't|shouldn't|(?:it |that |this |you )?(?:sounds?|looks?|feels?|smells?"
+    r"|tastes?) like|reminds me of|that's what|that's how|fingers crossed|wish me|assuming|as if|had i|were"
+    r" i|i'd (?:love|kill|say|guess|better)|thinking (?:of|about)|ideally|theoretically|hypothetically|wenn|falls)\b"
+    r"|^(?:i|we|he|she|they|you|it)'d (?!rather|like|prefer|been|had|better|sooner|just|already)"
+    r"|\b(?:would kill|could eat|could murder|for a laugh|if i had|if only|i dreamt|i dreamed|in my dream|had a"
+    r" dream)\b",
+    re.IGNORECASE,
+)
+_UNKNOWN = expression(
+    r"\b(?:no idea|not sure|unsure|don't (?:know|remember|recall|understand|get|think|see|mind|care|care|worry)"
+    r"|dunno|do not know|can't (?:remember|recall|tell|decide|think|find|see|work out|figure|sleep|wait|believe|get)"
+    r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot(?! to (?:say|tell|mention))|forgotten"
+    r"|i have to (?:admit|say|go|run)"
+    r"|never heard|no clue|not that i know|what i was|won't (?:load|open|start|work|turn|let|stop)"
+    r"|doesn't (?:work|load|make sense|help|matter)|undecided|can't be bothered|according to|not what i (?:asked"
+    r"|meant|said|wanted|was))\b",
+    re.IGNORECASE,
+)
+_SMALL = expression(
+    r"^(?:thanks?|thank you|ta|cheers|ok(?:ay)?|(?:yes|yep|yeah|no|nope|right|true|same|good|nice|great)(?=\W|$)(?!"
+    r" \w)|sure|please|sorry|lol|haha\w*|hi|hello|hey|(?:morning|evening|night)\b(?! \w+s\b)|bye|perfect|cool"
+    r"|lovely|brilliant|got it|will do|done|never ?mind"
+    r"|no worries|no problem|fair enough|makes sense|exactly|indeed|agreed|hmm+|ugh|wow|go on|please do|see you"
+    r"|speak soon|sounds good|all good|on it|have (?:a|fun)|happy|congrat\w*|enjoy|good (?:morning|night|evening"
+    r"|luck|point|idea|one|shout|call))\b"
+    r"(?:[\s,!.]+(?:\w+\b[\s,!.]*){0,4})?$",
+    re.IGNORECASE,
+)
+_PRONOUN = expression(
+    r"^(?:and |but |so |also |because |actually |sorry |now )*(?:it|it's|its|that|that's|this|they|they're|they've"
+    r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|mine|ours|one|the other|which"
+    r"|who)\b(?!'s \w+ who)",
+    re.IGNORECASE,
+)
+_ALWAYS = expression(
+    r"(?:please )?(?:(?:always|never)(?! (?:the|an?|so|been|like|mind|heard|again|in|that|this|happy|fun)\b)"
+    r"|from now on|no \w+ (?:before|after))\b",
+    re.IGNORECASE,
+)
+_STANDS_BY_ITSELF = expression(
+    r"\b(?:in|with|for) (?:anything|everything|whatever) you (?:\w+ )?(?:write|send|make|book|cook|do|give|suggest"
+    r"|order"
+    r"|plan)|^(?:please )?(?:don't|do not|nothing|no)\b.{2,60}\b(?:unless|(?:before|after|past) (?:\d|six\b|seven\b"
+    r"|eight\b|nine\b|ten\b|eleven\b|noon\b|midnight\b)|on (?:weekends|weekdays|\w+days)\b|at weekends)",
+    re.IGNORECASE,
+)
+_STANDING_ORDERS_IT = expression(
+    r"\b(?:it|this|that|these|those|the (?:text|email|draft|list|file|second|first"
+    r"|last|next))\b",
+    re.I,
+)
+
+
+def clauses(own: str) -> list[tuple[int, int]]:
+    """Where each clause of a sentence begins and ends."""
+    return list(_spans(own))
+
+
+def bare(clause: str) -> str:
+    """Without the words that only begin it."""
+    found = _OPENER.match(clause)
+    rest = clause[found.end() :] if found else clause
+    kept = rest if rest.strip(" .,!?") else clause
+    asked = _REMEMBER.match(kept)
+    return kept[asked.end() :] if asked else kept
+
+
+def asks(clause: str) -> bool:
+    clause = spelled_out(clause)
+    return Sentence(clause, clause).is_question or Sentence(clause, bare(clause)).is_question
+
+
+def orders(clause: str) -> bool:
+    """Whether it asks for something to be done now."""
+    clause = spelled_out(clause)
+    start = bare(clause)
+    if _REMEMBER.match(clause) or is_standing(start):
+        return False
+    return bool(_ORDER.match(start))
+
+
+def is_standing(clause: str) -> bool:
+    """Whether it says how something is to be done from now on."""
+    start = bare(spelled_out(clause))
+    if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
+        return True
+    return bool(_STANDING.search(start) and _ORDER.match(start) and not _STANDING_ORDERS_IT.search(start))
+
+
+def supposes(clause: str) -> bool:
+    return bool(_SUPPOSED.search(bare(spelled_out(clause))))
+
+
+def disclaims(clause: str) -> bool:
+    """Whether it says that something is not known."""
+    return bool(_UNKNOWN.search(spelled_out(clause)))
+
+
+def is_small(clause: str) -> bool:
+    return bool(_SMALL.match(clause.strip(" .,!?")))
+
+
+def hangs(clause: str) -> bool:
+    """Whether it begins with a word that stands for something said before."""
+    return bool(_PRONOUN.match(spelled_out(clause)))
+
+
+def _spans(own: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for found in _CUT.finditer(own):
+        if found.start() > start:
+            yield start, found.start()
+        start = found.end()
+    if start < len(own):
+        yield start, len(own)
+
+
+_REMINDER = expression(r"\b(?:remind|remember|forget)\b", re.IGNORECASE)
+
+
+def is_reminder(clause: str) -> bool:
+    return bool(_REMINDER.search(clause))
+
+
+_JOKE = expression(
+    r"\b(?:jk|just kidding|(?:obviously |only |just )?(?:joking|kidding)|haha\w*|lmao|rofl|not"
+    r" really lol)\b",
+    re.IGNORECASE,
+)
+
+
+def is_joke(sentence: str) -> bool:
+    return bool(_JOKE.search(sentence))
