@@ -18,14 +18,21 @@ from functools import partial
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from assistant.core.clock import utc_now
-from assistant.core.ending import PATIENCE, Patience, end_seconds, manager_seconds, within
-from assistant.service import notify
-from assistant.service.heartbeat import Pulse, seconds_between
+from assistant.core.calendar import utc_now
+from assistant.core.shutdown import (
+    SHUTDOWN_TIMEOUTS,
+    ShutdownTimeouts,
+    finish_within,
+    service_manager_timeout,
+    shutdown_seconds,
+)
+from assistant.service import systemd_notify as notify
+from assistant.service.heartbeat import Heartbeat, beat_interval
 from assistant.service.home_lock import home_lock
-from assistant.service.notify import Notifier
-from assistant.service.stop_signals import heard
-from assistant.settings.settings import ServiceManager, Settings
+from assistant.service.stop_signals import listen_for_stop
+from assistant.service.systemd_notify import SystemdNotifier
+from assistant.settings.home import NotifyTarget
+from assistant.settings.settings import Settings
 from assistant.wire.condition import named
 from assistant.wire.house import House, build
 
@@ -39,7 +46,7 @@ class Supervision:
     """Who looks after a daemon: the `manager` that started it, if one did; `hurry` cuts its end short; `watch` is told
     within how many seconds it will be called again, unless something stands still."""
 
-    manager: ServiceManager = field(default_factory=ServiceManager)
+    manager: NotifyTarget = field(default_factory=NotifyTarget)
     hurry: asyncio.Event | None = None
     watch: Callable[[float], None] | None = None
 
@@ -69,7 +76,7 @@ async def running(
 ) -> AsyncIterator[Daemon]:
     """The whole daemon, served inside this process for as long as the context is open. What is heavy and was not needed
     to be ready is loaded `warm_after` seconds later."""
-    every = seconds_between(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
+    every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
             house = build(settings, utc_now)
@@ -98,7 +105,7 @@ async def end(
     house: House,
     worker: asyncio.Task[None],
     drain_seconds: float,
-    patience: Patience = PATIENCE,
+    patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
     hurry: asyncio.Event | None = None,
 ) -> None:
     """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
@@ -108,11 +115,11 @@ async def end(
         house.backing_up.stop(),
         house.reminding.alarm.stop(),
     )
-    await within(patience.sleep, unfinished, "a sleep or a reset")
-    await within(patience.commands, house.reception.stop(), "the commands")
+    await finish_within(patience.sleep, unfinished, "a sleep or a reset")
+    await finish_within(patience.commands, house.reception.stop(), "the commands")
     await house.runtime.stop(drain_seconds, patience, hurry)
-    await within(patience.runtime, asyncio.wait([worker]), "the runtime")
-    await within(patience.model, house.close_model(), "the model")
+    await finish_within(patience.runtime, asyncio.wait([worker]), "the runtime")
+    await finish_within(patience.model, house.close_model(), "the model")
 
 
 async def _warm(house: House, after: float) -> None:
@@ -120,7 +127,7 @@ async def _warm(house: House, after: float) -> None:
     await house.warm()
 
 
-def _pulse(house: House, settings: Settings, supervision: Supervision) -> Pulse:
+def _pulse(house: House, settings: Settings, supervision: Supervision) -> Heartbeat:
     manager, watch = supervision.manager, supervision.watch
 
     def feed() -> None:
@@ -131,7 +138,9 @@ def _pulse(house: House, settings: Settings, supervision: Supervision) -> Pulse:
     def serving() -> str:
         return house.runtime.trouble or f"Serves {settings.home.path}."
 
-    return Pulse(house.progress, house.runtime.lanes, house.runtime.wake, Notifier(manager.address), serving, feed)
+    return Heartbeat(
+        house.progress, house.runtime.lanes, house.runtime.wake, SystemdNotifier(manager.address), serving, feed
+    )
 
 
 def _schedule(house: House, settings: Settings) -> AsyncIOScheduler:
@@ -162,20 +171,20 @@ def _schedule(house: House, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(
-    settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager | None = None
+    settings: Settings, on_ready: Callable[[], None] | None = None, manager: NotifyTarget | None = None
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the end,
     which has a limit in any case: see `stop_signals`."""
-    stop, hurry, manager = asyncio.Event(), asyncio.Event(), manager or ServiceManager()
+    stop, hurry, manager = asyncio.Event(), asyncio.Event(), manager or NotifyTarget()
     loop = asyncio.get_running_loop()
     drain_seconds = settings.values.daemon.drain_seconds
-    notifier = Notifier(manager.address)
+    notifier = SystemdNotifier(manager.address)
 
     def begin() -> None:
-        notifier.tell(**notify.stopping(manager_seconds(drain_seconds)))
+        notifier.tell(**notify.stopping_message(service_manager_timeout(drain_seconds)))
         _in_loop(loop, stop.set)
 
-    with heard(end_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
+    with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
         async with running(settings, Supervision(manager, hurry, listening.watch)) as daemon:
             notifier.tell(**{notify.READY: "1"})
             if on_ready is not None:

@@ -17,7 +17,8 @@ from sqlite_utils import Database, Migrations
 from assistant.cli.aihistory import aihistory
 from assistant.cli.main import assistant
 from assistant.core.errors import AssistantError
-from assistant.settings.settings import VARIABLES, Home, describe, load
+from assistant.settings.home import Home
+from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
 from assistant.store.character_schema import character
 from assistant.store.script_schema import script
 
@@ -69,7 +70,7 @@ def _tree(context: click.Context) -> Iterator[click.Context]:
 def settings() -> str:
     lines = [_SETTINGS_HEAD, ""]
     section = ""
-    for row in describe(load(Home(Path("no-home")), {})):
+    for row in describe_settings(load_settings(Home(Path("no-home")), {})):
         head, _, key = row.key.partition(".")
         if key and head != section:
             section = head
@@ -84,7 +85,7 @@ def settings() -> str:
             ]
             lines += [f"- Allowed: {row.allowed}", f"- Environment: `{row.variable}`", ""]
     lines += ["## Other variables", "", "| Variable | What for |", "|---|---|"]
-    lines += [f"| `{name}` | {about} |" for name, about in VARIABLES.items()]
+    lines += [f"| `{name}` | {about} |" for name, about in ENVIRONMENT_VARIABLES.items()]
     return _page("Settings", "`config/default.toml` and the classes that check it", *lines)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from assistant.core.backup_values import BackupKind, Made, Manifest
+from assistant.core.backups import BackupKind, BackupManifest, BackupResult
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.backup_tar import unpacked
@@ -65,10 +65,10 @@ class BackupHome(StoreHome):
     def back_up(
         self, kind: BackupKind = "manual", hours: float = 0, *, workspace: bool = True,
         alive: Callable[[], bool] = always,
-    ) -> Made:  # fmt: skip
+    ) -> BackupResult:  # fmt: skip
         return make(self.folder, Order(kind, NOW + timedelta(hours=hours), workspace), quick(alive))
 
-    def unpack(self, made: Made, target: Path) -> Manifest:
+    def unpack(self, made: BackupResult, target: Path) -> BackupManifest:
         return unpacked(self.folder.path / made.backup.name, target, quick())
 
     def backup_files(self) -> list[str]:

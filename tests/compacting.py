@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
 from tests.store_home import StoreHome, count
 

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assistant.core.memory_ports import Memories
+from assistant.core.memories import JournalEntry, Memory
+from assistant.core.memory_api import Memories
 from assistant.core.messages import Usage
-from assistant.core.remembered import JournalEntry, Memory
 from assistant.mem0.worker import MemoryStoreSettings
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from assistant.core.forgotten import Wanted
+from assistant.core.erasure import ErasureRequest
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, SleepReport
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import Button, Outgoing
-from assistant.core.remembered import Attribute, ChangePlan, CycleReport, JournalEntry, Memory, MemoryChange, Profile
+from assistant.core.profiles import Profile, ProfileAttribute
+from assistant.core.records import Button, OutgoingMessage
 from assistant.erasure.forgetting import Forgetting
 from assistant.mem0 import memory_form
 from assistant.mem0.local_memories import LocalMemories
@@ -120,8 +121,8 @@ def _unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def wanted(text: str = SECRET, scope: str = "owner") -> Wanted:
-    return Wanted(scope, text=text)
+def wanted(text: str = SECRET, scope: str = "owner") -> ErasureRequest:
+    return ErasureRequest(scope, text=text)
 
 
 def fill(home: ForgetfulHome, spelled: str, secret: str) -> None:
@@ -149,7 +150,7 @@ def _turn_with_tools(home: ForgetfulHome, spelled: str) -> list[int]:
     delegated.end(task.id, "done", f"Found. It is {spelled}", None, NOW)
     picture = Media("file", "text/plain", f"{' '.join(spelled.split())}.txt", 3, path="a.txt")
     home.conversation.ingest("main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
-    notice = Outgoing(f"n{turn.id}", "main", "owner", "terminal", "tty", f"A notice. {spelled}", "notice")
+    notice = OutgoingMessage(f"n{turn.id}", "main", "owner", "terminal", "tty", f"A notice. {spelled}", "notice")
     notice = replace(notice, media=(picture,), buttons=(Button("Again", f"/remind {spelled}"),))
     home.outbox.push(notice, NOW)
     home.conversation.finish_turn(
@@ -197,9 +198,9 @@ def _learned(home: ForgetfulHome, spelled: str, turn: Sequence[int]) -> None:
     home.consolidations.plan(replace(done, key=f"q{len(spelled)}", superseded=(), rejected=()), NOW)
     profile = Profile("owner", "thing", f"Gate {len(spelled)}", (f"{spelled}",), f"It is old. It has {spelled}")
     saved = home.profiles.save(profile, "model", NOW, key=f"pr{len(spelled)}")
-    attributes = (Attribute("word", spelled, NOW), Attribute("colour", "green", NOW))
+    attributes = (ProfileAttribute("word", spelled, NOW), ProfileAttribute("colour", "green", NOW))
     home.profiles.save(replace(saved, attributes=attributes), "user", NOW)
-    report = CycleReport(home.journal.begin_cycle("nap", NOW), "nap", NOW, NOW, "done")
+    report = SleepReport(home.journal.begin_cycle("nap", NOW), "nap", NOW, NOW, "done")
     rejected = {"rejected": [f"too vague: {spelled}"], "read": 3}
     home.journal.note_cycle(replace(report, phases={"consolidate": rejected}))
 

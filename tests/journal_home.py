@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from assistant.core.errors import ModelError
+from assistant.core.memories import JournalEntry, SleepReport
 from assistant.core.messages import Message
-from assistant.core.remembered import CycleReport, JournalEntry
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
 from assistant.store.database import Database
@@ -39,7 +39,7 @@ def learned(*entries: tuple[str, int] | dict[str, Any]) -> str:
     return "\n".join(["<memories>", *(json.dumps(row) for row in rows), "</memories>"])
 
 
-def attentive(request: Request) -> str:
+def attentive(request: ModelRequest) -> str:
     """A model that takes every line of the user for a fact."""
     return learned(*((f"Told: {text}", int(number)) for number, text in _TOLD.findall(request.messages[0].content)))
 
@@ -85,7 +85,7 @@ class JournalHome(StoreHome):
             failures=FAILURES, cool_down=COOL_DOWN, clock=clock,
         )  # fmt: skip
 
-    async def sleep(self, now: datetime = NOW, **options: Any) -> CycleReport:
+    async def sleep(self, now: datetime = NOW, **options: Any) -> SleepReport:
         return await self.cycle(**options).run_sleep_tick(now)
 
     # ------------------------------------------------------------------------------------------------------ looking

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from assistant.core.bridge_ports import Arrival, Change
+from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import StoreError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 from tests.contract.bridges.watched import Moves
 
 
@@ -14,21 +14,21 @@ from tests.contract.bridges.watched import Moves
 class ListDoor:
     """While it is `full` nothing is kept; `connections` counts how often a bridge said that it is connected."""
 
-    kept: list[Arrival | Change] = field(default_factory=list)
+    kept: list[InboundMessage | MessageChange] = field(default_factory=list)
     at: str = ""
     strangers: tuple[str, ...] = ()
     full: bool = False
     connections: int = 0
     moves: Moves = field(default_factory=Moves)
 
-    async def receive(self, arrival: Arrival) -> Accepted | None:
+    async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         self.keep(arrival)
-        return Accepted(len(self.kept), len(self.kept))
+        return InboxReceipt(len(self.kept), len(self.kept))
 
-    async def change(self, change: Change) -> None:
+    async def change(self, change: MessageChange) -> None:
         self.keep(change)
 
-    def keep(self, what: Arrival | Change) -> None:
+    def keep(self, what: InboundMessage | MessageChange) -> None:
         """Raises `StoreError` while it is full."""
         self.moves.move()
         if self.full:

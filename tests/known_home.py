@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.memory_values import Place
+from assistant.core.memories import JournalEntry, Memory, MemoryChange, MemoryHit, MemoryStorageInfo, MemoryVersion
 from assistant.core.messages import Message
-from assistant.core.remembered import JournalEntry, Memory, MemoryChange, MemoryVersion, Recalled
 from assistant.memory.commands import MemoryCommands, MemoryStores
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
@@ -89,11 +88,11 @@ class Words:
 
     journal: Journal
 
-    def search(self, question: str, scope: str, *, limit: int = 8, **times: Any) -> list[Recalled]:
+    def search(self, question: str, scope: str, *, limit: int = 8, **times: Any) -> list[MemoryHit]:
         found = self.journal.search(question, scope, limit=limit)
-        return [Recalled(_alone(one), 1.0, True, one.sources) for one in found]
+        return [MemoryHit(_alone(one), 1.0, True, one.sources) for one in found]
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         return []
 
 
@@ -117,7 +116,10 @@ class KnownHome(StoreHome):
         self.search = Words(self.journal)
         stores = MemoryStores(self.memories, self.consolidations, self.journal, self.search, self.history)
         self.commands = MemoryCommands(
-            stores, lambda: Place("local", "letters", 4096), asleep=lambda: self.asleep, read_again=self._read_again
+            stores,
+            lambda: MemoryStorageInfo("local", "letters", 4096),
+            asleep=lambda: self.asleep,
+            read_again=self._read_again,
         )
         return self
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.core.records import Outgoing
+from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
 from assistant.store.outbox import Outbox
 from assistant.store.script_schema import script
@@ -20,5 +20,5 @@ def outbox_in(path: Path, clock: SteppingClock) -> Iterator[Outbox]:
     db.close()
 
 
-def letter(key: str, bridge: str = "kept") -> Outgoing:
-    return Outgoing(key, "main", "owner", bridge, "main", f"body of {key}")
+def letter(key: str, bridge: str = "kept") -> OutgoingMessage:
+    return OutgoingMessage(key, "main", "owner", bridge, "main", f"body of {key}")

@@ -11,9 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from assistant.core.errors import UsageError
-from assistant.core.memory_values import Held, Place
+from assistant.core.memories import JournalEntry, Memory, MemoryList, MemoryStorageInfo
 from assistant.core.messages import Message
-from assistant.core.remembered import JournalEntry, Memory
 from assistant.memory.commands import MemoryCommands, MemoryStores
 from assistant.store.search import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
@@ -59,7 +58,7 @@ class Life:
         stores = MemoryStores(
             self.home.memories, self.home.consolidations, self.home.journal, self.search, self.history
         )
-        self.memory = MemoryCommands(stores, lambda: Place("local", "letters"))
+        self.memory = MemoryCommands(stores, lambda: MemoryStorageInfo("local", "letters"))
 
     def _at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         return {one: self.home.memories.held[one] for one in memory_ids if one in self.home.memories.held}
@@ -132,7 +131,7 @@ class Life:
 
     def then(self, at: datetime) -> Picture:
         found = [self.search.search(question, "owner", limit=100, as_of=at) for question in QUESTIONS]
-        held = Held(self.memory.then("", "owner", at, limit=1000, former=True).known[::-1])
+        held = MemoryList(self.memory.then("", "owner", at, limit=1000, former=True).known[::-1])
         return (
             _held(held),
             [{_row(one.memory) for one in some} for some in found],
@@ -140,7 +139,7 @@ class Life:
         )
 
 
-def _held(held: Held) -> list[tuple[object, ...]]:
+def _held(held: MemoryList) -> list[tuple[object, ...]]:
     return [(*_row(one.memory), one.by) for one in held.known]
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.core.bridge_ports import Arrival, Change, Part, TurnEvent
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import DeviceLogin, InboundMessage, MessageChange, OutgoingPart, TurnEvent
 from assistant.core.messages import Media
-from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.records import OutboxItem, OutgoingMessage
 from tests.kept_door import ListDoor
 from tests.matrix_person import Person
 from tests.synapse import Synapse
@@ -29,7 +28,7 @@ class KeptDoor(ListDoor):
         super().__init__(at=at)
         self.ready = asyncio.Event()
 
-    def keep(self, what: Arrival | Change) -> None:
+    def keep(self, what: InboundMessage | MessageChange) -> None:
         if what in self.kept:
             self.moves.move()
         else:
@@ -43,11 +42,11 @@ class KeptDoor(ListDoor):
         async with asyncio.timeout(40):
             await self.moves.until(true)
 
-    async def has(self, *texts: str) -> list[Arrival]:
+    async def has(self, *texts: str) -> list[InboundMessage]:
         """Wait until just these words have come, in this order."""
         await self.until(lambda: len(self.kept) >= len(texts))
         assert [one.content for one in self.kept] == list(texts)
-        return [one for one in self.kept if isinstance(one, Arrival)]
+        return [one for one in self.kept if isinstance(one, InboundMessage)]
 
 
 @dataclass
@@ -64,7 +63,7 @@ class Bot:
 
     def bridge(self, url: str = "") -> MatrixBridge:
         return MatrixBridge(
-            url or self.server.url, Login(self.user, self.device, self.token), store=self.store,
+            url or self.server.url, DeviceLogin(self.user, self.device, self.token), store=self.store,
             encryption=self.encryption, invites=self.invites, is_owners=lambda account: "erik" in account,
             edit_seconds=0.0,
         )  # fmt: skip
@@ -90,9 +89,9 @@ class Bot:
 
 
 def part(target: str, text: str, key: str = "reply:1", *, number: int = 1, media: Media | None = None,
-         kind: Literal["reply", "notice"] = "reply") -> Part:  # fmt: skip
-    outgoing = Outgoing(key, "main", "owner", "matrix", target, text, kind)
-    return Part(OutboxItem(1, outgoing, "sending", 1, NOW), number, text, media=media)
+         kind: Literal["reply", "notice"] = "reply") -> OutgoingPart:  # fmt: skip
+    outgoing = OutgoingMessage(key, "main", "owner", "matrix", target, text, kind)
+    return OutgoingPart(OutboxItem(1, outgoing, "sending", 1, NOW), number, text, media=media)
 
 
 def turn(kind: Any, name: str = "t1", **data: Any) -> TurnEvent:

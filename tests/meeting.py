@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 from tests.scenario.test_runtime import Lived
 
 OWNER, ANN, IVO, STRANGER = "100", "7", "8", "666"
@@ -24,7 +24,7 @@ class Meeting:
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     looked_at: int = 0
 
-    async def write(self, text: str, sender: str, external_id: str = "", **about: Any) -> Accepted | None:
+    async def write(self, text: str, sender: str, external_id: str = "", **about: Any) -> InboxReceipt | None:
         accepted = await self.it.bridge.bring(text, external_id or f"n{next(self.numbers)}", sender, **about)
         await self.settled()
         return accepted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from assistant.core.remembered import Profile
+from assistant.core.profiles import Profile
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.memory_files import MemoryFiles

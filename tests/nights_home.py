@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.remembered import CycleReport, Memory, MemoryChange, MemoryVersion
+from assistant.core.memories import Memory, MemoryChange, MemoryVersion, SleepReport
 from assistant.store.consolidations import Consolidations
 from assistant.store.extraction import LogReader
 from assistant.store.memory_files import MemoryFiles
@@ -102,7 +102,7 @@ class NightsHome(JournalHome):
         phase: str = "",
         purse: Purse | None = None,
         compact: Callable[[str, str], Awaitable[Compacted | None]] = nothing_due,
-    ) -> CycleReport:
+    ) -> SleepReport:
         """A sleep so many days later."""
         cycle = self.whole_cycle(purse=purse, compact=compact)
         return await cycle.run_sleep_tick(NOW + timedelta(days=day), trigger=trigger, phase=phase)

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assistant.core.remembered import JournalEntry, Profile
-from assistant.core.sessions import MAIN, peer_key, room_key, scope_of
+from assistant.core.memories import JournalEntry
+from assistant.core.profiles import Profile
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_scope
 from tests.meeting import ANN, IVO, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import Lived, lived
 
 CLUB = "-300"
-ANNS, IVOS = peer_key("kept", ANN), peer_key("kept", IVO)
-ROOMS, CLUBS = room_key("kept", ROOM), room_key("kept", CLUB)
+ANNS, IVOS = peer_session_key("kept", ANN), peer_session_key("kept", IVO)
+ROOMS, CLUBS = room_session_key("kept", ROOM), room_session_key("kept", CLUB)
 BOAT = "thread:boat"
 SECRETS: Mapping[str, str] = {
-    MAIN: "marzipan4711", BOAT: "quokka5150", ANNS: "saffron9933", IVOS: "walnut8822", ROOMS: "cardamom7744",
+    MAIN_SESSION: "marzipan4711", BOAT: "quokka5150", ANNS: "saffron9933", IVOS: "walnut8822", ROOMS: "cardamom7744",
     CLUBS: "juniper6655",
 }  # fmt: skip
 _TABLES_OF_PEOPLE = ("people", "identities", "rooms", "pairings", "places")
@@ -31,7 +32,7 @@ _TABLES_OF_PEOPLE = ("people", "identities", "rooms", "pairings", "places")
 
 def others(session: str) -> list[str]:
     """The secrets of everybody else."""
-    return [secret for owner, secret in SECRETS.items() if scope_of(owner) != scope_of(session)]
+    return [secret for owner, secret in SECRETS.items() if session_scope(owner) != session_scope(session)]
 
 
 async def plant(home: Path) -> None:
@@ -41,7 +42,7 @@ async def plant(home: Path) -> None:
         await them.know_everybody()
         await them.command(f"/people allow room kept {CLUB}")
         for session, sender, room in (
-            (MAIN, OWNER, None), (ANNS, ANN, None), (IVOS, IVO, None), (ROOMS, ANN, ROOM), (CLUBS, OWNER, CLUB),
+            (MAIN_SESSION, OWNER, None), (ANNS, ANN, None), (IVOS, IVO, None), (ROOMS, ANN, ROOM), (CLUBS, OWNER, CLUB),
         ):  # fmt: skip
             await them.write(_told(SECRETS[session]), sender, room=room, sender_name=f"name {sender}")
             _keep(it, session)
@@ -50,12 +51,12 @@ async def plant(home: Path) -> None:
         it.house.stores.places.choose("kept", OWNER, BOAT, it.clock.now)
         await them.write(_told(SECRETS[BOAT]), OWNER)
         stores, now = it.house.stores, it.clock.now
-        stores.files.curate(f"# Codes\n\n- {SECRETS[MAIN]}\n", stores.files.curated(), "owner", now)
+        stores.files.curate(f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.curated(), "owner", now)
         await it.house.sleep("manual")
         await them.command("/reset boat")
         await it.house.index()
         (home / "workspace").mkdir(exist_ok=True)
-        (home / "workspace" / "codes.txt").write_text(SECRETS[MAIN], encoding="utf-8")
+        (home / "workspace" / "codes.txt").write_text(SECRETS[MAIN_SESSION], encoding="utf-8")
 
 
 def _told(secret: str) -> str:
@@ -66,7 +67,7 @@ def _told(secret: str) -> str:
 
 def _keep(it: Lived, session: str) -> None:
     """In every store that a session has its own things in."""
-    stores, now, scope, secret = it.house.stores, it.clock.now, scope_of(session), SECRETS[session]
+    stores, now, scope, secret = it.house.stores, it.clock.now, session_scope(session), SECRETS[session]
     text = f"The secret code word is {secret}."
     message = stores.history.recent(scope, session=session)[0].id
     stores.journal.add(
@@ -119,7 +120,7 @@ class Loot:
 
 
 def loot(home: Path, session: str) -> Loot:
-    scope = scope_of(session)
+    scope = session_scope(session)
     script, character = _opened(home / "script.db"), _opened(home / "character.db")
 
     def column(db: sqlite3.Connection, sql: str) -> list[Any]:
@@ -143,7 +144,7 @@ def loot(home: Path, session: str) -> Loot:
 
 def snapshot(home: Path, session: str) -> dict[str, Any]:
     """Everything that is not of this session's scope, as it is stored."""
-    scope = scope_of(session)
+    scope = session_scope(session)
     found: dict[str, Any] = {}
     for name in ("script.db", "character.db"):
         db = _opened(home / name)

@@ -10,19 +10,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.alarm import Alarm
-from assistant.agenda.firing import Punctuality
-from assistant.agenda.reminding import Agenda, Habits
-from assistant.core.agenda_ports import Wanted
-from assistant.core.agenda_values import CatchUp, Job, Kind, Place
-from assistant.core.quiet import quiet_of
+from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
+from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, JobKind, JobRequest
+from assistant.agenda.scheduler import AgendaScheduler
+from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.core.records import OutboxItem
 from assistant.store.jobs import Jobs
 from tests.store_home import StoreHome, in_memory
 
 BERLIN = ZoneInfo("Europe/Berlin")
-MAIN = Place("main", "owner", "terminal", "main")
-GUEST = Place("peer:kept:7", "peer:kept:7", "kept", "7")
+MAIN = DeliveryTarget("main", "owner", "terminal", "main")
+GUEST = DeliveryTarget("peer:kept:7", "peer:kept:7", "kept", "7")
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
 
@@ -32,7 +30,7 @@ class Agendas:
 
     home: StoreHome
     quiet: str = ""
-    catch_up: CatchUp = "once"
+    catch_up: CatchUpPolicy = "once"
     most: int = 10_000
     now: datetime = NOW
     fired: int = 0
@@ -43,9 +41,9 @@ class Agendas:
 
     def open(self) -> None:
         self.jobs = Jobs(self.home.db, self.home.conversation.appender)
-        how = Punctuality(timedelta(minutes=1), quiet_of(self.quiet, BERLIN))
-        self.alarm = Alarm(self.jobs, how, BERLIN, self._fired, lambda: self.now, longest_wait=30)
-        self.agenda = Agenda(self.jobs, Habits(BERLIN, self.catch_up, self.most, how), self.alarm.look)
+        how = LatenessPolicy(timedelta(minutes=1), parse_quiet_hours(self.quiet, BERLIN))
+        self.alarm = AgendaScheduler(self.jobs, how, BERLIN, self._fired, lambda: self.now, longest_wait=30)
+        self.agenda = AgendaService(self.jobs, AgendaConfig(BERLIN, self.catch_up, self.most, how), self.alarm.look)
 
     def restart(self) -> None:
         self.home.restart()
@@ -56,13 +54,17 @@ class Agendas:
     def _fired(self) -> None:
         self.fired += 1
 
-    async def remind(self, text: str, when: str, *, repeat: str = "", place: Place = MAIN, key: str = "") -> Job:
+    async def remind(
+        self, text: str, when: str, *, repeat: str = "", place: DeliveryTarget = MAIN, key: str = ""
+    ) -> Job:
         key = key or f"k{next(self.numbers)}"
-        return await self.agenda.remind(Wanted(key, place, text, when, repeat), self.now)
+        return await self.agenda.remind(JobRequest(key, place, text, when, repeat), self.now)
 
-    async def schedule(self, name: str, prompt: str, when: str, *, repeat: str = "", place: Place = MAIN) -> Job:
+    async def schedule(
+        self, name: str, prompt: str, when: str, *, repeat: str = "", place: DeliveryTarget = MAIN
+    ) -> Job:
         return await self.agenda.schedule(
-            Wanted(f"s{next(self.numbers)}", place, prompt, when, repeat, name), self.now
+            JobRequest(f"s{next(self.numbers)}", place, prompt, when, repeat, name), self.now
         )  # fmt: skip
 
     async def at(self, when: datetime) -> int:
@@ -79,14 +81,14 @@ class Agendas:
     def bodies(self, bridge: str = "terminal") -> list[str]:
         return [item.outgoing.body for item in self.sent(bridge)]
 
-    def ends(self, scope: str = "owner", kind: Kind | None = None) -> list[str]:
+    def ends(self, scope: str = "owner", kind: JobKind | None = None) -> list[str]:
         """How slots ended, the oldest first."""
         return [slot.state for slot in self.jobs.slots(scope, kind=kind, limit=100_000)[::-1]]
 
 
 @contextmanager
 def agendas(
-    path: Path | None = None, *, quiet: str = "", catch_up: CatchUp = "once", most: int = 10_000
+    path: Path | None = None, *, quiet: str = "", catch_up: CatchUpPolicy = "once", most: int = 10_000
 ) -> Iterator[Agendas]:
     with in_memory() as folder:
         home = StoreHome(path or folder).open()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.core.messages import Message, Role
-from assistant.core.records import Hit
+from assistant.core.records import SearchHit
 from assistant.search.bounds import Bounds
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
@@ -47,7 +47,7 @@ class Room:
     def find(self, query: str, scope: str = OWNER, **how: object) -> list[int]:
         return [hit.message_id for hit in self.hits(query, scope, **how)]
 
-    def hits(self, query: str, scope: str = OWNER, **how: object) -> list[Hit]:
+    def hits(self, query: str, scope: str = OWNER, **how: object) -> list[SearchHit]:
         return self.history.search(query, scope, **how)  # type: ignore[arg-type]
 
     def close(self) -> None:

@@ -9,13 +9,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.core.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
+from assistant.core.bridge_api import BridgeCapabilities, InboundMessage, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.records import Accepted, Incoming, OutboxItem
-from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
+from assistant.core.model_api import (
+    CallPurpose,
+    ModelEvent,
+    ModelLimits,
+    ModelReply,
+    ModelRequest,
+    StopReason,
+    TextDelta,
+)
+from assistant.core.records import InboxReceipt, IncomingMessage, OutboxItem
 
-Step = str | ToolCall | Sequence[ToolCall] | Exception | Reply | Callable[[Request], "Step"]
+Step = str | ToolCall | Sequence[ToolCall] | Exception | ModelReply | Callable[[ModelRequest], "Step"]
 
 
 class ScriptedModel:
@@ -27,16 +35,21 @@ class ScriptedModel:
     def __init__(self, *script: Step, window: int = 100_000, name: str = "scripted-1") -> None:
         self.name = name
         self.script = list(script) or ["ok"]
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.window = window
         self.gate: asyncio.Event | None = None
         self.called = asyncio.Event()
 
-    async def limits(self) -> Limits:
-        return Limits(self.window, 8192, 32_000_000, 100, "default")
+    async def limits(self) -> ModelLimits:
+        return ModelLimits(self.window, 8192, 32_000_000, 100, "default")
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         self.requests.append(request)
         self.called.set()
@@ -47,18 +60,18 @@ class ScriptedModel:
             step = step(request)
         if isinstance(step, Exception):
             raise step
-        reply = step if isinstance(step, Reply) else self._reply(step, request)
+        reply = step if isinstance(step, ModelReply) else self._reply(step, request)
         if reply.message.content:
             yield TextDelta(reply.message.content)
         yield reply
 
-    def _reply(self, step: Step, request: Request) -> Reply:
+    def _reply(self, step: Step, request: ModelRequest) -> ModelReply:
         text = step if isinstance(step, str) else ""
         calls = () if isinstance(step, str) else (step,) if isinstance(step, ToolCall) else tuple(step)  # type: ignore[arg-type]
         stop: StopReason = "tool_calls" if calls else "end"
         prompt = sum(len(m.content) for m in request.messages) // 4
         usage = Usage(input=prompt, output=len(text) // 4 + 1, cost_usd=0.0)
-        return Reply(Message("assistant", text, tool_calls=calls, model=self.name), usage, stop, estimated=True)
+        return ModelReply(Message("assistant", text, tool_calls=calls, model=self.name), usage, stop, estimated=True)
 
     async def aclose(self) -> None:
         return None
@@ -69,29 +82,31 @@ class KeptBridge:
     """A bridge whose network is a list. `fail` holds errors to raise for the next sends."""
 
     name: str = "kept"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(dedupe_seconds=86_400, terminals=True))
+    capabilities: BridgeCapabilities = field(
+        default_factory=lambda: BridgeCapabilities(dedupe_seconds=86_400, terminals=True)
+    )
     sent: list[OutboxItem] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[OutgoingPart] = field(default_factory=list)
     events: list[TurnEvent] = field(default_factory=list)
     fail: list[BridgeError] = field(default_factory=list)
     delivered: asyncio.Event = field(default_factory=asyncio.Event)
-    door: Door | None = None
+    door: InboundPort | None = None
 
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         self.door = door
         door.connected(self.name)
         await asyncio.get_running_loop().create_future()
 
-    async def bring(self, text: str, external_id: str, sender: str, **about: Any) -> Accepted | None:
+    async def bring(self, text: str, external_id: str, sender: str, **about: Any) -> InboxReceipt | None:
         """Somebody wrote on the network; replies go to whoever wrote, or to the room."""
         assert self.door is not None
         target = about.get("room") or sender
-        return await self.door.receive(Arrival(self.name, external_id, sender, text, target=target, **about))
+        return await self.door.receive(InboundMessage(self.name, external_id, sender, text, target=target, **about))
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         if self.fail:
             raise self.fail.pop(0)
         self.sent.append(part.item)
@@ -120,6 +135,8 @@ class SteppingClock:
         return self.now
 
 
-def said(text: str, *, external_id: str, session: str = "main", scope: str = "owner", bridge: str = "kept") -> Incoming:
+def said(
+    text: str, *, external_id: str, session: str = "main", scope: str = "owner", bridge: str = "kept"
+) -> IncomingMessage:
     """A message of the owner."""
-    return Incoming(bridge, external_id, session, scope, "owner", "owner", text, target=session)
+    return IncomingMessage(bridge, external_id, session, scope, "owner", "owner", text, target=session)

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from assistant.core.remembered import Memory, MemoryChange
+from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import CHILD, memories, open_memory_db

@@ -12,7 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.records import Accepted, InboxItem, Incoming, LogPlace, Outgoing, Report, Turn
+from assistant.core.records import (
+    InboxItem,
+    InboxReceipt,
+    IncomingMessage,
+    IntegrityReport,
+    LogLocation,
+    OutgoingMessage,
+    Turn,
+)
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
@@ -25,7 +33,7 @@ NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SHOWN_OF_TOOLS = 1000
 
 
-def as_viewed(message: Message, place: LogPlace) -> Message:
+def as_viewed(message: Message, place: LogLocation) -> Message:
     """Tool output over a thousand characters is cut, with its place."""
     if message.role != "tool" or len(message.content) <= SHOWN_OF_TOOLS:
         return message
@@ -71,18 +79,18 @@ class StoreHome:
         self.close()
         return self.open()
 
-    def verify(self) -> Report:
+    def verify(self) -> IntegrityReport:
         return Verifier(self.path, self.db, self.log, self.conversation).verify()
 
-    def repair(self) -> Report:
+    def repair(self) -> IntegrityReport:
         return Verifier(self.path, self.db, self.log, self.conversation).repair(NOW)
 
     # ------------------------------------------------------------------------------------------------------- acting
 
-    def accept(self, text: str, session: str = "main", *, scope: str = "owner") -> Accepted:
+    def accept(self, text: str, session: str = "main", *, scope: str = "owner") -> InboxReceipt:
         external = f"e{next(self.externals)}"
         return self.conversation.accept(
-            Incoming("terminal", external, session, scope, "me", "owner", text, target="tty"), NOW
+            IncomingMessage("terminal", external, session, scope, "me", "owner", text, target="tty"), NOW
         )
 
     def item(self, text: str, session: str = "main") -> InboxItem:
@@ -116,8 +124,10 @@ class StoreHome:
         return self.log.path(session).read_bytes()
 
 
-def reply_to(turn: Turn, body: str) -> Outgoing:
-    return Outgoing(f"reply:{turn.id}", turn.session, turn.scope, "terminal", "tty", body, inbox_id=turn.items[0].id)
+def reply_to(turn: Turn, body: str) -> OutgoingMessage:
+    return OutgoingMessage(
+        f"reply:{turn.id}", turn.session, turn.scope, "terminal", "tty", body, inbox_id=turn.items[0].id
+    )
 
 
 def blank(home: StoreHome, message_id: int, words: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from assistant.context.tokens import Tier, TokenCounter
 from assistant.core.messages import Message, Usage
-from assistant.core.requests import Reply, StopReason
+from assistant.core.model_api import ModelReply, StopReason
 from sleep.compaction.summary import Material
 
 COUNTER = TokenCounter(Tier("estimate", "", ""))
@@ -94,5 +94,5 @@ def answered(text: str = RECORD, memories: Sequence[str] = (), facts: str = "") 
     return f"<summary>\n{text}\n</summary>\n<memories>\n{lines}\n</memories>\n<facts>\n{facts}\n</facts>"
 
 
-def reply(text: str, stop: StopReason = "end", **more: Any) -> Reply:
-    return Reply(Message("assistant", text, **more), Usage(), stop)
+def reply(text: str, stop: StopReason = "end", **more: Any) -> ModelReply:
+    return ModelReply(Message("assistant", text, **more), Usage(), stop)

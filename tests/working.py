@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from assistant.context.tokens import Tier, TokenCounter
-from assistant.core.ports import Model, Toolbox
+from assistant.core.ports import Model, ToolboxPort
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures, Prompts
 from assistant.runtime.working_context import WorkingContext
-from assistant.settings.settings_sections import Values
+from assistant.settings.sections import SettingsValues
 from assistant.store.breakers import Breakers
 from assistant.store.character_schema import character
 from assistant.store.database import Database
@@ -36,8 +36,8 @@ PROMPTS = SummaryPrompts("Summarise in $budget tokens.", "Merge in $budget token
 def working_context(
     home: StoreHome,
     history: StoredHistory,
-    toolbox: Toolbox,
-    values: Values,
+    toolbox: ToolboxPort,
+    values: SettingsValues,
     model: Callable[[], Model],
     *,
     writer: Callable[[], Model] = OfflineModel,

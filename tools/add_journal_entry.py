@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from assistant.core.ports import History, Tool, ToolContext
-from assistant.core.records import Record
-from assistant.core.remembered import JournalEntry
+from assistant.core.memories import JournalEntry
+from assistant.core.ports import HistoryPort, Tool, ToolContext
+from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.sleep_ports import Journal
+from assistant.core.store_ports import Journal
 from tools.declaration import EVERYONE, tool
 
 _MOST = 2000
@@ -39,13 +39,13 @@ Weight = Annotated[float, AfterValidator(_share)]
 _LOOKED_BACK = 50
 
 
-def newest_request(history: History, context: ToolContext) -> Record | None:
+def newest_request(history: HistoryPort, context: ToolContext) -> LogRecord | None:
     """The person's newest message in the session of a call."""
     recent = history.recent(context.scope, session=context.session, limit=_LOOKED_BACK)
     return next((one for one in reversed(recent) if one.role == "user" and one.kind == "message"), None)
 
 
-def add_journal_entry_tool(journal: Journal, history: History, importance: Callable[[str, str], float]) -> Tool:
+def add_journal_entry_tool(journal: Journal, history: HistoryPort, importance: Callable[[str, str], float]) -> Tool:
     """`importance` gives 0 to 1 for a kind and a content."""
 
     @tool(effects="keyed", roles=EVERYONE)

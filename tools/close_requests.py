@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from assistant.core.compactions import UserRequest
+from assistant.core.calendar import format_local_time
+from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
-from assistant.core.ports import Tool, ToolContext
-from assistant.core.quotes import Quote, local_time, quote_line
-from assistant.core.sleep_ports import Requests
+from assistant.core.ports import RequestsPort, Tool, ToolContext
+from assistant.core.tool_results import QuotedMessage, format_quote
 from tools.declaration import EVERYONE, Count, tool
 
 _SHOWN = 10
 _FIRST_WORDS = 120
 
 
-def close_requests_tool(requests: Requests, zone: ZoneInfo) -> Tool:
+def close_requests_tool(requests: RequestsPort, zone: ZoneInfo) -> Tool:
     @tool(effects="keyed", roles=EVERYONE)
     def close_requests(
         context: ToolContext,
@@ -52,4 +52,4 @@ def _list(still_open: Sequence[UserRequest], zone: ZoneInfo) -> list[str]:
 def _line(request: UserRequest, zone: ZoneInfo) -> str:
     text = " ".join(request.text.split())
     words = text if len(text) <= _FIRST_WORDS else f"{text[: _FIRST_WORDS - 1]}…"
-    return quote_line(Quote(request.message_id, local_time(request.opened_at, zone), "user", words))
+    return format_quote(QuotedMessage(request.message_id, format_local_time(request.opened_at, zone), "user", words))

@@ -21,9 +21,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, cre
 from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.core.errors import ToolError
-from assistant.core.ports import Effects, ToolContext
-from assistant.core.quotes import quoted
-from assistant.core.requests import ToolSpec
+from assistant.core.model_api import ToolSpec
+from assistant.core.ports import ToolContext, ToolEffects
+from assistant.core.tool_results import quote_text
 
 INVALID_JSON = "__invalid_json__"
 EVERYONE = frozenset({"owner", "guest", "room"})
@@ -57,7 +57,7 @@ class FunctionTool:
     """A `ports.Tool` over a function. `arguments` checks what the model sent."""
 
     spec: ToolSpec
-    effects: Effects
+    effects: ToolEffects
     protected: bool
     roles: frozenset[str]
     timeout_seconds: float
@@ -80,7 +80,11 @@ class FunctionTool:
 
 
 def tool(
-    *, effects: Effects = "none", protected: bool = False, roles: frozenset[str] = OWNER, timeout_seconds: float = 10.0
+    *,
+    effects: ToolEffects = "none",
+    protected: bool = False,
+    roles: frozenset[str] = OWNER,
+    timeout_seconds: float = 10.0,
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
     """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
 
@@ -152,7 +156,7 @@ def _wrong_arguments(spec: ToolSpec, error: ValidationError) -> str:
 def _wrong_argument(problem: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"{quoted(name)} is not an argument"
+        return f"{quote_text(name)} is not an argument"
     if problem["type"] == "missing":
         return f"{name} is missing"
     text = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
@@ -160,7 +164,7 @@ def _wrong_argument(problem: Mapping[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    return quoted(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
+    return quote_text(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
 
 
 def _broken_json(spec: ToolSpec, raw: str) -> str:

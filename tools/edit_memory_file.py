@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from assistant.context.edit_diff import diff
 from assistant.core.errors import ToolError
-from assistant.core.memory_ports import MemoryFiles
+from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.quotes import block
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.tool_results import quote_block
 from tools.declaration import OWNER, tool
 
 
-def edit_memory_file_tool(files: MemoryFiles) -> Tool:
+def edit_memory_file_tool(files: MemoryFilesPort) -> Tool:
     @tool(effects="keyed", roles=OWNER)
     def edit_memory_file(context: ToolContext, old: str = "", new: str = "") -> str:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
@@ -29,7 +29,7 @@ def edit_memory_file_tool(files: MemoryFiles) -> Tool:
         )
         if edit.id is None:
             raise ToolError(f"{wrong or 'That changes nothing.'} MEMORY.md stays as it is.")
-        return f"MEMORY.md, change {edit.id}:\n{block(diff(edit))}"
+        return f"MEMORY.md, change {edit.id}:\n{quote_block(diff(edit))}"
 
     return edit_memory_file
 

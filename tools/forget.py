@@ -11,17 +11,17 @@ from datetime import datetime
 from typing import Protocol
 
 from assistant.commands.forget_report import found_lines
+from assistant.core.erasure import ErasurePreview, ErasureRequest
 from assistant.core.errors import ToolError
-from assistant.core.forgotten import Found, Wanted
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.quotes import block
+from assistant.core.tool_results import quote_block
 from tools.declaration import EVERYONE, Count, tool
 
 _LONGEST = 2000
 
 
 class Asking(Protocol):
-    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
+    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         """What would go, and the code that confirms it; "" where there is nothing."""
         ...
 
@@ -37,12 +37,12 @@ def forget_tool(forgetting: Asking) -> Tool:
     ) -> str:
         """Prepare to forget for good: every copy of exact words (text), or messages, journal entries or memories by
         their ids. Nothing goes before the user types the command you are given."""
-        wanted = Wanted(context.scope, tuple(messages), tuple(entries), tuple(memories), text.strip())
+        wanted = ErasureRequest(context.scope, tuple(messages), tuple(entries), tuple(memories), text.strip())
         if bool(wanted.text) == bool(messages or entries or memories):
             raise ToolError("Give either a text or ids. Nothing was changed.")
         if len(wanted.text) > _LONGEST:
             raise ToolError(f"text: {_LONGEST} characters at most; a telling part of it will do. Nothing was changed.")
         found, code = await forgetting.ask(wanted, context.now)
-        return block("\n".join(found_lines(found, code, shown=False)))
+        return quote_block("\n".join(found_lines(found, code, shown=False)))
 
     return forget

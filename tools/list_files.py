@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
-from assistant.core.plural import counted
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.quotes import local_time, quoted
+from assistant.core.text import pluralize
+from assistant.core.tool_results import quote_text
 from tools.declaration import OWNER, Count, tool
 from tools.workspace import inside, opened_folder
 
@@ -36,7 +37,7 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
         path = inside(path)
         entries = await asyncio.to_thread(_entries, workspace, path)
         if offset and offset >= len(entries):
-            raise ToolError(f"it has {counted(len(entries), 'entry', 'entries')}; offset {offset} is past the last.")
+            raise ToolError(f"it has {pluralize(len(entries), 'entry', 'entries')}; offset {offset} is past the last.")
         return _render(entries, path, offset, zone, result_bytes)
 
     return list_files
@@ -56,7 +57,7 @@ def _entry(item: os.DirEntry[str]) -> _Entry:
 
 
 def _render(entries: list[_Entry], path: str, offset: int, zone: ZoneInfo, room: int) -> str:
-    where = quoted(path) if path else "the workspace"
+    where = quote_text(path) if path else "the workspace"
     if not entries:
         return f"Nothing is in {where}."
     lines: list[str] = []
@@ -68,14 +69,14 @@ def _render(entries: list[_Entry], path: str, offset: int, zone: ZoneInfo, room:
         lines.append(line)
     shown = offset + len(lines)
     most = " or more" if len(entries) == _MOST_READ else ""
-    more = [f"(More: list_files(path={quoted(path)}, offset={shown}).)"] if shown < len(entries) else []
+    more = [f"(More: list_files(path={quote_text(path)}, offset={shown}).)"] if shown < len(entries) else []
     return "\n".join([f"{len(entries)}{most} in {where}:", *lines, *more])
 
 
 def _line(entry: _Entry, zone: ZoneInfo) -> str:
     if stat.S_ISDIR(entry.mode):
-        return f"- folder {quoted(entry.name + '/')}"
+        return f"- folder {quote_text(entry.name + '/')}"
     if stat.S_ISREG(entry.mode):
-        return f"- file {quoted(entry.name)}, {entry.size} bytes, {local_time(entry.changed, zone)}"
+        return f"- file {quote_text(entry.name)}, {entry.size} bytes, {format_local_time(entry.changed, zone)}"
     kind = "link" if stat.S_ISLNK(entry.mode) else "special file"
-    return f"- {kind} {quoted(entry.name)}, not readable here"
+    return f"- {kind} {quote_text(entry.name)}, not readable here"

@@ -12,15 +12,15 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from assistant.core.errors import ToolError
-from assistant.core.ports import Todos, Tool, ToolContext
-from assistant.core.quotes import todo_report
-from assistant.core.records import Todo
+from assistant.core.ports import TodosPort, Tool, ToolContext
+from assistant.core.records import TodoItem
+from assistant.core.tool_results import format_todos
 from tools.declaration import EVERYONE, Count, tool
 
 Item = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
-def manage_todo_list_tool(todos: Todos) -> Tool:
+def manage_todo_list_tool(todos: TodosPort) -> Tool:
     @tool(effects="keyed", protected=True, roles=EVERYONE)
     def manage_todo_list(
         context: ToolContext,
@@ -30,14 +30,14 @@ def manage_todo_list_tool(todos: Todos) -> Tool:
     ) -> str:
         """The person's to-do list; shows it after every change. items: texts to add. ids: to complete or remove."""
         change, changed = _change(todos, context, action, items, ids)
-        return todo_report(todos.all(context.scope), change=change, changed=changed)
+        return format_todos(todos.all(context.scope), change=change, changed=changed)
 
     return manage_todo_list
 
 
 def _change(
-    todos: Todos, context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int]
-) -> tuple[str, list[Todo]]:
+    todos: TodosPort, context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int]
+) -> tuple[str, list[TodoItem]]:
     scope, key, now = context.scope, context.key, context.now
     if action == "list":
         return "", []

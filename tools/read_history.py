@@ -13,11 +13,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
-from assistant.core.ports import History, Tool, ToolContext
-from assistant.core.quotes import block, fitting, local_time, quoted
-from assistant.core.records import Record
+from assistant.core.ports import HistoryPort, Tool, ToolContext
+from assistant.core.records import LogRecord
+from assistant.core.tool_results import fit_quote_block, quote_block, quote_text
 from tools.declaration import EVERYONE, Count, tool
 
 _MOST_RECORDS = 21
@@ -25,7 +26,7 @@ _LEAST_ROOM = 160
 _CALLS_SHOWN = 400
 
 
-def read_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> Tool:
+def read_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds what is quoted, so that a result is never cut when it is shown to the model."""
 
     @tool(roles=EVERYONE)
@@ -55,17 +56,19 @@ def read_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> To
         session = session or context.session
         records = history.read_span(session, start, end, context.scope)
         if not records:
-            raise ToolError(f"no whole message lies in bytes {start} to {end} of session {quoted(session)} here.")
+            raise ToolError(f"no whole message lies in bytes {start} to {end} of session {quote_text(session)} here.")
         rest = records[_MOST_RECORDS:]
         more = (
-            f"\n(More: read_history(session={quoted(session)}, start={rest[0].span.start}, end={end}).)" if rest else ""
+            f"\n(More: read_history(session={quote_text(session)}, start={rest[0].span.start}, end={end}).)"
+            if rest
+            else ""
         )
         return _render(records[:_MOST_RECORDS], zone, result_bytes, None, offset) + more
 
     return read_history
 
 
-def _render(records: Sequence[Record], zone: ZoneInfo, room: int, asked: int | None, offset: int) -> str:
+def _render(records: Sequence[LogRecord], zone: ZoneInfo, room: int, asked: int | None, offset: int) -> str:
     """The asked message takes what the others leave; several share alike. Short ones give their room away."""
     texts = {record.id: _words(record) for record in records}
     order = sorted(records, key=lambda record: (record.id == asked, len(texts[record.id])))
@@ -80,24 +83,24 @@ def _render(records: Sequence[Record], zone: ZoneInfo, room: int, asked: int | N
     return "\n".join(f"{heads[record.id]}\n{shown[record.id]}" for record in records)
 
 
-def _page(record: Record, text: str, offset: int, room: int) -> str:
+def _page(record: LogRecord, text: str, offset: int, room: int) -> str:
     """`text` from character `offset` on, at most `room` bytes of UTF-8, and how to read on."""
-    piece = fitting(text[offset:], room)
+    piece = fit_quote_block(text[offset:], room)
     end = offset + len(piece)
     if end >= len(text):
-        return block(piece)
+        return quote_block(piece)
     more = f"(characters {offset}-{end} of {len(text)}; more: read_history(message_id={record.id}, offset={end}))"
-    return f"{block(piece)}\n{more}"
+    return f"{quote_block(piece)}\n{more}"
 
 
-def _head(record: Record, zone: ZoneInfo) -> str:
-    name = f" {quoted(record.name)}" if record.name else ""
+def _head(record: LogRecord, zone: ZoneInfo) -> str:
+    name = f" {quote_text(record.name)}" if record.name else ""
     refs = ", ".join(f"#{ref}" for ref in record.refs)
     kind = "" if record.kind == "message" else f" ({record.kind} of {refs})" if refs else f" ({record.kind})"
-    return f"#{record.id} {local_time(record.ts, zone)} {record.role}{name}{kind}, session {quoted(record.session)}:"
+    return f"#{record.id} {format_local_time(record.ts, zone)} {record.role}{name}{kind}, session {quote_text(record.session)}:"
 
 
-def _words(record: Record) -> str:
+def _words(record: LogRecord) -> str:
     """What was said, and in words what was called or attached."""
     parts = [record.content] if record.content else []
     parts += [_medium(media) for media in record.media]
@@ -110,5 +113,5 @@ def _words(record: Record) -> str:
 
 
 def _medium(media: Media) -> str:
-    place = f", in the workspace as {quoted(media.path)}" if media.path else ""
-    return f"[{media.kind} {quoted(media.name)}, {media.mime}, {media.size} bytes{place}]"
+    place = f", in the workspace as {quote_text(media.path)}" if media.path else ""
+    return f"[{media.kind} {quote_text(media.name)}, {media.mime}, {media.size} bytes{place}]"

@@ -1,7 +1,7 @@
 """The toolbox of the house: which tools there are, who is offered which, and one way to run them.
 
 What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
-failure begins with "Error: " and says what a model can do about it. `assistant.core.authority` decides who may use
+failure begins with "Error: " and says what a model can do about it. `assistant.core.people` decides who may use
 what, asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
 nothing.
 """
@@ -17,13 +17,13 @@ from typing import Any
 import structlog
 
 from assistant.context.quote import safe
-from assistant.core.authority import NOBODY_ELSE, Authority
 from assistant.core.errors import AssistantError
 from assistant.core.messages import ToolCall
-from assistant.core.ports import Effects, Tool, ToolContext
-from assistant.core.quotes import FAILURE, quoted
-from assistant.core.requests import ToolSpec
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.model_api import ToolSpec
+from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.ports import Tool, ToolContext, ToolEffects
+from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.tool_results import FAILURE_PREFIX, quote_text
 
 log = structlog.get_logger(__name__)
 
@@ -38,8 +38,8 @@ class Registry:
         *,
         timeout_seconds: float,
         unhurried: frozenset[str] = frozenset(),
-        authority: Authority = NOBODY_ELSE,
-        tracer: Tracer = SILENT,
+        authority: Permissions = OWNER_ONLY_PERMISSIONS,
+        tracer: Tracer = NULL_TRACER,
     ) -> None:
         """Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
@@ -65,7 +65,7 @@ class Registry:
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self._tools.values() if self._may_use(role, tool))
 
-    def effects(self, name: str) -> Effects:
+    def effects(self, name: str) -> ToolEffects:
         """A tool that is not here may have been here before the restart: what it did is not known, so "once"."""
         tool = self._tools.get(name)
         return tool.effects if tool else "once"
@@ -73,7 +73,7 @@ class Registry:
     async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
         tool = self._tools.get(call.name)
         if tool is None or not self._may_use(role, tool):
-            return FAILURE + self._not_offered(call.name, role), False
+            return FAILURE_PREFIX + self._not_offered(call.name, role), False
         with self._tracer.span("tool", tool=call.name, role=role) as span:
             text, ok = await self._attempt(tool, call, context)
             span.tell(ok=ok)
@@ -90,11 +90,14 @@ class Registry:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True
         except AssistantError as error:
-            return f"{FAILURE}{error}", False
+            return f"{FAILURE_PREFIX}{error}", False
         except OSError as error:
             if isinstance(error, TimeoutError) and limit.expired():
-                return f"{FAILURE}{call.name} took longer than {seconds:g} s and was stopped.{_doubt(tool)}", False
-            return f"{FAILURE}{call.name} failed: {error.strerror or type(error).__name__}.{_doubt(tool)}", False
+                return (
+                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was stopped.{_doubt(tool)}",
+                    False,
+                )
+            return f"{FAILURE_PREFIX}{call.name} failed: {error.strerror or type(error).__name__}.{_doubt(tool)}", False
         # A tool is where the house is extended, and the port promises that none of them can end a turn: a bug in one
         # is recorded with its place (never with the words it worked on) and told to the model.
         except Exception as error:  # noqa: BLE001
@@ -102,7 +105,7 @@ class Registry:
             text = (
                 f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the tool.{_doubt(tool)}"
             )
-            return FAILURE + text, False
+            return FAILURE_PREFIX + text, False
 
     def _not_offered(self, name: str, role: str) -> str:
         offered = [spec.name for spec in self.specs(role)]
@@ -111,7 +114,7 @@ class Registry:
             return f"{name} may not be used in this conversation. {there}"
         near = difflib.get_close_matches(name, offered, n=2, cutoff=0.5)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        return f"there is no tool {quoted(name[:64])}.{meant} {there}"
+        return f"there is no tool {quote_text(name[:64])}.{meant} {there}"
 
 
 def _doubt(tool: Tool) -> str:

@@ -14,10 +14,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from assistant.core.calendar import format_local_time
 from assistant.core.messages import Role
-from assistant.core.ports import History, Tool, ToolContext
-from assistant.core.quotes import Quote, local_time, quote_line, quoted
-from assistant.core.records import Hit
+from assistant.core.ports import HistoryPort, Tool, ToolContext
+from assistant.core.records import SearchHit
+from assistant.core.tool_results import QuotedMessage, format_quote, quote_text
 from tools.days import midnight
 from tools.declaration import EVERYONE, tool
 
@@ -32,7 +33,7 @@ _EXTRA = 8
 _LONGEST_QUOTE = 600
 
 
-def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> Tool:
+def search_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=EVERYONE, timeout_seconds=20.0)
@@ -61,7 +62,7 @@ def search_history_tool(history: History, zone: ZoneInfo, result_bytes: int) -> 
     return search_history
 
 
-def _without_echo(history: History, hits: Sequence[Hit], context: ToolContext) -> list[Hit]:
+def _without_echo(history: HistoryPort, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:
     said_now = set()
     for hit in sorted(hits, key=lambda hit: hit.message_id, reverse=True):
         if hit.session == context.session:
@@ -72,13 +73,15 @@ def _without_echo(history: History, hits: Sequence[Hit], context: ToolContext) -
     return [hit for hit in hits if hit.message_id not in said_now and not (hit.role == "tool" and hit.name in READERS)]
 
 
-def _render(query: str, hits: Sequence[Hit], zone: ZoneInfo, room: int) -> str:
+def _render(query: str, hits: Sequence[SearchHit], zone: ZoneInfo, room: int) -> str:
     if not hits:
-        return f"Nothing found for {quoted(query[:100])}. Other words may find it: names, places, what it was about."
+        return (
+            f"Nothing found for {quote_text(query[:100])}. Other words may find it: names, places, what it was about."
+        )
     lines: list[str] = []
     for hit in hits:
         text = hit.text if len(hit.text) <= _LONGEST_QUOTE else f"{hit.text[: _LONGEST_QUOTE - 1]}…"
-        line = quote_line(Quote(hit.message_id, local_time(hit.ts, zone), hit.role, text, hit.name))
+        line = format_quote(QuotedMessage(hit.message_id, format_local_time(hit.ts, zone), hit.role, text, hit.name))
         room -= len(line.encode())
         if room < 0 and lines:
             break

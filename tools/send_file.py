@@ -13,8 +13,8 @@ from typing import Protocol
 
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
-from assistant.core.ports import Tool, ToolContext, TurnFiles
-from assistant.core.quotes import quoted
+from assistant.core.ports import Tool, ToolContext, TurnFilesPort
+from assistant.core.tool_results import quote_text
 from assistant.gateway.received import LARGEST_SENT, SENT, safe_name
 from tools.declaration import OWNER, tool
 from tools.workspace import inside, opened_file
@@ -28,7 +28,7 @@ class Keeping(Protocol):
     def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str: ...
 
 
-def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFiles) -> Tool:
+def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFilesPort) -> Tool:
     @tool(effects="keyed", roles=OWNER, timeout_seconds=30.0)
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
@@ -42,7 +42,7 @@ def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFiles) -> Tool:
         medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
         kept = await asyncio.to_thread(files.keep, SENT, (safe_name(medium),), data)
         leaving.add(Media(medium.kind, mime, name, len(data), path=kept), context)
-        return f"{quoted(path)} ({mime}, {len(data)} bytes) goes out with your answer."
+        return f"{quote_text(path)} ({mime}, {len(data)} bytes) goes out with your answer."
 
     return send_file
 
@@ -51,8 +51,8 @@ def _bytes(workspace: Path, path: str) -> bytes:
     with opened_file(workspace, path) as descriptor:
         size = os.fstat(descriptor).st_size
         if size > LARGEST_SENT:
-            raise ToolError(f"{quoted(path)} has {size} bytes; {LARGEST_SENT} at most can be sent.")
+            raise ToolError(f"{quote_text(path)} has {size} bytes; {LARGEST_SENT} at most can be sent.")
         if not size:
-            raise ToolError(f"{quoted(path)} is empty, so there is nothing to send.")
+            raise ToolError(f"{quote_text(path)} is empty, so there is nothing to send.")
         with os.fdopen(os.dup(descriptor), "rb") as file:
             return file.read(LARGEST_SENT + 1)

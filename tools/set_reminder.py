@@ -9,18 +9,17 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from assistant.core.agenda_ports import Reminders
-from assistant.core.agenda_values import LONGEST_REMINDER
+from assistant.agenda.jobs import MAX_REMINDER_CHARACTERS, RemindersPort
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.quotes import quoted
+from assistant.core.tool_results import quote_text
 from tools.declaration import EVERYONE, tool
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REMINDER)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REMINDER_CHARACTERS)]
 When = Annotated[str, Field(max_length=400)]
 
 
-def set_reminder_tool(reminders: Reminders) -> Tool:
+def set_reminder_tool(reminders: RemindersPort) -> Tool:
     @tool(effects="keyed", roles=EVERYONE)
     async def set_reminder(context: ToolContext, text: Text, when: When, repeat: When = "") -> str:
         """Remind the person here, at a time. when: as they said it ("in 20 minutes", "tomorrow at 9", "every weekday at
@@ -29,6 +28,6 @@ def set_reminder_tool(reminders: Reminders) -> Tool:
             job = await reminders.remind_from(context, text, when, repeat)
         except UsageError as error:
             raise ToolError(str(error)) from None
-        return f"Reminder {job.id} is set: {quoted(job.text)}, {reminders.told(job)}."
+        return f"Reminder {job.id} is set: {quote_text(job.text)}, {reminders.told(job)}."
 
     return set_reminder

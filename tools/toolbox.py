@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.core.agenda_ports import Reminders
-from assistant.core.authority import NOBODY_ELSE, Authority
-from assistant.core.memory_ports import MemoryFiles, MemorySearch, Profiles
-from assistant.core.ports import History, Todos, Tool, TurnFiles
-from assistant.core.sleep_ports import Journal, Requests
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.agenda.jobs import RemindersPort
+from assistant.core.memory_api import MemoryFilesPort, MemorySearchPort, ProfilesPort
+from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.ports import HistoryPort, RequestsPort, TodosPort, Tool, TurnFilesPort
+from assistant.core.store_ports import Journal
+from assistant.core.telemetry import NULL_TRACER, Tracer
 from tools.add_journal_entry import add_journal_entry_tool
 from tools.cancel_reminder import cancel_reminder_tool
 from tools.close_requests import close_requests_tool
@@ -40,15 +40,15 @@ RESULT_BYTES = 12_000
 class Memory:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
-    search: MemorySearch
+    search: MemorySearchPort
     correcting: Correcting
     journal: Journal
-    profiles: Profiles
-    files: MemoryFiles
+    profiles: ProfilesPort
+    files: MemoryFilesPort
     forgetting: Asking
     importance: Callable[[str, str], float]
 
-    def tools(self, history: History, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
+    def tools(self, history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
         return [
             search_memory_tool(self.search, zone, result_bytes),
             add_journal_entry_tool(self.journal, history, self.importance),
@@ -59,25 +59,25 @@ class Memory:
         ]
 
 
-def _reminding(reminders: Reminders) -> list[Tool]:
+def _reminding(reminders: RemindersPort) -> list[Tool]:
     return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
 
 
 def build_toolbox(
-    history: History,
-    todos: Todos,
+    history: HistoryPort,
+    todos: TodosPort,
     *,
     workspace: Path,
     zone: ZoneInfo,
-    requests: Requests | None = None,
+    requests: RequestsPort | None = None,
     helpers: Helpers | None = None,
     memory: Memory | None = None,
-    reminders: Reminders | None = None,
-    sending: tuple[Keeping, TurnFiles] | None = None,
+    reminders: RemindersPort | None = None,
+    sending: tuple[Keeping, TurnFilesPort] | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = RESULT_BYTES,
-    tracer: Tracer = SILENT,
-    authority: Authority = NOBODY_ELSE,
+    tracer: Tracer = NULL_TRACER,
+    authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> Registry:
     """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them. `result_bytes` is
     what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that

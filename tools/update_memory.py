@@ -15,8 +15,8 @@ from pydantic import Field
 
 from assistant.commands.memory_report import corrected_lines
 from assistant.core.errors import ToolError, UsageError
-from assistant.core.memory_values import Corrected
-from assistant.core.ports import History, Tool, ToolContext
+from assistant.core.memories import CorrectionResult
+from assistant.core.ports import HistoryPort, Tool, ToolContext
 from tools.add_journal_entry import Content, newest_request
 from tools.declaration import EVERYONE, tool
 
@@ -32,12 +32,12 @@ class Correcting(Protocol):
         *,
         key: str = "",
         sources: Sequence[int] = (),
-    ) -> Corrected:
+    ) -> CorrectionResult:
         """Raises `UsageError` where nothing is changed."""
         ...
 
 
-def update_memory_tool(memory: Correcting, history: History) -> Tool:
+def update_memory_tool(memory: Correcting, history: HistoryPort) -> Tool:
     # Starting the memory store takes seconds, and it may need as long as `memory.timeout_seconds` to answer.
     @tool(effects="keyed", roles=EVERYONE, timeout_seconds=180.0)
     async def update_memory(

@@ -15,11 +15,10 @@ from pydantic import AfterValidator
 
 from assistant.context.edit_diff import diff
 from assistant.core.errors import ToolError
-from assistant.core.memory_ports import MemoryFiles, Profiles
+from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.profiles import called, learned
-from assistant.core.quotes import block, quoted
-from assistant.core.remembered import Profile
+from assistant.core.profiles import Profile, add_alias, add_attribute
+from assistant.core.tool_results import quote_block, quote_text
 from tools.declaration import EVERYONE, tool
 
 _MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000
@@ -40,7 +39,7 @@ Value = Annotated[str, AfterValidator(_short(_MOST_VALUE))]
 Summary = Annotated[str, AfterValidator(_short(_MOST_SUMMARY))]
 
 
-def update_profile_tool(profiles: Profiles, files: MemoryFiles, zone: tzinfo) -> Tool:
+def update_profile_tool(profiles: ProfilesPort, files: MemoryFilesPort, zone: tzinfo) -> Tool:
     @tool(effects="keyed", roles=EVERYONE)
     def update_profile(
         context: ToolContext,
@@ -63,11 +62,11 @@ def update_profile_tool(profiles: Profiles, files: MemoryFiles, zone: tzinfo) ->
 
 def _with(profile: Profile, aliases: Sequence[str], attributes: Mapping[str, str], since: datetime) -> Profile:
     for alias in aliases:
-        profile = called(profile, alias)
+        profile = add_alias(profile, alias)
     for name, value in attributes.items():
         if not name.strip() or len(name) > _MOST_NAME:
             raise ToolError(f"The name of an attribute has 1 to {_MOST_NAME} characters. Nothing was changed.")
-        profile = learned(profile, " ".join(name.split()), value, since)
+        profile = add_attribute(profile, " ".join(name.split()), value, since)
     return profile
 
 
@@ -80,13 +79,13 @@ def _moment(since: date | None, now: datetime, zone: tzinfo) -> datetime:
         raise ToolError(f"since: {since.isoformat()} is out of range. Nothing was changed.") from None
 
 
-def _answer(saved: Profile, changed: bool, files: MemoryFiles) -> str:
+def _answer(saved: Profile, changed: bool, files: MemoryFilesPort) -> str:
     """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
     if saved.id is None:
-        raise ToolError(f"This change of {quoted(saved.name)} was taken back meanwhile. Nothing was changed.")
+        raise ToolError(f"This change of {quote_text(saved.name)} was taken back meanwhile. Nothing was changed.")
     newest = next(iter(files.edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
-    which = f"Profile {saved.id} of {quoted(saved.name)}"
+    which = f"Profile {saved.id} of {quote_text(saved.name)}"
     if newest is None:
         return f"{which} says so already; nothing was changed."
     said = "change" if changed else "says so already; its last change,"
-    return f"{which}, {said} {newest.id}:\n{block(diff(newest))}"
+    return f"{which}, {said} {newest.id}:\n{quote_block(diff(newest))}"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from assistant.core.errors import ToolError
-from assistant.core.quotes import quoted
+from assistant.core.tool_results import quote_text
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -65,7 +65,7 @@ def opened_file(root: Path, path: str) -> Iterator[int]:
 def _parts(path: str) -> list[str]:
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts:
-        raise ToolError(f"{quoted(path)} leads out of the workspace. Paths start inside it, as in notes/plan.md.")
+        raise ToolError(f"{quote_text(path)} leads out of the workspace. Paths start inside it, as in notes/plan.md.")
     if "\0" in path or len(path) > _LONGEST_PATH:
         raise ToolError("that is not the name of a file. list_files shows the names.")
     return parts
@@ -73,9 +73,9 @@ def _parts(path: str) -> list[str]:
 
 def _must_be(is_kind: Callable[[int], bool], found: os.stat_result, path: str, wanted: str) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise ToolError(f"{quoted(path)} goes through a link, and links are not followed here. Nothing was read.")
+        raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here. Nothing was read.")
     if not is_kind(found.st_mode):
-        raise ToolError(f"{quoted(path)} is not a {wanted}. list_files shows what is there.")
+        raise ToolError(f"{quote_text(path)} is not a {wanted}. list_files shows what is there.")
 
 
 @contextlib.contextmanager
@@ -84,6 +84,6 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise ToolError(f"{quoted(path)} goes through a link, and links are not followed here.") from None
+            raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here.") from None
         reason = "is not there" if error.errno == errno.ENOENT else f"cannot be opened ({error.strerror})"
-        raise ToolError(f"{quoted(path or '.')} {reason}. list_files shows what is in the workspace.") from None
+        raise ToolError(f"{quote_text(path or '.')} {reason}. list_files shows what is in the workspace.") from None

@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
-from assistant.core.extras import brought_by
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
 
 T = TypeVar("T")
 
@@ -160,7 +159,9 @@ class Place:
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, ImportError):
-            brings = brought_by("s3") if urlsplit(self._url).scheme in ("s3", "s3a") else error.name or "see its manual"
+            brings = (
+                install_hint("s3") if urlsplit(self._url).scheme in ("s3", "s3a") else error.name or "see its manual"
+            )
             return f"this kind of address needs a package that is not installed ({brings})"
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         first = (said.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")

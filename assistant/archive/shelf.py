@@ -14,7 +14,7 @@ from pathlib import Path
 
 from assistant.archive.place import Disk, Place, told
 from assistant.archive.sealing import SUFFIX, Sealing
-from assistant.core.archive_ports import Got, Kept
+from assistant.core.archives import FetchedObject, StoredObject
 from assistant.core.errors import ArchiveUnavailable
 
 FOLDER = "archive"
@@ -37,11 +37,11 @@ class FsspecShelf:
     def url_of(self, name: str) -> str:
         return f"{self._root}/{name}{SUFFIX if self._seals else ''}"
 
-    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> Kept:
+    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> StoredObject:
         """See `Shelf.put`."""
         object_name = f"{name}{SUFFIX}" if self._seals else name
         whole = self._sealing.sealed(data) if self._seals else data
-        kept = Kept(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._seals)
+        kept = StoredObject(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._seals)
         part = f"{_PARTS}/{object_name.replace('/', '.')}"
         self._chosen.write(part, whole)
         back = self._read_back(self._chosen, part, kept)
@@ -50,11 +50,11 @@ class FsspecShelf:
         self._read_back(self._chosen, object_name, kept)
         return kept
 
-    def get(self, url: str) -> Got:
+    def get(self, url: str) -> FetchedObject:
         place, name = self._at(url)
         whole = place.read(name)
         data = self._sealing.opened(whole, url) if url.endswith(SUFFIX) else whole
-        return Got(data, len(whole), hashlib.sha256(whole).hexdigest())
+        return FetchedObject(data, len(whole), hashlib.sha256(whole).hexdigest())
 
     def has(self, url: str) -> bool:
         place, name = self._at(url)
@@ -84,7 +84,7 @@ class FsspecShelf:
         return Place(root, self._disk, self._timeout)
 
     @staticmethod
-    def _read_back(place: Place, name: str, kept: Kept) -> bytes:
+    def _read_back(place: Place, name: str, kept: StoredObject) -> bytes:
         back = place.read(name)
         if len(back) != kept.bytes or hashlib.sha256(back).hexdigest() != kept.sha256:
             raise ArchiveUnavailable(

@@ -17,16 +17,16 @@ from typing import Any, Protocol
 import structlog
 
 from assistant.backup import plan as backup_plan
-from assistant.core.backup_values import Backup, BackupKind, Made
+from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.plural import counted
-from assistant.core.typed import Command, Typed
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.text import pluralize
 from sleep.cycle.nights import Nights
 
 log = structlog.get_logger()
 
 USAGE = "/backup"
-Making = Callable[[BackupKind, datetime], Awaitable[Made]]
+Making = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 """Makes one and proves it. Raises `AssistantError` with nothing kept of it."""
 
 
@@ -61,7 +61,7 @@ class BackingUp:
         self._begun = begun
         self._forgetting = forgetting
         self._clock = clock
-        self._task: asyncio.Task[Made] | None = None
+        self._task: asyncio.Task[BackupResult] | None = None
         self._again_at: datetime | None = None
         self.trouble = ""
 
@@ -83,7 +83,7 @@ class BackingUp:
             if due:
                 self._begin("daily", now).add_done_callback(_noted)
 
-    async def create(self) -> Made:
+    async def create(self) -> BackupResult:
         """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
         something is being forgotten, `StoreError` where it was not made."""
         if self.busy:
@@ -99,11 +99,11 @@ class BackingUp:
             with contextlib.suppress(asyncio.CancelledError, AssistantError):
                 await self._task
 
-    def _begin(self, kind: BackupKind, now: datetime) -> asyncio.Task[Made]:
+    def _begin(self, kind: BackupKind, now: datetime) -> asyncio.Task[BackupResult]:
         self._task = asyncio.create_task(self._made(kind, now), name=f"backup ({kind})")
         return self._task
 
-    async def _made(self, kind: BackupKind, now: datetime) -> Made:
+    async def _made(self, kind: BackupKind, now: datetime) -> BackupResult:
         try:
             made = await self._make(kind, now)
             self.trouble, self._again_at = "", None
@@ -122,7 +122,7 @@ class BackingUp:
         log.error("the home is not backed up", error=str(error))
 
 
-def _noted(task: asyncio.Task[Made]) -> None:
+def _noted(task: asyncio.Task[BackupResult]) -> None:
     """What went wrong was told already."""
     if not task.cancelled():
         task.exception()
@@ -139,7 +139,7 @@ class BackupCommands:
     def entries(self) -> Mapping[str, Command]:
         return {"backup": Command(USAGE, "back the home up now; `assistant backup` lists and restores", self._create)}
 
-    async def _create(self, call: Typed) -> str:
+    async def _create(self, call: CommandInvocation) -> str:
         """Markdown, or JSON where `--json` is typed."""
         if call.rest not in ("", "--json"):
             raise UsageError(f"Use {USAGE}. Nothing was changed.")
@@ -147,18 +147,18 @@ class BackupCommands:
         return json.dumps(made_json(made), indent=2) if call.rest else "\n".join(made_lines(made, self._place))
 
 
-def made_lines(made: Made, place: str) -> list[str]:
+def made_lines(made: BackupResult, place: str) -> list[str]:
     """What was backed up, as a person reads it."""
     left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
     return [
-        f"Backed up to {place}/{made.backup.name}: {counted(made.files, 'file')}, {megabytes(made.unpacked_bytes)} "
+        f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, {megabytes(made.unpacked_bytes)} "
         f"packed into {megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
         *left[:10],
         *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
     ]
 
 
-def made_json(made: Made) -> dict[str, Any]:
+def made_json(made: BackupResult) -> dict[str, Any]:
     return {
         **backup_json(made.backup), "files": made.files, "unpacked_bytes": made.unpacked_bytes,
         "left_out": dict(made.left_out), "seconds": round(made.seconds, 3),

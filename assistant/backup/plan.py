@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from assistant.core.backup_values import Backup
+from assistant.core.backups import Backup
 from sleep.cycle.nights import Nights
 
 AGAIN_AFTER = timedelta(hours=1)

@@ -14,13 +14,19 @@ from assistant.cli.stored import opened, require_home, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import clean, one_line, typed
 from assistant.cli.transcript import print_record, record_json
-from assistant.core.archive_ports import Archive, Archived
-from assistant.core.clock import utc_now
+from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
-from assistant.core.plural import counted
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
-from assistant.sessions.search import HITS_A_RESULT, Found, in_home, in_records, said
+from assistant.sessions.archive_search import (
+    HITS_PER_RESULT,
+    ArchiveHit,
+    hits_in_log,
+    search_archived_records,
+    visible_records,
+)
 from assistant.settings.settings import Settings
 from assistant.wire.archive import archive_of, restored
 
@@ -86,7 +92,7 @@ def show(session: str, generation: int | None, json_out: bool) -> None:
     """
     settings, store = _archive()
     number = generation or _newest(store, session)
-    records = said(store.read(session, number))
+    records = visible_records(store.read(session, number))
     if json_out:
         for record in records:
             as_json(record_json(record), indent=None)
@@ -117,10 +123,10 @@ def search(text: str, session: str | None, limit: int, json_out: bool) -> None:
     settings = settings_in_force()
     with opened(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
-        hits = stores.history.search(wanted, scope, limit=limit * HITS_A_RESULT)
-        found = in_home(hits, stores.archive.listed(scope))
+        hits = stores.history.search(wanted, scope, limit=limit * HITS_PER_RESULT)
+        found = hits_in_log(hits, stores.archive.listed(scope))
         for one in stores.archive.lost(scope):
-            found += in_records(stores.archive.read(one.session, one.generation), wanted)
+            found += search_archived_records(stores.archive.read(one.session, one.generation), wanted)
     _print_found(found[:limit], settings, json_out)
 
 
@@ -177,10 +183,10 @@ def restore(session: str, generation: int) -> None:
     with home_lock(settings.home):
         done = restored(settings, session, generation)
     if not done.brought:
-        say(f"Nothing is missing: the log has all {counted(done.held, 'record')} of {session} {generation}.")
+        say(f"Nothing is missing: the log has all {pluralize(done.held, 'record')} of {session} {generation}.")
         return
     say(
-        f"Brought back {counted(done.brought, 'record')} of {session} {generation}; already there: {done.held:,}. "
+        f"Brought back {pluralize(done.brought, 'record')} of {session} {generation}; already there: {done.held:,}. "
         "`assistant verify` checks the home; the assistant takes them up when it starts."
     )
 
@@ -188,20 +194,20 @@ def restore(session: str, generation: int) -> None:
 # ------------------------------------------------------------------------------------------------------------- choosing
 
 
-def _archive() -> tuple[Settings, Archive]:
+def _archive() -> tuple[Settings, ArchivePort]:
     settings = settings_in_force()
     require_home(settings)
     return settings, archive_of(settings)
 
 
-def _newest(store: Archive, session: str) -> int:
+def _newest(store: ArchivePort, session: str) -> int:
     numbers = [one.generation for one in store.listed() if one.session == session]
     if not numbers:
         raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
     return max(numbers)
 
 
-def _chosen(store: Archive, session: str | None, generation: int | None) -> list[tuple[str, int]]:
+def _chosen(store: ArchivePort, session: str | None, generation: int | None) -> list[tuple[str, int]]:
     if session and generation:
         return [(session, generation)]
     if session:
@@ -212,7 +218,7 @@ def _chosen(store: Archive, session: str | None, generation: int | None) -> list
 # ------------------------------------------------------------------------------------------------------------- printing
 
 
-def _print_found(found: list[Found], settings: Settings, json_out: bool) -> None:
+def _print_found(found: list[ArchiveHit], settings: Settings, json_out: bool) -> None:
     if json_out:
         as_json([{**asdict(one), "at": one.at.isoformat()} for one in found])
         return
@@ -236,7 +242,7 @@ def _verdict(checked: int, problems: int) -> str:
     if not problems:
         return "All is well."
     return (
-        f"{counted(problems, 'problem')}. Where the home's log is whole (`assistant verify`), "
+        f"{pluralize(problems, 'problem')}. Where the home's log is whole (`assistant verify`), "
         "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
     )
 
@@ -245,7 +251,7 @@ def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
 
 
-def _as_json(one: Archived) -> dict[str, Any]:
+def _as_json(one: ArchiveEntry) -> dict[str, Any]:
     return {
         "session": one.session, "generation": one.generation, "scope": one.scope,
         "from": one.from_ts.isoformat() if one.from_ts else None,

@@ -15,7 +15,7 @@ from typing import Any
 
 from assistant.cli.link import Event, Link, LinkLost
 from assistant.core.errors import AssistantError, StoreError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 
 _ENDS = ("answered", "failed", "superseded")
 _NO_USAGE: Mapping[str, Any] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}
@@ -66,7 +66,7 @@ async def ask(link: Link, text: str, session: str, external_id: str, show: Calla
         raise
 
 
-async def _give_up(link: Link, accepted: Accepted) -> None:
+async def _give_up(link: Link, accepted: InboxReceipt) -> None:
     """Stop the turn of this message, and of no other."""
     with contextlib.suppress(AssistantError):
         result = await link.result(accepted.inbox_id)
@@ -75,7 +75,7 @@ async def _give_up(link: Link, accepted: Accepted) -> None:
 
 
 async def _until_ended(
-    link: Link, events: AsyncGenerator[Event], accepted: Accepted
+    link: Link, events: AsyncGenerator[Event], accepted: InboxReceipt
 ) -> tuple[Mapping[str, Any], str | None]:
     async for name, data in events:
         if name == "notice" and data.get("disk"):

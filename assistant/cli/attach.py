@@ -16,9 +16,10 @@ from typing import TypeVar
 from assistant.cli.lazy import load
 from assistant.cli.link import DirectLink, Link
 from assistant.core.errors import AssistantError, HomeLocked
-from assistant.service.home_lock import is_served
-from assistant.service.unix_socket import answers
-from assistant.settings.settings import Home, Settings
+from assistant.service.home_lock import is_home_served
+from assistant.service.unix_socket import is_listening
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
 
 T = TypeVar("T")
 # A link that needs no daemon; it raises `HomeLocked` when another process has the home.
@@ -47,11 +48,11 @@ def daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
 
 async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: Inside) -> Link:
     home = settings.home
-    while not answers(home.socket):
+    while not is_listening(home.socket):
         try:
             return await stack.enter_async_context(inside(settings))
         except HomeLocked:
-            if not await daemon_appears(home) and is_served(home):
+            if not await daemon_appears(home) and is_home_served(home):
                 raise
     return await stack.enter_async_context(daemon_link(home))
 
@@ -83,8 +84,8 @@ async def daemon_appears(home: Home) -> bool:
     long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_STARTS_WITHIN):
-            while is_served(home):
-                if answers(home.socket):
+            while is_home_served(home):
+                if is_listening(home.socket):
                     return True
                 await asyncio.sleep(_LOOK_EVERY)
     return False

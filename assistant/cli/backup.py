@@ -13,12 +13,13 @@ from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.tables import local, table
 from assistant.cli.text import typed
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
-from assistant.core.plural import counted
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
+from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
-from assistant.settings.settings import Home, Settings
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire.restore import Proved, Restored
@@ -50,7 +51,7 @@ def create(json_out: bool) -> None:
     Example:
       assistant backup create
     """
-    say_answer(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN)
+    say_answer(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN_SESSION)
 
 
 @backup.command("list")
@@ -165,8 +166,8 @@ def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
     )
     return [
         f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, "
-        f"{counted(len(manifest.files), 'file')}, {megabytes(manifest.bytes)}.",
-        f"{counted(report.records, 'record')} of {counted(report.sessions, 'session')}: every file, the databases "
+        f"{pluralize(len(manifest.files), 'file')}, {megabytes(manifest.bytes)}.",
+        f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
         "and the chain of the log are sound.",
         *rewritten,
         *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),

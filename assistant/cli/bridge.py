@@ -19,15 +19,15 @@ from assistant.cli.plain import as_json
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.commands.bridging_report import NO_BRIDGE, NOT_SET_UP, standing_json, to_do
-from assistant.core.bridging_values import NETWORKS, Standing
+from assistant.core.bridge_api import NETWORK_NAMES, BridgeStatus
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
-from assistant.service.home_lock import is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Settings
+from assistant.core.sessions import MAIN_SESSION
+from assistant.service.home_lock import is_home_served
+from assistant.settings.home import home_from_environment
+from assistant.settings.settings import Settings, load_settings
 
 _json: Callable[[Function], Function] = shared("--json", "Print a JSON array of the bridges.", is_flag=True)
-_name = click.argument("name", type=click.Choice(NETWORKS))
+_name = click.argument("name", type=click.Choice(NETWORK_NAMES))
 
 
 @click.group(cls=Listing)
@@ -99,9 +99,7 @@ def add(
     answers = Given(secret if token_stdin else "", secret if password_stdin else "", user, homeserver, owner, in_file)
     log_to_stderr("error")
     adding = load("assistant.cli.bridge_adding:add")
-    context.exit(
-        0 if adding(settings_module.home_from_environment(), name, answers, waits=not no_wait) else INTERRUPTED
-    )
+    context.exit(0 if adding(home_from_environment(), name, answers, waits=not no_wait) else INTERRUPTED)
 
 
 @bridge.command()
@@ -151,7 +149,7 @@ def remove(name: str, yes: bool) -> None:
       assistant bridge remove telegram
       assistant bridge remove telegram --yes
     """
-    settings = settings_module.load()
+    settings = load_settings()
     there = bridge_keeping.is_kept(settings, name)
     if there and not yes and not sure(f"Take {name} away, with its token? What was said there stays."):
         raise click.Abort
@@ -162,9 +160,9 @@ def remove(name: str, yes: bool) -> None:
 def _asked(what: str, name: str) -> None:
     """Of whoever serves the home. Raises `UsageError` where there is no such bridge."""
     settings = settings_in_force()
-    if not getattr(settings.values, name).enabled and not is_served(settings.home):
+    if not getattr(settings.values, name).enabled and not is_home_served(settings.home):
         raise UsageError(NOT_SET_UP.format(name=name))
-    say_answer(settings, f"/bridge {what} {name}", MAIN, begins=True)
+    say_answer(settings, f"/bridge {what} {name}", MAIN_SESSION, begins=True)
 
 
 def _list(settings: Settings, json_out: bool) -> None:
@@ -180,7 +178,7 @@ def _list(settings: Settings, json_out: bool) -> None:
     )
 
 
-def _row(one: Standing, settings: Settings) -> tuple[str, ...]:
+def _row(one: BridgeStatus, settings: Settings) -> tuple[str, ...]:
     told = " ".join(text for text in (one_line(one.error, 300), to_do(one)) if text)
     return one.name, one.state, one.account, local(one.since, settings.zone), str(one.waiting), told
 

@@ -13,9 +13,9 @@ from assistant.cli.bridge_following import follow, tell_code
 from assistant.cli.commanding import command
 from assistant.cli.plain import say
 from assistant.core.errors import BridgeError
-from assistant.core.sessions import MAIN
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.core.sessions import MAIN_SESSION
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire import bridge_setup
 
 _AFTER = {
@@ -44,9 +44,9 @@ def set_up(home: Home, name: str, given: Given, kept: list[str], *, waits: bool)
     `BridgeError`, `SettingsError`, `UsageError`, `StoreError`."""
     answers, account = _answered(home, name, given)
     kept += bridge_keeping.keep(home, name, answers, in_file=given.in_file)
-    settings = settings_module.load(home)
+    settings = load_settings(home)
     if answers.anew:
-        command(settings, f"/bridge anew {name}", MAIN, begins=True)
+        command(settings, f"/bridge anew {name}", MAIN_SESSION, begins=True)
     if not account:
         say(f"{name} is set up, untried. `assistant bridge add {name}` goes on from here.")
     elif waits:
@@ -58,7 +58,7 @@ def set_up(home: Home, name: str, given: Given, kept: list[str], *, waits: bool)
 def _answered(home: Home, name: str, given: Given) -> tuple[Answers, str]:
     """What was answered, and who we are there; "" where a person keeps what could not be tried."""
     while True:
-        settings = settings_module.load(home)
+        settings = load_settings(home)
         answers = None
         try:
             answers = bridge_answers.of(name, home, settings, given)

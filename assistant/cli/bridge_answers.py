@@ -11,12 +11,13 @@ from assistant.cli.asking import ask, choose, unusable
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import UsageError
-from assistant.settings.config_text import with_value
+from assistant.settings.config_text import set_key
+from assistant.settings.home import Home
+from assistant.settings.layers import environment_variable
 from assistant.settings.secrets import IN_FILE, IN_KEYRING
-from assistant.settings.settings import Home, Settings, problems_of
-from assistant.settings.settings_layers import variable
+from assistant.settings.settings import Settings, settings_problems
 from assistant.wire import bridge_setup
 
 _OURS = ("default.toml", IN_FILE, IN_KEYRING)
@@ -83,7 +84,7 @@ def _elsewhere(name: str, settings: Settings) -> str:
     origin = settings.origins[key]
     if not getattr(settings.values, name).token.get_secret_value() or origin in (*_OURS, str(settings.home.config)):
         return ""
-    return f"The environment ({origin})" if origin == variable(key) else f"The {origin}"
+    return f"The environment ({origin})" if origin == environment_variable(key) else f"The {origin}"
 
 
 # ------------------------------------------------------------------------------------------------------------ telegram
@@ -175,7 +176,7 @@ def _homeserver(home: Home, user: str, known: str, given: Given) -> str:
     return ask("Its homeserver", found, use) if given.asks else use(found)
 
 
-def _login(homeserver: str, user: str, given: Given, *, is_set: bool) -> Login | None:
+def _login(homeserver: str, user: str, given: Given, *, is_set: bool) -> DeviceLogin | None:
     """None: with the token that is set."""
     if given.password:
         return asyncio.run(bridge_setup.matrix_login(homeserver, user, given.password))
@@ -201,6 +202,6 @@ def _needed(answer: str) -> str:
 
 def _valid(home: Home, key: str, answer: str) -> str:
     """`answer`, where the settings take it. Raises `UsageError`."""
-    if problems := problems_of(home, with_value("", key, answer)):
+    if problems := settings_problems(home, set_key("", key, answer)):
         raise unusable(home.config, [key], problems)
     return answer

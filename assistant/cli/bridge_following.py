@@ -18,9 +18,9 @@ from assistant.cli.link import Link
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
 from assistant.cli.stored import opened
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
@@ -42,12 +42,12 @@ async def follow(settings: Settings, name: str, account: str, answers: Answers) 
     inside: list[bool] = []
     async with attach.home_link(settings, _noting(attach.in_process, inside)) as link:
         if not inside:
-            await link.command(f"/bridge reload {name}", MAIN)
+            await link.command(f"/bridge reload {name}", MAIN_SESSION)
         await _claim(link, name, answers.owner)
         await connected(link, name)
         say(f"Connected, as {account}.")
         await _known(link, settings, name, account, anew=answers.anew)
-        say(await link.command(f"/bridge test {name}", MAIN))
+        say(await link.command(f"/bridge test {name}", MAIN_SESSION))
     if inside:
         say(
             "Set up. This command served it meanwhile: `assistant run` or `assistant service install` keeps it running."
@@ -60,7 +60,7 @@ async def tell_code(settings: Settings, name: str, account: str, answers: Answer
     """For whoever does not wait: the code to send, and what connects."""
     inside: list[bool] = []
     async with attach.home_link(settings, _noting(opened_here, inside)) as link:
-        await link.command(f"/bridge reload {name}", MAIN)
+        await link.command(f"/bridge reload {name}", MAIN_SESSION)
         await _claim(link, name, answers.owner)
         with _reading(settings) as stores:
             if answers.anew or stores.places.owners_at(name) is None:
@@ -85,7 +85,7 @@ def _noting(how: attach.Inside, noted: list[bool]) -> attach.Inside:
 
 async def _claim(link: Link, name: str, owner: str) -> None:
     if owner:
-        say(await link.command(shlex.join(["/people", "link", name, owner]), MAIN))
+        say(await link.command(shlex.join(["/people", "link", name, owner]), MAIN_SESSION))
 
 
 async def connected(link: Link, name: str, within: float = _CONNECTS_WITHIN) -> None:
@@ -99,7 +99,7 @@ async def connected(link: Link, name: str, within: float = _CONNECTS_WITHIN) -> 
                     case "connected":
                         return
                     case "paused":
-                        say(await link.command(f"/bridge resume {name}", MAIN))
+                        say(await link.command(f"/bridge resume {name}", MAIN_SESSION))
                 if (error := found.get("error", "")) not in ("", told):
                     say(error)
                     told = error
@@ -137,7 +137,7 @@ async def _what_to_send(link: Link, stores: Stores, name: str, account: str) -> 
     if any(one.bridge == name for person in stores.people.all() if person.role == "owner" for one in person.identities):
         return _TO_WRITE[name].format(account=account)
     where = f"On {name} the assistant is {account}; write to it from your own account there."
-    return f"{where} {await link.command(f'/people link {name}', MAIN)}"
+    return f"{where} {await link.command(f'/people link {name}', MAIN_SESSION)}"
 
 
 async def until_known(link: Link, stores: Stores, name: str, before: str | None) -> None:

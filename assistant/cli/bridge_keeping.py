@@ -15,12 +15,12 @@ from assistant.cli.commanding import say_answer
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say, tell
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
-from assistant.settings import settings as settings_module
-from assistant.settings.config_text import HEADER, Change, with_value, without
-from assistant.settings.secrets import IN_FILE, stored
-from assistant.settings.settings import SYSTEM_KEYRING, Home, Settings
-from assistant.settings.settings_sections import FIELDS
+from assistant.core.sessions import MAIN_SESSION
+from assistant.settings.config_text import CONFIG_HEADER, SettingChange, remove_key, set_key
+from assistant.settings.home import Home
+from assistant.settings.secrets import IN_FILE, read_stored_secrets
+from assistant.settings.sections import SETTING_FIELDS
+from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
 from assistant.wire import settings as wire_settings
 
 
@@ -29,13 +29,13 @@ def keep(home: Home, name: str, answers: Answers, *, in_file: bool) -> list[str]
     key = f"{name}.token"
 
     def edited(text: str) -> str:
-        text = text or HEADER
+        text = text or CONFIG_HEADER
         if answers.token:
             # One that stands there would be in plain sight beside the one that is kept elsewhere.
-            text = without(text, key)
+            text = remove_key(text, key)
         for setting, value in answers.keys.items():
-            text = with_value(text, f"{name}.{setting}", value)
-        return with_value(text, f"{name}.enabled", True)
+            text = set_key(text, f"{name}.{setting}", value)
+        return set_key(text, f"{name}.enabled", True)
 
     if not answers.token:
         return _told(home, changed(home, edited))
@@ -53,11 +53,11 @@ def is_kept(settings: Settings, name: str) -> bool:
 def remove(settings: Settings, name: str) -> None:
     """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
     home, key = settings.home, f"{name}.token"
-    keys = [one for one in FIELDS if one.startswith(f"{name}.")]
+    keys = [one for one in SETTING_FIELDS if one.startswith(f"{name}.")]
 
     def edited(text: str) -> str:
         for one in keys:
-            text = without(text, one)
+            text = remove_key(text, one)
         return text
 
     done = changed(home, edited)
@@ -65,19 +65,19 @@ def remove(settings: Settings, name: str) -> None:
     had_secret = wire_settings.secret_store(home).remove(key)
     if had_secret:
         say(f"{key} was removed.")
-    left = settings_module.load(home)
+    left = load_settings(home)
     if getattr(left.values, name).enabled:
         raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
     if (home.path / "script.db").exists():
         # Also where nothing was kept: an earlier removal may have been cut off before this.
-        say_answer(left, f"/bridge remove {name}", MAIN)
+        say_answer(left, f"/bridge remove {name}", MAIN_SESSION)
     if not done and not had_secret:
         tell(f"{name} is not set up, so that there was none to take away.")
         return
     say(f"{name} is off. Your account there stays yours; `assistant people unlink` takes it from you.")
 
 
-def _told(home: Home, done: list[Change]) -> list[str]:
+def _told(home: Home, done: list[SettingChange]) -> list[str]:
     tell_changes(home, done)
     return [change.key for change in done]
 
@@ -86,7 +86,7 @@ def _told(home: Home, done: list[Change]) -> list[str]:
 def _as_it_was(home: Home, name: str) -> Iterator[None]:
     """Whatever ends this early leaves the secret as it was before."""
     store = wire_settings.secret_store(home)
-    before = {found.name: found for found in stored(home.secrets, SYSTEM_KEYRING).found}.get(name)
+    before = {found.name: found for found in read_stored_secrets(home.secrets, SYSTEM_KEYRING).found}.get(name)
     try:
         yield
     except BaseException:

@@ -8,30 +8,30 @@ from dataclasses import replace
 from assistant.cli import attach
 from assistant.cli.stored import opened
 from assistant.commands.bridging_report import standing_from_json
-from assistant.core.bridging_values import NETWORKS, Standing
-from assistant.core.sessions import MAIN
-from assistant.service.home_lock import is_served
-from assistant.service.unix_socket import answers
+from assistant.core.bridge_api import NETWORK_NAMES, BridgeStatus
+from assistant.core.sessions import MAIN_SESSION
+from assistant.service.home_lock import is_home_served
+from assistant.service.unix_socket import is_listening
 from assistant.settings.settings import Settings
 
 
-def standings(settings: Settings) -> list[Standing]:
+def standings(settings: Settings) -> list[BridgeStatus]:
     """Those that are set up. Raises `HomeError`, `StoreError`, `LinkLost`."""
-    if answers(settings.home.socket):
+    if is_listening(settings.home.socket):
         return attach.run(_of_the_daemon(settings))
-    return _as_kept(settings, is_served(settings.home))
+    return _as_kept(settings, is_home_served(settings.home))
 
 
-async def _of_the_daemon(settings: Settings) -> list[Standing]:
+async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:
     async with attach.daemon_link(settings.home) as link:
-        told = json.loads(await link.command("/bridge list --json", MAIN))
+        told = json.loads(await link.command("/bridge list --json", MAIN_SESSION))
     return [standing_from_json(one) for one in told]
 
 
-def _as_kept(settings: Settings, starting: bool) -> list[Standing]:
+def _as_kept(settings: Settings, starting: bool) -> list[BridgeStatus]:
     """Nobody runs them; `starting`: somebody is about to."""
-    names = [name for name in NETWORKS if getattr(settings.values, name).enabled]
-    found = [Standing(name, "connecting" if starting else "off", _account(settings, name)) for name in names]
+    names = [name for name in NETWORK_NAMES if getattr(settings.values, name).enabled]
+    found = [BridgeStatus(name, "connecting" if starting else "off", _account(settings, name)) for name in names]
     if not found or not (settings.home.path / "script.db").exists():
         return found
     with opened(settings) as stores:

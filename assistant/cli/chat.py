@@ -19,7 +19,7 @@ from assistant.cli.plain import as_json, say_markdown, tell
 from assistant.cli.slash import is_command, leaves, switched
 from assistant.cli.text import typed
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.sessions import MAIN, role_of, session_named
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role
 from assistant.settings.settings import Settings
 
 # A daemon that is restarted while it answers comes back, or its place is taken by this process.
@@ -33,7 +33,7 @@ _TRIES = 3
 @click.option(
     "--json", "json_out", is_flag=True, help="Print the answer as JSON: reply, session, turn, model, usage, pressure."
 )
-@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation to talk in.")
+@click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to talk in.")
 @click.pass_context
 def chat(context: click.Context, message: str | None, json_out: bool, session: str) -> None:
     """Talk to the assistant.
@@ -48,8 +48,8 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
       assistant chat --session trip
       assistant chat -m - --json < letter.txt
     """
-    session = session_named(session)
-    if role_of(session) != "owner":
+    session = parse_session_name(session)
+    if session_role(session) != "owner":
         raise UsageError(f"{session!r} is not a conversation of yours. Nothing was sent.")
     settings = settings_in_force()
     log_to_stderr("error")

@@ -12,7 +12,7 @@ import httpx2
 
 from assistant.cli.link import Event, LinkLost
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 from assistant.service.unix_socket import short_address
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
@@ -41,10 +41,10 @@ class SocketLink:
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self._client = client
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         body = {"text": text, "external_id": external_id, "session": session}
         answer = await self._ask("POST", "/messages", body)
-        return Accepted(answer["inbox_id"], answer["message_id"], answer["duplicate"])
+        return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
         params: dict[str, str | int] = {"session": session}

@@ -15,7 +15,7 @@ from assistant.cli.link import DirectLink, Link
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say, say_markdown
 from assistant.cli.slash import in_shell
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings

@@ -10,16 +10,16 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
-from assistant.core.compactions import Checkpoint, CheckpointState
+from assistant.core.checkpoints import Checkpoint, CheckpointState
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 
 _NEWEST = "newest"
 
 
 @click.command()
-@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation to compact.")
+@click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to compact.")
 @click.option("--focus", metavar="TEXT", help="What the summary should keep in mind above all.")
 @click.option(
     "--dry-run", is_flag=True, help="Only tell what would go, what would stay and why, and what it would cost."

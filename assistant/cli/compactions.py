@@ -14,8 +14,8 @@ from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.core.compactions import Checkpoint
-from assistant.core.plural import counted
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.text import pluralize
 
 # What `show` says under a heading of its own, in this order; every other key fact follows as it is.
 _HEADINGS = (
@@ -99,7 +99,9 @@ def _sections(c: Checkpoint, zone: ZoneInfo) -> list[str]:
 
 
 def _head(c: Checkpoint, zone: ZoneInfo) -> str:
-    calls = counted(c.attempts, "model call") + (f" of {c.model}" if c.model else "") if c.attempts else "no model call"
+    calls = (
+        pluralize(c.attempts, "model call") + (f" of {c.model}" if c.model else "") if c.attempts else "no model call"
+    )
     lines = [
         f"Compaction {c.id} of {c.session}, {local(c.created_at, zone)}: {c.trigger}, {c.tier}, {c.state}"
         + (f" ({one_line(c.note, 200)})" if c.note else ""),

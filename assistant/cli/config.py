@@ -11,10 +11,10 @@ import click
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.plain import as_json, say
 from assistant.core.errors import UsageError
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Settings, Shown
-from assistant.settings.settings_layers import masked
-from assistant.settings.settings_sections import FIELDS, is_text
+from assistant.settings.home import home_from_environment
+from assistant.settings.layers import mask_secrets
+from assistant.settings.sections import SETTING_FIELDS, is_text_setting
+from assistant.settings.settings import SettingRow, Settings, describe_settings, load_settings
 
 # Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
 _COMMANDS = {
@@ -52,7 +52,7 @@ def show(json_out: bool) -> None:
     Example:
       assistant config show
     """
-    rows = settings_module.describe(settings_module.load())
+    rows = describe_settings(load_settings())
     if json_out:
         as_json([_as_json(row) for row in rows])
         return
@@ -71,8 +71,8 @@ def get(key: str, json_out: bool) -> None:
     Example:
       assistant config get context.target
     """
-    settings = settings_module.load()
-    row = next((row for row in settings_module.describe(settings) if row.key == key), None)
+    settings = load_settings()
+    row = next((row for row in describe_settings(settings) if row.key == key), None)
     if row is None:
         raise no_setting(key)
     value = _in_force(settings, row)
@@ -90,7 +90,7 @@ def check() -> None:
     Example:
       assistant config check
     """
-    settings = settings_module.load()
+    settings = load_settings()
     say(f"The settings are fine. Home: {settings.home.path}; who answers: {settings.provider}.")
 
 
@@ -102,26 +102,26 @@ def path() -> None:
     Example:
       $EDITOR "$(assistant config path)"
     """
-    say(str(settings_module.home_from_environment().config))
+    say(str(home_from_environment().config))
 
 
 def no_setting(key: str) -> UsageError:
-    near = difflib.get_close_matches(key, FIELDS, n=1)
+    near = difflib.get_close_matches(key, SETTING_FIELDS, n=1)
     meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
     return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
 
 
-def _in_force(settings: Settings, row: Shown) -> str:
+def _in_force(settings: Settings, row: SettingRow) -> str:
     """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
-    if row.key not in FIELDS:
+    if row.key not in SETTING_FIELDS:
         return row.value.strip('"')
     section, _, name = row.key.partition(".")
     value = getattr(getattr(settings.values, section), name)
-    text = masked(value)
-    return str(json.loads(text)) if is_text(FIELDS[row.key]) and text.startswith('"') else text
+    text = mask_secrets(value)
+    return str(json.loads(text)) if is_text_setting(SETTING_FIELDS[row.key]) and text.startswith('"') else text
 
 
-def _as_json(row: Shown) -> dict[str, str]:
+def _as_json(row: SettingRow) -> dict[str, str]:
     return {
         "key": row.key, "value": row.value, "origin": row.origin, "variable": row.variable, "about": row.about,
         "allowed": row.allowed,

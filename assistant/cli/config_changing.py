@@ -15,14 +15,14 @@ from pydantic import SecretStr
 from assistant.cli.config import no_setting
 from assistant.cli.plain import say, tell
 from assistant.core.errors import SettingsError, UsageError
-from assistant.service.home_lock import is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.config_text import HEADER, Change, changes, with_value, without
-from assistant.settings.secrets import NAMES
-from assistant.settings.settings import Home, Settings, problems_of, values_of
-from assistant.settings.settings_layers import from_text, shown
-from assistant.settings.settings_sections import FIELDS
-from assistant.settings.settings_watch import is_live
+from assistant.service.home_lock import is_home_served
+from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import format_setting_value, parse_setting_text
+from assistant.settings.secrets import SECRET_NAMES
+from assistant.settings.sections import SETTING_FIELDS
+from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
+from assistant.settings.watch import is_live_setting
 from assistant.wire import settings as wire_settings
 
 WHEN_STARTED = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
@@ -45,8 +45,8 @@ def set_(key: str, value: str) -> None:
       assistant config set model.fallback '["openai:qwen3", "offline"]'
     """
     _must_be_open(key)
-    home = settings_module.home_from_environment()
-    report(home, changed(home, lambda text: with_value(text or HEADER, key, from_text(key, value))))
+    home = home_from_environment()
+    report(home, changed(home, lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value))))
 
 
 @click.command()
@@ -58,10 +58,10 @@ def unset(key: str) -> None:
     Example:
       assistant config unset context.target
     """
-    if key not in FIELDS:
+    if key not in SETTING_FIELDS:
         raise no_setting(key)
-    home = settings_module.home_from_environment()
-    report(home, changed(home, lambda text: without(text, key)))
+    home = home_from_environment()
+    report(home, changed(home, lambda text: remove_key(text, key)))
 
 
 @click.command()
@@ -72,10 +72,10 @@ def edit() -> None:
     Example:
       EDITOR=nano assistant config edit
     """
-    home = settings_module.home_from_environment()
+    home = home_from_environment()
     file = wire_settings.config_file(home)
     before = file.text()
-    written = click.edit(before or HEADER, extension=".toml", require_save=True)
+    written = click.edit(before or CONFIG_HEADER, extension=".toml", require_save=True)
     while written is not None:
         text = written
         try:
@@ -92,56 +92,56 @@ def edit() -> None:
         raise click.exceptions.Exit(SettingsError.exit_code)
 
 
-def _replaced(home: Home, before: str, text: str) -> list[Change]:
+def _replaced(home: Home, before: str, text: str) -> list[SettingChange]:
     """Put `text` in place of `before`, and of nothing else. Raises `SettingsError` for any problem that it has."""
 
     def checked(now: str) -> str:
-        problems = list(problems_of(home, text))
+        problems = list(settings_problems(home, text))
         if now != before:
             problems.append(f"{home.config} was changed by somebody else meanwhile.")
         if problems:
             raise SettingsError("\n".join(problems), problems=problems)
         return text
 
-    return changes(*wire_settings.config_file(home).change(checked))
+    return diff_keys(*wire_settings.config_file(home).change(checked))
 
 
-def changed(home: Home, edited: Callable[[str], str]) -> list[Change]:
+def changed(home: Home, edited: Callable[[str], str]) -> list[SettingChange]:
     """Change config.toml; which keys became different. Raises `SettingsError` for what starting would refuse, and then
     nothing is changed; `UsageError`, `HomeError`, `StoreError`."""
 
     def checked(text: str) -> str:
         new = edited(text)
-        had = problems_of(home, text)
-        added = [problem for problem in problems_of(home, new) if problem not in had]
+        had = settings_problems(home, text)
+        added = [problem for problem in settings_problems(home, new) if problem not in had]
         if added:
             raise SettingsError("\n".join([*added, "Nothing was changed."]), problems=added)
         return new
 
-    return changes(*wire_settings.config_file(home).change(checked))
+    return diff_keys(*wire_settings.config_file(home).change(checked))
 
 
-def report(home: Home, done: list[Change]) -> None:
+def report(home: Home, done: list[SettingChange]) -> None:
     """Say what became different, what wins over it, and when it holds."""
     if not done:
         say("Nothing is different.")
         return
     tell_changes(home, done)
-    if is_served(home):
+    if is_home_served(home):
         tell(when_taken_over(change.key for change in done))
 
 
 def when_taken_over(changed: Iterable[str]) -> str:
     """When the daemon that runs goes by what was changed."""
-    return BY_ITSELF if all(map(is_live, changed)) else WHEN_STARTED
+    return BY_ITSELF if all(map(is_live_setting, changed)) else WHEN_STARTED
 
 
-def tell_changes(home: Home, done: list[Change]) -> None:
+def tell_changes(home: Home, done: list[SettingChange]) -> None:
     """Say what became different, and what wins over it."""
     for change in done:
         say(f"{change.key}: {_words(change, change.old)} -> {_words(change, change.new)}")
     try:
-        settings = settings_module.load(home)
+        settings = load_settings(home)
     except SettingsError as error:
         for problem in error.problems:
             tell(problem)
@@ -152,29 +152,33 @@ def tell_changes(home: Home, done: list[Change]) -> None:
 
 def _must_be_open(key: str) -> None:
     """A setting, and no secret: what is typed in a shell is kept in its history. Raises `UsageError`."""
-    if key in NAMES:
+    if key in SECRET_NAMES:
         raise UsageError(
             f"{key} is a secret. Nothing was changed; `assistant config secret set {key}` asks for it without echo."
         )
-    if key not in FIELDS:
+    if key not in SETTING_FIELDS:
         raise no_setting(key)
 
 
-def _words(change: Change, value: Any) -> str:
-    spec = FIELDS.get(change.key)
+def _words(change: SettingChange, value: Any) -> str:
+    spec = SETTING_FIELDS.get(change.key)
     if value is None:
         return f"{_default(change.key)} (the default)"
-    return shown(SecretStr(value)) if spec is not None and spec.annotation is SecretStr else shown(value)
+    return (
+        format_setting_value(SecretStr(value))
+        if spec is not None and spec.annotation is SecretStr
+        else format_setting_value(value)
+    )
 
 
 def _default(key: str) -> str:
     """What the shipped defaults say."""
     section, _, name = key.partition(".")
-    values, _ = values_of(settings_module.home_from_environment(), "")
-    return shown(getattr(getattr(values, section), name)) if key in FIELDS else "nothing"
+    values, _ = parse_settings_values(home_from_environment(), "")
+    return format_setting_value(getattr(getattr(values, section), name)) if key in SETTING_FIELDS else "nothing"
 
 
-def _tell_what_wins(settings: Settings, change: Change) -> None:
+def _tell_what_wins(settings: Settings, change: SettingChange) -> None:
     origin = settings.origins.get(change.key, "")
     if origin not in ("", "default.toml", str(settings.home.config)):
         tell(f"{origin} wins over config.toml: `{change.key}` stays as it says there.")

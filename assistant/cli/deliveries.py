@@ -14,8 +14,8 @@ from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
 from assistant.commands.bridging_report import NOTHING_STUCK, excerpt, meaning, stuck_json
-from assistant.core.bridging_values import Undelivered
-from assistant.core.sessions import MAIN
+from assistant.core.bridge_api import UndeliveredItem
+from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 
 _json: Callable[[Function], Function] = shared(
@@ -73,7 +73,7 @@ def drop(context: click.Context, ids: tuple[int, ...]) -> None:
 
 def _changed(context: click.Context, what: str, ids: tuple[int, ...]) -> None:
     settings = settings_in_force()
-    answer = command(settings, f"/deliveries {what} {' '.join(map(str, ids))}", MAIN)
+    answer = command(settings, f"/deliveries {what} {' '.join(map(str, ids))}", MAIN_SESSION)
     if given(context, "json"):
         _list(settings, True)
     else:
@@ -97,5 +97,5 @@ def _list(settings: Settings, json_out: bool) -> None:
     )
 
 
-def _state(one: Undelivered) -> str:
+def _state(one: UndeliveredItem) -> str:
     return f"{meaning(one)}: {one_line(one.error, 100)}" if one.error else meaning(one)

@@ -17,17 +17,17 @@ from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import as_json, say
 from assistant.cli.service_managers import on_this_machine
 from assistant.cli.service_place import NAME, Placed
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
-from assistant.core.plural import counted
+from assistant.core.text import pluralize
 from assistant.health.home import looked
 from assistant.health.process import Serving
 from assistant.health.values import Finding, note, ok, problem
-from assistant.service.files import was_changed
-from assistant.service.home_lock import is_served, lock_holder
-from assistant.service.unix_socket import answers
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.unit_files import was_edited_by_hand
+from assistant.service.unix_socket import is_listening
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.settings import load_settings
 from assistant.wire.doctor import Wish, examine
 
 _WIDEST, _OF_A_FILE = 110, 240
@@ -53,7 +53,7 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
       assistant doctor --call --json
     """
     log_to_stderr("error")
-    home = settings_module.home_from_environment()
+    home = home_from_environment()
     found: list[Finding] = []
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
     for finding in _examined(home, Wish(fix, call)):
@@ -64,7 +64,7 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     if json_out:
         as_json({"ok": not problems, "findings": [asdict(one) for one in found]})
     else:
-        say(f"\n{counted(problems, 'problem')}." if problems else "\nAll is well.")
+        say(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
     context.exit(1 if problems else 0)
 
 
@@ -84,9 +84,9 @@ def _examined(home: Home, wish: Wish) -> Iterator[Finding]:
 
 
 def _serving(home: Home) -> Serving:
-    served = is_served(home)
+    served = is_home_served(home)
     holder = lock_holder(home) if served else None
-    return Serving(served, holder, answers(home.socket), home.socket.exists(), home.socket.unlink)
+    return Serving(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
 
 
 def _service(home: Home) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def compared(file: Path, written: str, wanted: str) -> Finding:
     """The file of a service as it is, with what it would be."""
     if written == wanted:
         return ok("service", f"{file}, as it should be")
-    if was_changed(written):
+    if was_edited_by_hand(written):
         return note("service", f"{file} was changed by hand", "`assistant service install` shows the difference.")
     return problem(
         "service", f"{file} is not as this version and the settings want it.",
@@ -120,7 +120,7 @@ def compared(file: Path, written: str, wanted: str) -> Finding:
 
 def _installed(kind: str, home: Home) -> Placed | None:
     """The service that is installed for this home; None where there is none. Raises `SettingsError`."""
-    settings = settings_module.load(home)
+    settings = load_settings(home)
     if kind == "launchd":
         possible = [service_place.launchd_agent(NAME, settings)]
     else:

@@ -19,11 +19,11 @@ from assistant.cli.stored import require_home
 from assistant.cli.text import typed
 from assistant.commands.forget_report import code_in, counts_in
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from assistant.settings.settings import Settings
 
 _KEPT = "Nothing was changed."
-_LIKE_A_CODE = expression(r"[0-9A-Fa-f]{6}")
+_LIKE_A_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 @click.command()

@@ -12,8 +12,8 @@ from assistant.cli.plain import as_json
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.text import typed
 from assistant.cli.transcript import backwards, print_record, record_json
-from assistant.core.ports import History
-from assistant.core.records import Record
+from assistant.core.ports import HistoryPort
+from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.settings.settings import Settings
 
@@ -52,9 +52,9 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
                     _show(record, settings, json_out)
 
 
-def _since(history: History, scope: str, session: str | None, last: int) -> list[Record]:
+def _since(history: HistoryPort, scope: str, session: str | None, last: int) -> list[LogRecord]:
     """The records after message `last`, oldest first."""
-    fresh: list[Record] = []
+    fresh: list[LogRecord] = []
     for record in backwards(history, scope, session):
         if record.id <= last:
             break
@@ -62,7 +62,7 @@ def _since(history: History, scope: str, session: str | None, last: int) -> list
     return fresh[::-1]
 
 
-def _show(record: Record, settings: Settings, json_out: bool) -> None:
+def _show(record: LogRecord, settings: Settings, json_out: bool) -> None:
     if json_out:
         as_json(record_json(record), indent=None)
     else:

@@ -14,21 +14,21 @@ from typing import Any
 
 from assistant.cli.plain import tell
 from assistant.core.errors import SettingsError
-from assistant.service.unix_socket import answers
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home, Settings
-from assistant.settings.settings_layers import Layer, file_layer
+from assistant.service.unix_socket import is_listening
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import SettingsLayer, read_file_layer
+from assistant.settings.settings import Settings, load_settings
 
 
 def settings_in_force(*, looks: bool = False) -> Settings:
     """Those of the home, else those that its daemon last understood; for a command that only `looks`, and where no
     daemon answers, those that can be read. Raises `SettingsError` where there are none such, or where something else
     than config.toml is wrong."""
-    home = settings_module.home_from_environment()
+    home = home_from_environment()
     try:
-        return settings_module.load(home)
+        return load_settings(home)
     except SettingsError as error:
-        if answers(home.socket):
+        if is_listening(home.socket):
             return _understood(home, error)
         if not looks:
             raise
@@ -40,7 +40,7 @@ def settings_in_force(*, looks: bool = False) -> Settings:
 def readable(home: Home, error: SettingsError) -> tuple[Settings, str]:
     """The settings without those keys of config.toml that were refused with `error`, and what there is to say of it.
     Raises `error` where something else is wrong."""
-    in_file = file_layer(home.config, str(home.config))
+    in_file = read_file_layer(home.config, str(home.config))
     kept: dict[str, Any] = {}
     found = _loaded(home, kept, error)
     for key, value in in_file.values.items():
@@ -52,7 +52,7 @@ def readable(home: Home, error: SettingsError) -> tuple[Settings, str]:
 
 def _understood(home: Home, error: SettingsError) -> Settings:
     try:
-        found = settings_module.load(home, config=file_layer(home.understood, str(home.config)))
+        found = load_settings(home, config=read_file_layer(home.understood, str(home.config)))
     except SettingsError:
         raise error from None
     tell(
@@ -64,7 +64,7 @@ def _understood(home: Home, error: SettingsError) -> Settings:
 
 def _loaded(home: Home, values: Mapping[str, Any], error: SettingsError) -> Settings:
     try:
-        return settings_module.load(home, config=Layer(str(home.config), values))
+        return load_settings(home, config=SettingsLayer(str(home.config), values))
     except SettingsError:
         raise error from None
 

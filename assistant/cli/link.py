@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from assistant.core.errors import AssistantError
-from assistant.core.ports import Control
-from assistant.core.records import Accepted, Incoming
-from assistant.core.sessions import scope_of
+from assistant.core.ports import ControlPort
+from assistant.core.records import InboxReceipt, IncomingMessage
+from assistant.core.sessions import session_scope
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
 Event = tuple[str, Mapping[str, Any]]
@@ -26,7 +26,7 @@ class LinkLost(AssistantError):
 class Link(Protocol):
     """Every method raises `LinkLost` when the other end is gone, `AssistantError` with its words when it refuses."""
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         """Returns once the message is durable."""
         ...
 
@@ -61,14 +61,21 @@ class Terminals(Protocol):
 class DirectLink:
     """A `Link` to the runtime of this very process."""
 
-    def __init__(self, control: Control, terminals: Terminals) -> None:
+    def __init__(self, control: ControlPort, terminals: Terminals) -> None:
         self._control = control
         self._terminals = terminals
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         return await self._control.accept(
-            Incoming(
-                self._terminals.name, external_id, session, scope_of(session), "owner", "owner", text, target=session
+            IncomingMessage(
+                self._terminals.name,
+                external_id,
+                session,
+                session_scope(session),
+                "owner",
+                "owner",
+                text,
+                target=session,
             )
         )
 

@@ -11,7 +11,7 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.stored import opened, scope_of_session
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.memory.commands import MemoryCommands
 from assistant.settings.settings import Settings
 from assistant.wire.stores import memory_place, memory_stores
@@ -52,7 +52,11 @@ def memory() -> None:
 def of_session(function: Function) -> Function:
     """The option that says whose memories are meant."""
     option = click.option(
-        "--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation whose memories are meant."
+        "--session",
+        default=MAIN_SESSION,
+        show_default=True,
+        metavar="NAME",
+        help="The conversation whose memories are meant.",
     )
     return option(function)
 
@@ -61,7 +65,7 @@ def looked(settings: Settings, session: str, look: Callable[[MemoryCommands, str
     """What `look` finds in the memories of a session, by its scope, beside whoever serves the home. Raises
     `UsageError`, `HomeError`, `StoreError`."""
     with opened(settings) as stores:
-        scope = OWNER_SCOPE if session == MAIN else scope_of_session(stores.conversation, session)
+        scope = OWNER_SCOPE if session == MAIN_SESSION else scope_of_session(stores.conversation, session)
         commands = MemoryCommands(memory_stores(stores), partial(memory_place, settings))
 
         async def ended() -> T:

@@ -13,9 +13,9 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.memory import looked, of_session
 from assistant.cli.plain import as_json, say
 from assistant.cli.text import typed
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.memory.commands import MemoryCommands
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print a JSON object of what was done.")
@@ -72,7 +72,7 @@ def rebuild(from_log: bool, json_out: bool) -> None:
       assistant memory rebuild
     """
     text = _action("rebuild", json_out) + (" --from-log" if from_log else "")
-    say_answer(settings_in_force(), text, MAIN)
+    say_answer(settings_in_force(), text, MAIN_SESSION)
 
 
 @click.command()

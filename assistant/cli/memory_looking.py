@@ -15,11 +15,10 @@ from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
 from assistant.commands import memory_report as report
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
-from assistant.core.memory_values import Chain, Counts, Held, Known, Then
-from assistant.core.remembered import Recalled
-from assistant.core.sessions import MAIN
+from assistant.core.memories import MemoriesAsOf, MemoryCounts, MemoryHit, MemoryList, MemoryProvenance, MemoryState
+from assistant.core.sessions import MAIN_SESSION
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.exchange import memory_out
 from assistant.memory.then import split_then
@@ -48,14 +47,14 @@ def search(
     settings = settings_in_force(looks=True)
     wanted, zone = typed(text, "TEXT"), settings.zone
 
-    async def look(memory: MemoryCommands, scope: str) -> list[Recalled]:
+    async def look(memory: MemoryCommands, scope: str) -> list[MemoryHit]:
         return memory.search(wanted, scope, limit=limit, after=_midnight(after, zone), before=_midnight(before, zone))
 
     found = looked(settings, session, look)
     if json_out:
         as_json(report.found_json(found))
         return
-    rows = [Known(one.memory, one.memory.superseded_by[:8]) for one in found]
+    rows = [MemoryState(one.memory, one.memory.superseded_by[:8]) for one in found]
     _draw(rows, zone, "Nothing that is remembered has to do with that.")
 
 
@@ -73,7 +72,7 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     """
     settings = settings_in_force(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> Held:
+    async def look(memory: MemoryCommands, scope: str) -> MemoryList:
         return await memory.held(scope)
 
     held = looked(settings, session, look)
@@ -102,7 +101,7 @@ def show(reference: str, session: str, json_out: bool) -> None:
     """
     settings = settings_in_force(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> Known:
+    async def look(memory: MemoryCommands, scope: str) -> MemoryState:
         return await memory.show(typed(reference, "The ID"), scope)
 
     known = looked(settings, session, look)
@@ -125,7 +124,7 @@ def why(reference: str, session: str, json_out: bool) -> None:
     """
     settings = settings_in_force(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> Chain:
+    async def look(memory: MemoryCommands, scope: str) -> MemoryProvenance:
         return await memory.why(typed(reference, "The ID"), scope)
 
     chain = looked(settings, session, look)
@@ -160,7 +159,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
         _page(settings, session, at, text, json_out)
         return
 
-    async def look(memory: MemoryCommands, scope: str) -> Then:
+    async def look(memory: MemoryCommands, scope: str) -> MemoriesAsOf:
         return memory.then(text, scope, at, limit=limit, former=former)
 
     then = looked(settings, session, look)
@@ -174,7 +173,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
 
 
 def _page(settings: Settings, session: str, at: datetime, text: str, json_out: bool) -> None:
-    if text or session != MAIN:
+    if text or session != MAIN_SESSION:
         raise UsageError("--file shows MEMORY.md, which is the owner's, whole: leave TEXT and --session out.")
     with opened(settings) as stores:
         page = stores.files.curated_then(at)
@@ -198,7 +197,7 @@ def stats(session: str, json_out: bool) -> None:
     """
     settings = settings_in_force(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> Counts:
+    async def look(memory: MemoryCommands, scope: str) -> MemoryCounts:
         return await memory.stats(scope)
 
     counts = looked(settings, session, look)
@@ -208,7 +207,7 @@ def stats(session: str, json_out: bool) -> None:
         say("\n".join(report.counts_lines(counts, settings.zone)))
 
 
-def _draw(known: Sequence[Known], zone: ZoneInfo, empty: str) -> None:
+def _draw(known: Sequence[MemoryState], zone: ZoneInfo, empty: str) -> None:
     table(
         ("id", "said", "until", "then", "kind", "text"),
         [

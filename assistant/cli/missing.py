@@ -13,8 +13,8 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.text import one_line
-from assistant.core.compactions import Checkpoint
-from assistant.core.records import Record
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.records import LogRecord
 from assistant.wire import stores as wire_stores
 from sleep.compaction.facts import missing
 
@@ -28,7 +28,7 @@ class Absent:
 
     kind: str
     text: str
-    record: Record
+    record: LogRecord
     kept: bool
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assistant.cli.stored import scope_of_session
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import CorruptStore
-from assistant.core.records import LogPlace, Record, SessionInfo
+from assistant.core.records import LogLocation, LogRecord, SessionInfo
 from assistant.wire import stores as wire_stores
 
 
-def originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Record]:
+def originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[LogRecord]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
     from the conversation it came from, or a conversation from an earlier one that it goes on from, stand first. Raises
     `CorruptStore` where the index does not know the range."""
@@ -63,7 +63,7 @@ def _logs_of_ancestors(stores: wire_stores.Stores, session: str) -> dict[str, st
     return found
 
 
-def _place(stores: wire_stores.Stores, info: SessionInfo) -> LogPlace | None:
+def _place(stores: wire_stores.Stores, info: SessionInfo) -> LogLocation | None:
     """Where the newest message of a session stands."""
     newest = stores.history.recent(info.scope, session=info.key, limit=1)
     return stores.conversation.places([newest[0].id]).get(newest[0].id) if newest else None

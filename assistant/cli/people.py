@@ -15,9 +15,9 @@ from assistant.cli.plain import as_json, say, say_markdown
 from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.core.clock import utc_now
-from assistant.core.persons import Pairing, Person
-from assistant.core.sessions import MAIN
+from assistant.core.calendar import utc_now
+from assistant.core.people import Pairing, Person
+from assistant.core.sessions import MAIN_SESSION
 from assistant.people.report import people_json, rooms_json
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
@@ -169,7 +169,7 @@ def rename(context: click.Context, who: tuple[str, ...], name: str) -> None:
 def _changed(context: click.Context, *words: str) -> None:
     settings = settings_in_force()
     text = shlex.join(typed(word, "That") for word in words)
-    answer = command(settings, text, MAIN, begins=True)
+    answer = command(settings, text, MAIN_SESSION, begins=True)
     if not given(context, "json"):
         say_markdown(answer)
         return

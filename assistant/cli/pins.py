@@ -14,9 +14,9 @@ from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
-from assistant.core.compactions import Pin
+from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 
 
@@ -84,7 +84,7 @@ def _changed(context: click.Context, text: str) -> None:
 
 
 def _session(context: click.Context) -> str:
-    return str(given(context, "session") or MAIN)
+    return str(given(context, "session") or MAIN_SESSION)
 
 
 def _list(settings: Settings, session: str, json_out: bool) -> None:

@@ -14,7 +14,7 @@ from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.transcript import print_record, record_json
 from assistant.core.messages import media_to_json
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 
 
 @click.command()
@@ -39,7 +39,7 @@ def recover(context: click.Context, checkpoint_id: int) -> None:
             print_record(record, chosen.settings.zone)
 
 
-def _media(record: Record) -> list[dict[str, Any]]:
+def _media(record: LogRecord) -> list[dict[str, Any]]:
     return [media_to_json(media) for media in record.media]
 
 

@@ -8,7 +8,7 @@ from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.text import typed
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 
 _LOOKING = ("list", "history")
 
@@ -17,7 +17,9 @@ _LOOKING = ("list", "history")
 @click.argument("words", metavar="[TEXT... | list | cancel N | history]", nargs=-1)
 @click.option("--at", "when", metavar="WHEN", help='When: "tomorrow at 9", "in 20 minutes", "2026-12-24 18:00".')
 @click.option("--every", metavar="HOW OFTEN", help='How often: "weekday at 8:30", "2 hours", an RRULE, a line of cron.')
-@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation it comes to.")
+@click.option(
+    "--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation it comes to."
+)
 @click.option("--json", "json_out", is_flag=True, help="With list and history: print a JSON array.")
 def remind(words: tuple[str, ...], when: str | None, every: str | None, session: str, json_out: bool) -> None:
     """Set a reminder, list those that wait, cancel one, or see what became of them.

@@ -12,9 +12,9 @@ from assistant.cli.plain import as_json, say_markdown
 from assistant.cli.stored import opened, scope_of_session
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line
-from assistant.core.compactions import UserRequest
+from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 
 _MOST = 1000
@@ -25,7 +25,7 @@ _MOST = 1000
 @click.option("--all", "everything", is_flag=True, help="Those that are done or dropped too.")
 @click.option("--done", is_flag=True, help="Mark the requests with these IDs as done.")
 @click.option("--drop", is_flag=True, help="Mark them as no longer wanted.")
-@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation.")
+@click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation.")
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array, newest first.")
 def requests(ids: tuple[int, ...], everything: bool, done: bool, drop: bool, session: str, json_out: bool) -> None:
     """List what you asked for and what is still open, newest first. A compaction keeps open requests word for word.

@@ -12,14 +12,14 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.cli.stored import opened
 from assistant.core.errors import UsageError
-from assistant.core.plural import counted
-from assistant.core.sessions import MAIN, session_named
+from assistant.core.sessions import MAIN_SESSION, parse_session_name
+from assistant.core.text import pluralize
 from assistant.settings.settings import Settings
 from assistant.wire import resets as wire_resets
 
 
 @click.command()
-@click.option("--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation to end.")
+@click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to end.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.option("--cancel", is_flag=True, help="Give up a reset that waits for the archive.")
 def reset(session: str, yes: bool, cancel: bool) -> None:
@@ -32,9 +32,9 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
       assistant reset
       assistant reset --session trip --yes
     """
-    settings, key = settings_in_force(), session_named(session)
+    settings, key = settings_in_force(), parse_session_name(session)
     if cancel:
-        say_answer(settings, f"/reset {key} --cancel", MAIN)
+        say_answer(settings, f"/reset {key} --cancel", MAIN_SESSION)
         return
     if not yes:
         if not sys.stdin.isatty():
@@ -43,7 +43,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
         if not sure("Reset it?"):
             return
     tell(f"Resetting {key}: reading it for what is worth remembering, then archiving it…")
-    say_answer(settings, f"/reset {key}", MAIN)
+    say_answer(settings, f"/reset {key}", MAIN_SESSION)
 
 
 def foreseen(settings: Settings, key: str) -> str:
@@ -52,9 +52,9 @@ def foreseen(settings: Settings, key: str) -> str:
         looking = wire_resets.looking_at(settings, stores)
         known = looking.one(key, None).generation
         where = settings.values.archive.url or str(settings.home.path / "archive")
-        requests = counted(len(stores.requests.open(known.session)), "open request")
+        requests = pluralize(len(stores.requests.open(known.session)), "open request")
     return (
-        f"{known.session} (number {known.number}) has {counted(known.messages, 'message')}. What is worth remembering "
+        f"{known.session} (number {known.number}) has {pluralize(known.messages, 'message')}. What is worth remembering "
         f"is written down first, then all of it is archived at {where}, and the archive read back.\n"
         f"The next conversation begins empty, with a short note of what was open ({requests}). Memories, "
         "to-dos, pins, requests and the log stay as they are."

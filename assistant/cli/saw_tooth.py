@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import plotille
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 
 _HEIGHT = 10
 # What plotille puts before the drawing, and at its end.

@@ -9,11 +9,11 @@ import click
 from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.text import typed
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _session_option = click.option(
-    "--session", default=MAIN, show_default=True, metavar="NAME", help="The conversation it is asked in."
+    "--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation it is asked in."
 )
 
 

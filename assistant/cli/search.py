@@ -22,14 +22,14 @@ from assistant.cli.stored import opened
 from assistant.cli.tables import local, table
 from assistant.cli.text import one_line, typed
 from assistant.cli.transcript import backwards
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.messages import Span
-from assistant.core.records import Hit
+from assistant.core.messages import LogByteRange
+from assistant.core.records import SearchHit
+from assistant.core.text import lazy_regex
 from assistant.wire import stores as wire_stores
 
-_WITHOUT_SPACES = expression(
+_WITHOUT_SPACES = lazy_regex(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
@@ -146,13 +146,13 @@ class Covered:
     def sessions(self) -> list[str]:
         return list(self._ranges)
 
-    def by(self, session: str, span: Span) -> Checkpoint | None:
+    def by(self, session: str, span: LogByteRange) -> Checkpoint | None:
         for start, end, checkpoint in self._ranges.get(session, ()):
             if start <= span.start < end:
                 return checkpoint
         return None
 
-    def of(self, hits: Iterable[Hit]) -> Iterator[Found]:
+    def of(self, hits: Iterable[SearchHit]) -> Iterator[Found]:
         """Those that are not in view."""
         for hit in hits:
             checkpoint = self.by(hit.session, hit.place.span)

@@ -10,12 +10,12 @@ from assistant.cli.config_changing import WHEN_STARTED, when_taken_over
 from assistant.cli.plain import as_json, say, tell
 from assistant.cli.text import is_text
 from assistant.core.errors import SettingsError, UsageError
-from assistant.service.home_lock import is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, NAMES, PROVIDER_KEYS, known
-from assistant.settings.settings import Home, Settings
-from assistant.settings.settings_layers import variable
-from assistant.settings.settings_networks import STRONG_TOKEN, is_guessable
+from assistant.service.home_lock import is_home_served
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import environment_variable
+from assistant.settings.network_sections import STRONG_TOKEN_LENGTH, is_weak_token
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRET_NAMES, canonical_secret_name
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire import settings as wire_settings
 
 _ABOUT = {
@@ -48,10 +48,10 @@ def set_(name: str, in_file: bool) -> None:
       assistant config secret set ANTHROPIC_API_KEY
       pass show anthropic | assistant config secret set ANTHROPIC_API_KEY --file
     """
-    spelled = known(name)
-    home = settings_module.home_from_environment()
+    spelled = canonical_secret_name(name)
+    home = home_from_environment()
     place = put(home, spelled, _asked(spelled), in_file=in_file)
-    if is_served(home):
+    if is_home_served(home):
         # The keyring is asked once, at the start.
         tell(when_taken_over([spelled]) if place == IN_FILE else WHEN_STARTED)
 
@@ -65,12 +65,12 @@ def list_(json_out: bool) -> None:
     Example:
       assistant config secret list
     """
-    settings = settings_module.load()
-    rows = [(name, _origin(settings, name)) for name in NAMES]
+    settings = load_settings()
+    rows = [(name, _origin(settings, name)) for name in SECRET_NAMES]
     if json_out:
         as_json([{"name": name, "set": bool(origin), "origin": origin or None} for name, origin in rows])
     else:
-        widest = max(len(name) for name in NAMES)
+        widest = max(len(name) for name in SECRET_NAMES)
         say("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in rows))
     for warning in settings.warnings:
         tell(warning)
@@ -85,12 +85,12 @@ def remove(name: str) -> None:
     Example:
       assistant config secret remove OPENAI_API_KEY
     """
-    spelled = known(name)
-    home = settings_module.home_from_environment()
+    spelled = canonical_secret_name(name)
+    home = home_from_environment()
     if not wire_settings.secret_store(home).remove(spelled):
         raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
     say(f"{spelled} was removed.")
-    if is_served(home):
+    if is_home_served(home):
         tell(WHEN_STARTED)
 
 
@@ -99,20 +99,20 @@ def put(home: Home, name: str, value: str, *, in_file: bool = False) -> str:
     `UsageError` for what is none, `StoreError`."""
     if not value or not is_text(value):
         raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
-    if name == "web.token" and is_guessable(value):
+    if name == "web.token" and is_weak_token(value):
         raise UsageError(
-            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN} characters or more. Nothing was "
+            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN_LENGTH} characters or more. Nothing was "
             "changed; `assistant web token --new` makes one."
         )
     place = wire_settings.secret_store(home).put(name, value, in_file=in_file)
     say(f"{name} is {_ABOUT[place]}.")
     try:
-        winner = _origin(settings_module.load(home), name)
+        winner = _origin(load_settings(home), name)
     except SettingsError as error:
         tell("\n".join(error.problems))
     else:
         if winner not in ("", place):
-            where = "The environment" if winner in (name, variable(name)) else winner
+            where = "The environment" if winner in (name, environment_variable(name)) else winner
             tell(f"{where} has another {name}, which wins over this one.")
     return place
 

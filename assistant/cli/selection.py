@@ -13,9 +13,9 @@ import click
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.options import Function, given, shared
 from assistant.cli.stored import scope_of_session
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.ports import Conversation
+from assistant.core.store_ports import Conversation
 from assistant.settings.settings import Settings
 
 

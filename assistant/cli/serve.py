@@ -18,13 +18,13 @@ from assistant.cli.lazy import load
 from assistant.cli.lines import typed_lines
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import tell
-from assistant.core.ending import manager_seconds
 from assistant.core.errors import AssistantError, SettingsError, UsageError
-from assistant.core.sessions import MAIN
-from assistant.service.allocator import keep_little
-from assistant.service.home_lock import is_served, lock_holder
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home, Settings
+from assistant.core.sessions import MAIN_SESSION
+from assistant.core.shutdown import service_manager_timeout
+from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.malloc import limit_heap
+from assistant.settings.home import Home, home_from_environment, notify_target_from_environment
+from assistant.settings.settings import Settings, load_settings, parse_settings_values
 
 _HOW_TO_TALK = (
     "The assistant serves {home}. Talk to it from another terminal with `assistant chat`, "
@@ -50,18 +50,18 @@ def run(context: click.Context, with_chat: bool) -> None:
       assistant run --chat
       echo "remember that the key is under the pot" | assistant run --chat
     """
-    keep_little()
-    manager = settings_module.service_manager()
-    settings = settings_module.load()
+    limit_heap()
+    manager = notify_target_from_environment()
+    settings = load_settings()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not with_chat:
         log_to_stderr(settings.values.log.level)
         asyncio.run(load("assistant.daemon:main")(settings, lambda: tell(hint), manager))
         return
-    if is_served(settings.home):
+    if is_home_served(settings.home):
         tell(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
     if _talks_at_a_terminal():
-        context.exit(talk_here(settings, MAIN))
+        context.exit(talk_here(settings, MAIN_SESSION))
     log_to_stderr("warning")
     context.exit(attach.run(_answer_or_serve(settings, hint)))
 
@@ -76,16 +76,16 @@ def stop() -> None:
     Example:
       assistant stop
     """
-    home = settings_module.home_from_environment()
-    if not is_served(home):
+    home = home_from_environment()
+    if not is_home_served(home):
         tell("Nothing serves this home.")
         return
     holder = lock_holder(home)
     if holder is None:
         raise AssistantError("A process that is just starting serves this home. Try again in a moment.")
     os.kill(holder, signal.SIGTERM)
-    limit = time.monotonic() + manager_seconds(_drain_seconds(home))
-    while is_served(home):
+    limit = time.monotonic() + service_manager_timeout(_drain_seconds(home))
+    while is_home_served(home):
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
@@ -95,9 +95,9 @@ def stop() -> None:
 def _drain_seconds(home: Home) -> float:
     """As configured; where config.toml was edited to nonsense meanwhile, the default: that keeps nobody from ending."""
     try:
-        return settings_module.load(home, ring=None).values.daemon.drain_seconds
+        return load_settings(home, ring=None).values.daemon.drain_seconds
     except SettingsError:
-        return settings_module.values_of(home, "")[0].daemon.drain_seconds
+        return parse_settings_values(home, "")[0].daemon.drain_seconds
 
 
 def _talks_at_a_terminal() -> bool:
@@ -111,7 +111,7 @@ def _talks_at_a_terminal() -> bool:
 
 async def _answer_or_serve(settings: Settings, hint: str) -> int:
     """Answer the lines that were piped in; where there are none, serve until told to stop."""
-    served_elsewhere = is_served(settings.home)
+    served_elsewhere = is_home_served(settings.home)
     async with attach.home_link(settings) as link:
         lines = typed_lines()
         first = asyncio.ensure_future(anext(lines, None))
@@ -120,7 +120,7 @@ async def _answer_or_serve(settings: Settings, hint: str) -> int:
             tell(hint)
         line = await first
         if line is not None:
-            return await answer_lines(link, _chained(line, lines), MAIN)
+            return await answer_lines(link, _chained(line, lines), MAIN_SESSION)
         if not silent:
             tell(hint)
         if not served_elsewhere:

@@ -13,9 +13,9 @@ from assistant.cli.plain import as_json, say, tell
 from assistant.cli.service_managers import Condition, Launchd, Manager, Systemd, on_this_machine, really
 from assistant.cli.service_place import Placed
 from assistant.core.errors import AssistantError, UsageError
-from assistant.service.files import was_changed
-from assistant.service.home_lock import is_served, lock_holder
-from assistant.settings import settings as settings_module
+from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.unit_files import was_edited_by_hand
+from assistant.settings.settings import load_settings
 
 _NO_MANAGER = (
     "Neither systemd nor launchd runs this machine, so nothing was done. `assistant run` serves in the foreground; "
@@ -64,14 +64,14 @@ def install(asked: _Asked, force: bool, no_start: bool) -> None:
     if placed.user:
         _prepare_system(placed)
     changed = service_install.install(placed, manager, force=force, tell=tell)
-    for variable in service_place.unseen_variables(settings_module.load()):
+    for variable in service_place.unseen_variables(load_settings()):
         how = service_place.kept_by(variable, placed)
         tell(f"{variable} is set in this shell, which the service does not see: {how}.")
     if hint := manager.hint():
         tell(hint)
     if manager.condition().running:
         tell("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
-    elif is_served(placed.home):
+    elif is_home_served(placed.home):
         holder = lock_holder(placed.home)
         tell(f"Process {holder} serves the home now: `assistant stop`, then `assistant service start`.")
     elif not no_start:
@@ -219,10 +219,10 @@ def _placed(asked: _Asked, kind: str) -> Placed:
     if kind == "launchd":
         if asked.system:
             raise UsageError("--system is for systemd; launchd runs the agent of a user. Nothing was done.")
-        return service_place.launchd_agent(asked.name, settings_module.load())
+        return service_place.launchd_agent(asked.name, load_settings())
     if asked.system:
         return service_place.systemd_system(asked.name, service_place.system_settings())
-    return service_place.systemd_user(asked.name, settings_module.load())
+    return service_place.systemd_user(asked.name, load_settings())
 
 
 def _prepare_system(placed: Placed) -> None:
@@ -239,5 +239,5 @@ def _file_line(placed: Placed, known: str | None) -> str:
         return f"{placed.file}: not there; `assistant service install` writes it"
     if known == placed.text:
         return f"{placed.file}: as it should be"
-    how = "changed by hand" if was_changed(known) else "not as this version and the settings want it"
+    how = "changed by hand" if was_edited_by_hand(known) else "not as this version and the settings want it"
     return f"{placed.file}: {how}; `assistant service install` shows the difference"

@@ -17,7 +17,7 @@ from pathlib import Path
 from assistant.cli.service_managers import Manager
 from assistant.cli.service_place import Placed
 from assistant.core.errors import AssistantError, UsageError
-from assistant.service.files import was_changed
+from assistant.service.unit_files import was_edited_by_hand
 
 Tell = Callable[[str], None]
 _EDITED = ".edited"
@@ -39,7 +39,7 @@ def write(placed: Placed, *, force: bool, tell: Tell) -> bool:
         return False
     if known is not None:
         tell(difference(known, placed.text, file))
-        if was_changed(known):
+        if was_edited_by_hand(known):
             _refuse_or_keep(file, force, "overwritten", tell)
     _replace(file, placed.text)
     tell(f"Wrote {file}.")
@@ -52,7 +52,7 @@ def remove(placed: Placed, manager: Manager, *, force: bool, tell: Tell) -> None
     if known is None:
         tell(f"There is no {placed.file}; nothing was installed.")
         return
-    if was_changed(known):
+    if was_edited_by_hand(known):
         _refuse_or_keep(placed.file, force, "removed", tell)
     manager.disable(placed.file)
     tell(f"Removed {placed.file}. The home {placed.home.path} is as it was.")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from platformdirs import user_config_path
 
-from assistant.core.ending import manager_seconds
 from assistant.core.errors import AssistantError, UsageError
-from assistant.service.files import Service, launchd_plist, systemd_unit
-from assistant.settings import settings as settings_module
-from assistant.settings.secrets import NAMES
-from assistant.settings.settings import Home, Settings
-from assistant.settings.settings_layers import variable
+from assistant.core.shutdown import service_manager_timeout
+from assistant.service.unit_files import ServiceSpec, render_launchd_plist, render_systemd_unit
+from assistant.settings.home import Home
+from assistant.settings.layers import environment_variable
+from assistant.settings.secrets import SECRET_NAMES
+from assistant.settings.settings import ENVIRONMENT_VARIABLES, Settings, load_settings, shipped_config_dir
 
 NAME = "nocturne-assistant"
 SYSTEM_USER = "nocturne"
@@ -41,27 +41,27 @@ class Placed:
 
 
 def systemd_user(name: str, settings: Settings) -> Placed:
-    unit = systemd_unit(_template("systemd-user.service"), _service(name, settings))
+    unit = render_systemd_unit(_template("systemd-user.service"), _service(name, settings))
     return Placed(name, user_config_path("systemd") / "user" / f"{name}.service", unit, settings.home)
 
 
 def systemd_system(name: str, settings: Settings) -> Placed:
     user = _owner(settings.home.path)
     service = _service(name, settings, user=user)
-    unit = systemd_unit(_template("systemd-system.service"), service)
+    unit = render_systemd_unit(_template("systemd-system.service"), service)
     return Placed(name, _SYSTEM_UNITS / f"{name}.service", unit, settings.home, user)
 
 
 def launchd_agent(name: str, settings: Settings) -> Placed:
     service = _service(name, settings, log=launchd_log(name))
-    plist = launchd_plist(_template("launchd.plist"), service)
+    plist = render_launchd_plist(_template("launchd.plist"), service)
     return Placed(name, Path.home() / "Library" / "LaunchAgents" / f"{name}.plist", plist, settings.home)
 
 
 def system_settings() -> Settings:
     """Of the home that ASSISTANT_HOME names, else of the one that a system unit has by itself."""
-    named = settings_module.load()
-    return named if "ASSISTANT_HOME" in named.origins else settings_module.load(Home(_SYSTEM_HOME))
+    named = load_settings()
+    return named if "ASSISTANT_HOME" in named.origins else load_settings(Home(_SYSTEM_HOME))
 
 
 def program() -> Path:
@@ -97,14 +97,14 @@ def launchd_log(name: str) -> Path:
 
 def unseen_variables(settings: Settings) -> list[str]:
     """Variables of this shell that settings came from; a service sees none of them but ASSISTANT_HOME."""
-    ours = {name for name in settings_module.VARIABLES if name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    ours = {name for name in ENVIRONMENT_VARIABLES if name.startswith(("ANTHROPIC_", "OPENAI_"))}
     found = {origin for origin in settings.origins.values() if origin in ours or origin.startswith("ASSISTANT_")}
     return sorted(found - {"ASSISTANT_HOME"})
 
 
 def kept_by(name: str, placed: Placed) -> str:
     """What keeps the value of a variable where the service finds it: a secret with the secrets, by a command."""
-    secret = next((one for one in NAMES if name in (one, variable(one))), "")
+    secret = next((one for one in SECRET_NAMES if name in (one, environment_variable(one))), "")
     if not secret:
         return f"write it into {placed.home.config}"
     if not placed.user:
@@ -115,15 +115,15 @@ def kept_by(name: str, placed: Placed) -> str:
     )
 
 
-def _service(name: str, settings: Settings, *, user: str = "", log: Path = Path()) -> Service:
+def _service(name: str, settings: Settings, *, user: str = "", log: Path = Path()) -> ServiceSpec:
     daemon = settings.values.daemon
     ours, home = program(), settings.home.path
     lives_with_people = any(path.is_relative_to(people) for path in (ours, home) for people in _PEOPLE)
-    return Service(
+    return ServiceSpec(
         program=ours,
         home=home,
         label=name,
-        stop_seconds=manager_seconds(daemon.drain_seconds),
+        stop_seconds=service_manager_timeout(daemon.drain_seconds),
         watchdog_seconds=daemon.watchdog_seconds,
         user=user,
         log=log,
@@ -147,4 +147,4 @@ def _owner(home: Path) -> str:
 
 
 def _template(name: str) -> str:
-    return (settings_module.config_dir() / "service" / name).read_text(encoding="utf-8")
+    return (shipped_config_dir() / "service" / name).read_text(encoding="utf-8")

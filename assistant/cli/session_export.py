@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 from assistant.cli.tables import local
 from assistant.cli.text import clean
 from assistant.cli.transcript import record_json
-from assistant.core.generations import Generation
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
+from assistant.core.sessions import Generation
 
 FORMATS = ("md", "jsonl")
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}
 
 
-def written(records: Iterable[Record], known: Generation, form: str, zone: ZoneInfo) -> Iterator[str]:
+def written(records: Iterable[LogRecord], known: Generation, form: str, zone: ZoneInfo) -> Iterator[str]:
     """The lines, without their ends."""
     if form == "jsonl":
         yield from (json.dumps(record_json(record), ensure_ascii=False) for record in records)
@@ -29,7 +29,7 @@ def written(records: Iterable[Record], known: Generation, form: str, zone: ZoneI
         yield _section(record, known, zone)
 
 
-def _section(record: Record, known: Generation, zone: ZoneInfo) -> str:
+def _section(record: LogRecord, known: Generation, zone: ZoneInfo) -> str:
     who = _SPEAKERS[record.role] if record.role != "tool" else f"Tool {record.name or ''}".strip()
     if record.role == "user" and record.sender not in (None, "owner") and known.scope != "owner":
         who = record.name or record.sender or who

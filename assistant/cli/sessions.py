@@ -16,11 +16,16 @@ from assistant.cli.session_export import FORMATS, written
 from assistant.cli.stored import opened
 from assistant.cli.tables import table
 from assistant.core.errors import HomeError
-from assistant.core.plural import counted
-from assistant.core.sessions import MAIN, session_named
-from assistant.sessions.listing import COLUMNS, NUMBERS, cells, shown
-from assistant.sessions.listing import as_json as listed_json
-from assistant.sessions.looking import Looking
+from assistant.core.sessions import MAIN_SESSION, parse_session_name
+from assistant.core.text import pluralize
+from assistant.sessions.listing import (
+    NUMERIC_COLUMNS,
+    SESSION_COLUMNS,
+    SessionReader,
+    describe_generation,
+    session_cells,
+)
+from assistant.sessions.listing import session_json as listed_json
 from assistant.settings.settings import Settings
 from assistant.wire import resets as wire_resets
 from assistant.wire import stores as wire_stores
@@ -65,7 +70,7 @@ def list_(context: click.Context, limit: int) -> None:
 
 
 @sessions.command()
-@click.argument("session", metavar="SESSION", default=MAIN)
+@click.argument("session", metavar="SESSION", default=MAIN_SESSION)
 @click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
 @_json
 @click.pass_context
@@ -92,7 +97,7 @@ def show(context: click.Context, session: str, number: int | None) -> None:
         }
         as_json(listed_json(one) | more)
     else:
-        say(shown(one, note, made, settings.zone))
+        say(describe_generation(one, note, made, settings.zone))
 
 
 @sessions.command()
@@ -104,7 +109,7 @@ def end(session: str) -> None:
     Example:
       assistant sessions end trip
     """
-    say_answer(settings_in_force(), f"/sessions end {session_named(session)}", MAIN)
+    say_answer(settings_in_force(), f"/sessions end {parse_session_name(session)}", MAIN_SESSION)
 
 
 @sessions.command()
@@ -118,12 +123,12 @@ def resume(session: str, number: int | None) -> None:
       assistant sessions resume main
       assistant sessions resume trip 2
     """
-    words = ["/sessions resume", session_named(session), *([str(number)] if number else [])]
-    say_answer(settings_in_force(), " ".join(words), MAIN)
+    words = ["/sessions resume", parse_session_name(session), *([str(number)] if number else [])]
+    say_answer(settings_in_force(), " ".join(words), MAIN_SESSION)
 
 
 @sessions.command()
-@click.argument("session", metavar="SESSION", default=MAIN)
+@click.argument("session", metavar="SESSION", default=MAIN_SESSION)
 @click.option("--generation", type=click.IntRange(1), metavar="N", help="That conversation; else the current one.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True, help="How to write it.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Into this file.")
@@ -144,7 +149,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
                 say(line)
             return
         _write(output, lines)
-    tell(f"{known.session}, number {known.number}: {counted(known.messages, 'message')} written to {output}.")
+    tell(f"{known.session}, number {known.number}: {pluralize(known.messages, 'message')} written to {output}.")
 
 
 def _list(context: click.Context, most: int) -> None:
@@ -155,12 +160,12 @@ def _list(context: click.Context, most: int) -> None:
         as_json([listed_json(one) for one in found])
         return
     table(
-        COLUMNS, [cells(one, settings.zone) for one in found], right=NUMBERS,
+        SESSION_COLUMNS, [session_cells(one, settings.zone) for one in found], right=NUMERIC_COLUMNS,
         empty="No conversation yet. Begin with `assistant chat`.",
     )  # fmt: skip
 
 
-def _looking(settings: Settings, stores: wire_stores.Stores) -> Looking:
+def _looking(settings: Settings, stores: wire_stores.Stores) -> SessionReader:
     return wire_resets.looking_at(settings, stores)
 
 

@@ -16,9 +16,8 @@ from assistant.cli.config_changing import when_taken_over
 from assistant.cli.lazy import INTERRUPTED
 from assistant.cli.logs import log_to_stderr
 from assistant.cli.plain import say
-from assistant.service.home_lock import is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.service.home_lock import is_home_served
+from assistant.settings.home import Home, home_from_environment
 
 # Each adds to the list what it changed, as soon as it is on the disk.
 Step = Callable[[Home, list[str]], None]
@@ -49,7 +48,7 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
       printf 'offline\\n' | assistant setup model
     """
     log_to_stderr("error")
-    home = settings_module.home_from_environment()
+    home = home_from_environment()
     say(f"Setting up the assistant in {home.path}. {_HOW}")
     kept: list[str] = []
     for name in steps or STEPS:
@@ -71,7 +70,7 @@ def _told(kept: list[str]) -> str:
 
 
 def _next(home: Home, kept: Sequence[str]) -> str:
-    if is_served(home):
+    if is_home_served(home):
         return when_taken_over(kept) if kept else "The assistant runs: `assistant chat` to talk with it."
     return (
         "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "

@@ -12,12 +12,12 @@ from assistant.cli.asking import LeftOut, ask, choose
 from assistant.cli.config_changing import changed, tell_changes
 from assistant.cli.plain import say
 from assistant.cli.text import one_line
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import ModelError, UsageError
-from assistant.service.home_lock import home_lock, is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.config_text import HEADER, with_value, without
-from assistant.settings.settings import Home, Settings, problems_of, values_of
+from assistant.service.home_lock import home_lock, is_home_served
+from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.wire import settings as wire_settings
 
 _WHO = {
@@ -59,7 +59,7 @@ class Choice:
 def model(home: Home, kept: list[str]) -> None:
     """Who answers, the key, a real answer to prove it; kept when it came, or when the person says so."""
     while True:
-        settings = settings_module.load(home)
+        settings = load_settings(home)
         choice = _asked(home, settings)
         if choice.provider == "offline":
             _keep(home, settings, choice, kept)
@@ -91,7 +91,7 @@ def _asked(home: Home, settings: Settings) -> Choice:
 
 def _address(home: Home, settings: Settings) -> str:
     def use(answer: str) -> str:
-        problems = problems_of(home, with_value("", "model.base_url", answer))
+        problems = settings_problems(home, set_key("", "model.base_url", answer))
         if problems:
             raise UsageError("\n".join(problems))
         return answer
@@ -119,7 +119,7 @@ def _key(settings: Settings, provider: str) -> str:
 def _tried(home: Home, settings: Settings, choice: Choice) -> str:
     """Have the model answer once; what went wrong in words, "" where nothing did."""
     trial = _with(home, settings, choice)
-    served = is_served(home)
+    served = is_home_served(home)
     say("Asking for a first answer ...")
     try:
         with contextlib.nullcontext() if served else home_lock(home):
@@ -134,7 +134,7 @@ def _tried(home: Home, settings: Settings, choice: Choice) -> str:
 
 def _with(home: Home, settings: Settings, choice: Choice) -> Settings:
     """The settings as they would be. What the environment says of the model would win, and does not count here."""
-    values, _ = values_of(home, _edited(wire_settings.config_file(home).text(), settings, choice))
+    values, _ = parse_settings_values(home, _edited(wire_settings.config_file(home).text(), settings, choice))
     chosen = values.model.model_copy(update={"provider": choice.provider})
     trial = replace(
         settings,
@@ -159,10 +159,10 @@ def _keep(home: Home, settings: Settings, choice: Choice, kept: list[str]) -> No
 
 def _edited(text: str, settings: Settings, choice: Choice) -> str:
     """config.toml with this choice in it. A key that stands there would win over the one that is kept elsewhere."""
-    text = with_value(text or HEADER, "model.provider", choice.provider)
+    text = set_key(text or CONFIG_HEADER, "model.provider", choice.provider)
     if choice.key:
-        text = without(text, "model.api_key")
+        text = remove_key(text, "model.api_key")
     if choice.url and choice.url != settings.openai_url:
-        text = with_value(text, "model.base_url", choice.url)
+        text = set_key(text, "model.base_url", choice.url)
     is_default = choice.name == wire_settings.default_model(choice.provider)
-    return without(text, "model.name") if is_default else with_value(text, "model.name", choice.name)
+    return remove_key(text, "model.name") if is_default else set_key(text, "model.name", choice.name)

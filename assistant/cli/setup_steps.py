@@ -11,11 +11,11 @@ from assistant.cli.lazy import load
 from assistant.cli.plain import say
 from assistant.cli.service_managers import on_this_machine
 from assistant.core.errors import AssistantError, SettingsError, UsageError
-from assistant.core.persona import Names, fit, names_in, with_names
-from assistant.settings import settings as settings_module
-from assistant.settings.config_text import HEADER, Change, with_value
-from assistant.settings.settings import Home, Settings, config_dir
-from assistant.settings.settings_layers import from_text
+from assistant.settings.config_text import CONFIG_HEADER, SettingChange, set_key
+from assistant.settings.home import Home
+from assistant.settings.layers import parse_setting_text
+from assistant.settings.persona import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
+from assistant.settings.settings import Settings, load_settings, shipped_config_dir
 from assistant.wire import settings as wire_settings
 
 NEVER = "never"
@@ -30,19 +30,19 @@ _BRIDGES = {
 def persona(home: Home, kept: list[str]) -> None:
     """Writes PERSONA.md: what the assistant is told of itself before each conversation."""
     file = wire_settings.persona_file(home)
-    shipped = (config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
-    known = names_in(file.text() or shipped)
+    shipped = (shipped_config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
+    known = parse_persona_names(file.text() or shipped)
 
-    def keep(names: Names) -> None:
-        before, after = file.change(lambda text: with_names(text or shipped, names))
+    def keep(names: PersonaNames) -> None:
+        before, after = file.change(lambda text: replace_persona_names(text or shipped, names))
         if after != before:
             kept.append("PERSONA.md")
 
-    person = ask("What are you called?", known.person, fit)
+    person = ask("What are you called?", known.person, clean_persona_name)
     name = ask("What shall it be called?", known.assistant or "Nocturne", _name)
-    keep(Names(name, person, known.manner))
-    manner = ask("How shall it be, in a few words (dry, patient, formal, ...)?", known.manner, fit)
-    keep(Names(name, person, manner))
+    keep(PersonaNames(name, person, known.manner))
+    manner = ask("How shall it be, in a few words (dry, patient, formal, ...)?", known.manner, clean_persona_name)
+    keep(PersonaNames(name, person, manner))
     say(f"{home.persona} says so; change there whatever else you like.")
 
 
@@ -97,7 +97,7 @@ def serve(manager: str, kept: list[str], install: Callable[[], object]) -> None:
 def _setting(home: Home, kept: list[str], key: str, question: str, default: str) -> None:
     """Ask for one setting; what is another value than the one in force is written at once."""
 
-    def use(answer: str) -> list[Change]:
+    def use(answer: str) -> list[SettingChange]:
         if answer == default:
             return []
         value = "" if answer == NEVER else answer
@@ -107,13 +107,13 @@ def _setting(home: Home, kept: list[str], key: str, question: str, default: str)
     kept += [change.key for change in done]
 
 
-def set_all(home: Home, answers: dict[str, str]) -> list[Change]:
+def set_all(home: Home, answers: dict[str, str]) -> list[SettingChange]:
     """Write settings that were given as text, all or none, and say so. Raises `UsageError` for what is refused."""
 
     def edited(text: str) -> str:
-        text = text or HEADER
+        text = text or CONFIG_HEADER
         for key, answer in answers.items():
-            text = with_value(text, key, from_text(key, answer))
+            text = set_key(text, key, parse_setting_text(key, answer))
         return text
 
     try:
@@ -127,8 +127,8 @@ def set_all(home: Home, answers: dict[str, str]) -> list[Change]:
 def _name(text: str) -> str:
     if "," in text or "." in text.rstrip("."):
         raise UsageError("A name without commas and full stops, please.")
-    return fit(text)
+    return clean_persona_name(text)
 
 
 def _settings(home: Home) -> Settings:
-    return settings_module.load(home)
+    return load_settings(home)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.sessions import session_named
+from assistant.core.sessions import parse_session_name
 
 COMMANDS = (
     "/help", "/status", "/model", "/usage", "/todo", "/session", "/sessions", "/reset", "/compact", "/branch", "/pin",
@@ -33,7 +33,7 @@ def switched(text: str, session: str) -> str:
     """The session that one is in after this was typed: another one after `/session NAME`. Raises `UsageError` for what
     is no name."""
     name, _, rest = text.strip().partition(" ")
-    return session_named(rest.strip()) if name.lower() == _SWITCHING and rest.strip() else session
+    return parse_session_name(rest.strip()) if name.lower() == _SWITCHING and rest.strip() else session
 
 
 def in_shell(text: str) -> str:

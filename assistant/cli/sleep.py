@@ -21,12 +21,12 @@ from assistant.cli.stored import require_home
 from assistant.cli.text import clean
 from assistant.commands import sleeping_report as sleep_report
 from assistant.commands.sleeping_commands import phase_named
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreError, UsageError
-from assistant.core.remembered import CycleReport
-from assistant.core.sessions import MAIN
-from assistant.core.sleep_ports import Journal
-from assistant.service.home_lock import is_served
+from assistant.core.memories import SleepReport
+from assistant.core.sessions import MAIN_SESSION
+from assistant.core.store_ports import Journal
+from assistant.service.home_lock import is_home_served
 from assistant.settings.settings import Settings
 from assistant.wire.stores import journal_beside
 
@@ -60,13 +60,13 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
         return
     words = ["/sleep", *(["--json"] if json_out else [])]
     if dry_run or undo:
-        say_answer(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN)
+        say_answer(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN_SESSION)
         return
     words += ["--phase", phase_named(phase)] if phase is not None else []
     told = _slept(settings, " ".join(words))
     (say if json_out else say_markdown)(told)
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=is_served(settings.home))), None)
+        report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
     if report is None or report.state in ("failed", "interrupted"):
         # What went wrong is said already.
         click.get_current_context().exit(1)
@@ -74,7 +74,7 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
 
 def _tell_of_last(settings: Settings, json_out: bool) -> None:
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=is_served(settings.home))), None)
+        report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
     if json_out:
         as_json(sleep_report.as_json(report))
     else:
@@ -95,7 +95,7 @@ def _slept(settings: Settings, text: str) -> str:
     try:
         return in_shell(attach.run(_sleeping(settings, text)))
     except KeyboardInterrupt:
-        if is_served(settings.home):
+        if is_home_served(settings.home):
             tell("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")
         else:
             tell("The sleep was cut off. What was done is kept, and the next one goes on where it was.")
@@ -104,7 +104,7 @@ def _slept(settings: Settings, text: str) -> str:
 
 async def _sleeping(settings: Settings, text: str) -> str:
     async with attach.home_link(settings, opened_here) as link:
-        asked = asyncio.create_task(link.command(text, MAIN))
+        asked = asyncio.create_task(link.command(text, MAIN_SESSION))
         try:
             if sys.stderr.isatty():
                 await _followed(settings, asked)
@@ -122,7 +122,7 @@ async def _followed(settings: Settings, asked: asyncio.Task[str]) -> None:
                 shown.update(_now(next(iter(journal.cycles(limit=1, elsewhere=True)), None)))
 
 
-def _now(report: CycleReport | None) -> str:
+def _now(report: SleepReport | None) -> str:
     if report is None or report.state != "running":
         return "Falling asleep"
     return clean(sleep_report.going_on(report, utc_now()))

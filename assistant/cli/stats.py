@@ -18,7 +18,7 @@ from assistant.cli.plain import as_json, say
 from assistant.cli.selection import selected, selecting
 from assistant.cli.stored import opened
 from assistant.cli.tables import console, table
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 
 _WIDEST_PLOT = 100
 

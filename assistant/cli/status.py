@@ -16,15 +16,15 @@ from assistant.cli.lazy import load
 from assistant.cli.link import LinkLost
 from assistant.cli.plain import as_json, say
 from assistant.cli.slash import in_shell
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
-from assistant.core.plural import counted
+from assistant.core.text import pluralize
 from assistant.health.lines import GREEN, facts, lines
 from assistant.health.report import verdict
-from assistant.service.home_lock import is_served, lock_holder
-from assistant.service.unix_socket import answers
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home, Settings
+from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.unix_socket import is_listening
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.settings import Settings, load_settings
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
@@ -50,7 +50,7 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status
       assistant status --json
     """
-    report = report_of(settings_module.home_from_environment())
+    report = report_of(home_from_environment())
     report["problems"] = [in_shell(one) for one in report["problems"]]
     if json_out:
         as_json(report)
@@ -65,7 +65,7 @@ def drawn(report: Mapping[str, Any], columns: int) -> Iterator[str]:
     """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
     width = max(_NARROWEST, min(columns, _WIDEST))
     problems, told = report["problems"], facts(report)
-    yield f"Red: {counted(len(problems), 'thing needs', 'things need')} you." if problems else GREEN
+    yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else GREEN
     for problem in problems:
         yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
     yield ""
@@ -82,17 +82,17 @@ _WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False
 def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
     """How a home is, from the daemon that serves it, if that answers within so many seconds; else from the stores."""
     silent = []
-    if answers(home.socket):
+    if is_listening(home.socket):
         try:
             # It runs on settings that were understood, whatever config.toml says by now.
             return {"running": True, **attach.run(_of_the_daemon(home, within))}
         except (LinkLost, TimeoutError):
-            if is_served(home):
+            if is_home_served(home):
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings, refused = _settings(home)
     with load("assistant.cli.stored:opened")(settings) as stores:
         found = load("assistant.wire.condition:stored_status")(settings, stores, utc_now())
-    served = is_served(home)
+    served = is_home_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
     return {"running": served, **found, **verdict([*silent, *refused, *unanswered, *found["problems"]])}
 
@@ -100,7 +100,7 @@ def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
 def _settings(home: Home) -> tuple[Settings, list[str]]:
     """Those that can be read, and what of them cannot."""
     try:
-        return settings_module.load(home), []
+        return load_settings(home), []
     except SettingsError as error:
         found, told = load("assistant.cli.in_force:readable")(home, error)
         return found, [told]
@@ -110,7 +110,7 @@ def _unanswered(sessions: int) -> list[str]:
     """Whoever was answered may have nobody run it; whoever waits may not."""
     if not sessions:
         return []
-    where = counted(sessions, "conversation")
+    where = pluralize(sessions, "conversation")
     return [f"Nobody serves the home, and in {where} a message waits for its answer. `assistant run` gives it."]
 
 

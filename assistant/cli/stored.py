@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant.cli.logs import log_to_stderr
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, UsageError
-from assistant.core.ports import Conversation
+from assistant.core.store_ports import Conversation
 from assistant.settings.settings import Settings
 from assistant.wire import stores as wire_stores
 

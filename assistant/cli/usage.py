@@ -12,11 +12,10 @@ from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json
 from assistant.cli.stored import opened
 from assistant.cli.tables import console
-from assistant.core.clock import utc_now
-from assistant.core.requests import UsageKey
-from assistant.spending.asking import ask
-from assistant.spending.report import as_json as report_json
-from assistant.spending.report import lines
+from assistant.commands.usage import load_usage, usage_lines
+from assistant.commands.usage import usage_json as report_json
+from assistant.core.calendar import utc_now
+from assistant.core.model_api import UsageKey
 
 
 class _Bars(RegexHighlighter):
@@ -52,11 +51,11 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
       assistant usage --by model --json
     """
     with opened(settings_in_force(looks=True)) as stores:
-        asked = ask(stores.ledger, by, days, utc_now())
+        asked = load_usage(stores.ledger, by, days, utc_now())
     if json_out:
         as_json(report_json(asked))
         return
     out, bars = console(), _Bars()
     with out.use_theme(_COLOURS):
-        for line in lines(asked):
+        for line in usage_lines(asked):
             out.print(bars(line), soft_wrap=True, markup=False)

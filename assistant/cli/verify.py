@@ -10,9 +10,9 @@ import click
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import as_json, say
 from assistant.cli.stored import opened
-from assistant.core.clock import utc_now
-from assistant.core.plural import counted
-from assistant.core.records import Problem, Report
+from assistant.core.calendar import utc_now
+from assistant.core.records import IntegrityProblem, IntegrityReport
+from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings
 
@@ -41,21 +41,21 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
     context.exit(0 if report.ok else 1)
 
 
-def _checked(settings: Settings, archives: bool) -> Report:
+def _checked(settings: Settings, archives: bool) -> IntegrityReport:
     with opened(settings) as stores:
         return _with_archives(stores.verifier.verify(), stores.archive.check(remote=archives))
 
 
-def _repaired(settings: Settings, archives: bool) -> Report:
+def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
     with home_lock(settings.home), opened(settings, reading=False) as stores:
         return _with_archives(stores.verifier.repair(utc_now()), stores.archive.check(remote=archives))
 
 
-def _with_archives(report: Report, found: Sequence[Problem]) -> Report:
+def _with_archives(report: IntegrityReport, found: Sequence[IntegrityProblem]) -> IntegrityReport:
     return replace(report, problems=(*report.problems, *found))
 
 
-def _as_json(report: Report) -> dict[str, object]:
+def _as_json(report: IntegrityReport) -> dict[str, object]:
     return {
         "ok": report.ok, "sessions": report.sessions, "records": report.records, "bytes": report.bytes,
         "seconds": round(report.seconds, 3), "problems": [asdict(problem) for problem in report.problems],
@@ -63,14 +63,14 @@ def _as_json(report: Report) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: IntegrityReport) -> list[str]:
     speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
     lines = [
-        f"Read {counted(report.records, 'record')} of {counted(report.sessions, 'session')}, {report.bytes / 1e6:,.1f} "
+        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, {report.bytes / 1e6:,.1f} "
         f"MB, in {report.seconds:.2f} s{speed}."
     ]
     if report.redactions:
-        forgotten = counted(len(report.redactions), "message")
+        forgotten = pluralize(len(report.redactions), "message")
         lines.append(f"Forgotten on request: {forgotten}; the chain holds around what is gone.")
     lines += [f"! {p.where}: {p.text}{' (--repair can mend it)' if p.repairable else ''}" for p in report.problems]
-    return [*lines, "All is well." if report.ok else f"{counted(len(report.problems), 'problem')}."]
+    return [*lines, "All is well." if report.ok else f"{pluralize(len(report.problems), 'problem')}."]

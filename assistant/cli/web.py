@@ -7,8 +7,8 @@ import click
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.plain import say, tell
 from assistant.core.errors import UsageError
-from assistant.service.home_lock import is_served
-from assistant.settings import settings as settings_module
+from assistant.service.home_lock import is_home_served
+from assistant.settings.home import home_from_environment
 from assistant.settings.secrets import IN_FILE
 from assistant.wire import web as wire_web
 
@@ -40,7 +40,7 @@ def token(new: bool) -> None:
       curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
     """
     if new:
-        wire_web.new_token(settings_module.home_from_environment())
+        wire_web.new_token(home_from_environment())
     settings = settings_in_force()
     found = settings.values.web.token.get_secret_value()
     if new and settings.origins[wire_web.TOKEN] != IN_FILE:
@@ -50,5 +50,5 @@ def token(new: bool) -> None:
     say(found)
     if not settings.values.web.port:
         tell(_HOW)
-    elif new and settings.origins[wire_web.TOKEN] == IN_FILE and is_served(settings.home):
+    elif new and settings.origins[wire_web.TOKEN] == IN_FILE and is_home_served(settings.home):
         tell(_AT_ONCE)

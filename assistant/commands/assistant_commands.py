@@ -13,26 +13,27 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from assistant.commands.forget_report import asked, done_lines, found_lines
-from assistant.core.authority import EVERYBODY, Authority
+from assistant.commands.usage import usage_markdown
+from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.forgotten import Forgotten, Found, Wanted
 from assistant.core.messages import ABORTED_MARKER, Message, Trust
-from assistant.core.ports import Conversation, Ledger, Outbox, Todos, Toolbox
-from assistant.core.records import Accepted, Incoming, Todo
-from assistant.core.sessions import role_of, scope_of
-from assistant.core.typed import Answering, Command, Typed
+from assistant.core.people import ALL_ROLES, Permissions
+from assistant.core.ports import LedgerPort, TodosPort, ToolboxPort
+from assistant.core.records import InboxReceipt, IncomingMessage, TodoItem
+from assistant.core.sessions import session_role, session_scope
+from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
+from assistant.core.store_ports import Conversation, Outbox
+from assistant.core.text import lazy_regex
 from assistant.health import lines
-from assistant.spending.asking import usage_block
 
 # How `Forgetting.ask` writes its codes.
-_CODE = expression(r"[0-9A-Fa-f]{6}")
+_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 class Live(Protocol):
     """What commands need of the running process."""
 
-    async def accept(self, incoming: Incoming) -> Accepted: ...
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt: ...
     async def stop_turn(self, session: str) -> bool: ...
     def is_running(self, session: str) -> bool: ...
     def status(self) -> Mapping[str, Any]: ...
@@ -43,8 +44,8 @@ class Live(Protocol):
 class Forgets(Protocol):
     """What `assistant.erasure.forgetting.Forgetting` offers a person who types."""
 
-    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]: ...
-    async def confirm(self, code: str, scope: str, now: datetime) -> Forgotten: ...
+    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
+    async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Stores:
 
     conversation: Conversation
     outbox: Outbox
-    todos: Todos
-    ledger: Ledger
+    todos: TodosPort
+    ledger: LedgerPort
 
 
 class Commands:
@@ -64,10 +65,10 @@ class Commands:
         self,
         live: Live,
         stores: Stores,
-        toolbox: Toolbox,
-        rooms: Iterable[Answering],
+        toolbox: ToolboxPort,
+        rooms: Iterable[CommandProvider],
         forgetting: Forgets,
-        authority: Authority,
+        authority: Permissions,
         clock: Callable[[], datetime],
     ) -> None:
         """`rooms` answer commands of their own; `authority` decides who may type what."""
@@ -78,20 +79,20 @@ class Commands:
         self._authority = authority
         self._clock = clock
         self._table = {
-            "help": Command("/help", "what you can type", self._help, EVERYBODY),
+            "help": Command("/help", "what you can type", self._help, ALL_ROLES),
             "status": Command("/status", "how the assistant is", self._status),
             "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
             "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
-            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, EVERYBODY),
+            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
             "forget": Command(
                 "/forget TEXT | #N | entry N | memory ID",
                 "show what would vanish from every copy, with a code",
                 self._forget,
             ),
             **{name: command for room in rooms for name, command in room.entries().items()},
-            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo, EVERYBODY),
-            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry, EVERYBODY),
-            "stop": Command("/stop", "stop the answer that is being written", self._stop, EVERYBODY),
+            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo, ALL_ROLES),
+            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry, ALL_ROLES),
+            "stop": Command("/stop", "stop the answer that is being written", self._stop, ALL_ROLES),
         }
 
     def names(self) -> list[str]:
@@ -106,16 +107,16 @@ class Commands:
     ) -> str:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         name, _, rest = text.strip().removeprefix("/").partition(" ")
-        command, role = self._table.get(name.lower()), role_of(session)
+        command, role = self._table.get(name.lower()), session_role(session)
         if command is None:
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
         if not self._authority.may_type(role, name.lower(), command.roles):
             raise UsageError(f"/{name} cannot be used here. Nothing was changed; /help lists what can.")
         trust: Trust = "owner" if role == "owner" else "guest"
-        return await command.run(Typed(rest.strip(), session, bridge, self._clock(), target, sender, trust))
+        return await command.run(CommandInvocation(rest.strip(), session, bridge, self._clock(), target, sender, trust))
 
-    async def _forget(self, call: Typed) -> str:
-        scope = scope_of(call.session)
+    async def _forget(self, call: CommandInvocation) -> str:
+        scope = session_scope(call.session)
         if _CODE.fullmatch(call.rest):
             return "\n".join(done_lines(await self._forgetting.confirm(call.rest, scope, call.now)))
         found, code = await self._forgetting.ask(asked(call.rest, scope), call.now)
@@ -123,8 +124,8 @@ class Commands:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    async def _help(self, call: Typed) -> str:
-        role = role_of(call.session)
+    async def _help(self, call: CommandInvocation) -> str:
+        role = session_role(call.session)
         rows = [
             f"- `{command.usage}` — {command.text}"
             for name, command in self._table.items()
@@ -133,19 +134,19 @@ class Commands:
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
 
-    async def _status(self, _: Typed) -> str:
+    async def _status(self, _: CommandInvocation) -> str:
         return "\n".join(f"- {line}" for line in lines.lines(self._live.status()))
 
-    async def _model(self, call: Typed) -> str:
+    async def _model(self, call: CommandInvocation) -> str:
         return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
 
-    async def _usage(self, call: Typed) -> str:
-        return usage_block(self._stores.ledger, call.rest or "model", call.now)
+    async def _usage(self, call: CommandInvocation) -> str:
+        return usage_markdown(self._stores.ledger, call.rest or "model", call.now)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    async def _todo(self, call: Typed) -> str:
-        todos, scope = self._stores.todos, scope_of(call.session)
+    async def _todo(self, call: CommandInvocation) -> str:
+        todos, scope = self._stores.todos, session_scope(call.session)
         action, _, rest = call.rest.partition(" ")
         key = f"command:{call.now.isoformat()}"
         match action:
@@ -161,24 +162,24 @@ class Commands:
                 raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
         return _todo_list(todos.all(scope))
 
-    async def _undo(self, call: Typed) -> str:
+    async def _undo(self, call: CommandInvocation) -> str:
         exchange = self._last_exchange(call.session)
         self._stores.conversation.undo(call.session, [m.id for m in exchange if m.id is not None], call.now)
         effects = self._effects(exchange)
         told = "\n".join(["These effects stay:", *effects]) if effects else "It had no effects beyond the conversation."
         return f"Took back: {_first_words(exchange[0].content)!r} and its answer. The master log keeps both. {told}"
 
-    async def _retry(self, call: Typed) -> str:
+    async def _retry(self, call: CommandInvocation) -> str:
         question = self._last_exchange(call.session)[0]
         await self._undo(call)
-        again = Incoming(
-            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, scope_of(call.session),
+        again = IncomingMessage(
+            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, session_scope(call.session),
             call.sender, call.trust, question.content, question.media, question.name, call.target or call.session,
         )  # fmt: skip
         await self._live.accept(again)
         return f"Asking again: {_first_words(question.content)!r}"
 
-    async def _stop(self, call: Typed) -> str:
+    async def _stop(self, call: CommandInvocation) -> str:
         return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
 
     # -------------------------------------------------------------------------------------------------------- exchanges
@@ -212,7 +213,7 @@ def _numbers(text: str) -> list[int]:
         ) from None
 
 
-def _todo_list(todos: list[Todo]) -> str:
+def _todo_list(todos: list[TodoItem]) -> str:
     return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."
 
 

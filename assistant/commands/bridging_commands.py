@@ -16,15 +16,21 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from assistant.commands.bridging_report import NOT_SET_UP, bridge_lines, standing_json, standing_of
-from assistant.core.bridge_ports import Bridge, States
-from assistant.core.bridging_values import NETWORKS, Brought, Fate, Standing
+from assistant.core.bridge_api import (
+    NETWORK_NAMES,
+    Bridge,
+    BridgeStatesPort,
+    BridgeStatus,
+    DeliveryOutcome,
+    RedirectResult,
+)
 from assistant.core.errors import AssistantError, BridgeError, UsageError
-from assistant.core.people_ports import Places
-from assistant.core.plural import counted
-from assistant.core.ports import Outbox
-from assistant.core.records import Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE
-from assistant.core.typed import Command, Typed
+from assistant.core.people import SessionRoutesPort
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.store_ports import Outbox
+from assistant.core.text import pluralize
 
 BRIDGE = "/bridge [test NAME | pause NAME | resume NAME | reload NAME]"
 TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
@@ -49,9 +55,9 @@ class Running(Protocol):
 class Fates(Protocol):
     """What became of what went out (`assistant.store.deliveries.Deliveries`)."""
 
-    def fate(self, key: str) -> Fate | None: ...
+    def fate(self, key: str) -> DeliveryOutcome | None: ...
     def cut_off(self, bridge: str, now: datetime) -> None: ...
-    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought: ...
+    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,8 @@ class Kept:
 
     outbox: Outbox
     fates: Fates
-    states: States
-    places: Places
+    states: BridgeStatesPort
+    places: SessionRoutesPort
 
 
 class BridgeCommands:
@@ -83,7 +89,7 @@ class BridgeCommands:
     def entries(self) -> Mapping[str, Command]:
         return {"bridge": Command(BRIDGE, "how the bridges are; a test message; have one wait, or go on", self._run)}
 
-    async def _run(self, call: Typed) -> str:
+    async def _run(self, call: CommandInvocation) -> str:
         match _words(call.rest):
             case [] | ["list"]:
                 return "\n".join(bridge_lines(await self.standings(), self._zone))
@@ -98,22 +104,22 @@ class BridgeCommands:
                 await self._running.resume(self._there(name).name)
                 self._running.hurry(name)
                 return f"{name} goes on."
-            case ["reload", name] if name in NETWORKS:
+            case ["reload", name] if name in NETWORK_NAMES:
                 await self._reload(name)
                 return f"{name} is as the settings say now."
-            case ["anew", name] if name in NETWORKS:
+            case ["anew", name] if name in NETWORK_NAMES:
                 await self._running.drop(name)
                 self._fates.cut_off(name, call.now)
                 self._states.forget(name)
                 await self._reload(name)
                 return f"{name} begins anew, as the settings say now."
-            case ["remove", name] if name in NETWORKS:
+            case ["remove", name] if name in NETWORK_NAMES:
                 return await self._removed(name, call.now)
         raise UsageError(f"Use {BRIDGE}. Nothing was changed.")
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    async def standings(self) -> list[Standing]:
+    async def standings(self) -> list[BridgeStatus]:
         """Every bridge but the home's own terminals, with who we are there where that can be had soon."""
         found = {name: one for name, one in self._running.status()["bridges"].items() if name in self._networks()}
         accounts = await asyncio.gather(*(self._account(name, one["state"]) for name, one in found.items()))
@@ -152,14 +158,14 @@ class BridgeCommands:
                 f"`assistant bridge add {name}` tells how to."
             )
         key = f"test:{name}:{now.isoformat()}"
-        self._outbox.push(Outgoing(key, MAIN, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
         self._running.hurry(name)
         # Twice: what is on its way to the same place already goes first.
         await self._running.flush(name)
         await self._running.flush(name)
         return self._outcome(name, account, self._fates.fate(key))
 
-    def _outcome(self, name: str, account: str, fate: Fate | None) -> str:
+    def _outcome(self, name: str, account: str, fate: DeliveryOutcome | None) -> str:
         if fate is not None and fate.state == "sent":
             return f"{name} answers, as {account}, and took the test message."
         if fate is not None and fate.state == "ambiguous":
@@ -183,9 +189,9 @@ class BridgeCommands:
         brought = self._fates.bring_home(name, self._home, now, ended=True)
         told = []
         if brought.home:
-            told.append(f"To the terminal instead: {counted(brought.home, 'delivery', 'deliveries')} to you.")
+            told.append(f"To the terminal instead: {pluralize(brought.home, 'delivery', 'deliveries')} to you.")
         if brought.left:
-            left = counted(brought.left, "delivery", "deliveries")
+            left = pluralize(brought.left, "delivery", "deliveries")
             told.append(f"Kept, should {name} be added again: {left} to others.")
         return " ".join(told) or "Nothing was waiting to go out there."
 
@@ -193,9 +199,9 @@ class BridgeCommands:
         networks = self._networks()
         if name in networks:
             return networks[name]
-        if name in NETWORKS:
+        if name in NETWORK_NAMES:
             raise UsageError(NOT_SET_UP.format(name=name))
-        raise UsageError(f"There is no bridge {name!r}. Bridges are: {', '.join(networks or NETWORKS)}.")
+        raise UsageError(f"There is no bridge {name!r}. Bridges are: {', '.join(networks or NETWORK_NAMES)}.")
 
 
 def _words(text: str) -> list[str]:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Protocol
 
 from assistant.context.pressure import Counter
-from assistant.core.authority import EVERYBODY
-from assistant.core.compactions import Pin, RequestState, UserRequest
+from assistant.core.checkpoints import Pin, RequestState, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
-from assistant.core.ports import Conversation
-from assistant.core.sessions import scope_of
-from assistant.core.sleep_ports import Pins, Requests
-from assistant.core.typed import Command, Typed
+from assistant.core.people import ALL_ROLES
+from assistant.core.ports import PinsPort, RequestsPort
+from assistant.core.sessions import session_scope
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.store_ports import Conversation
 from sleep.compaction.summariser import Live
 
 _SHOWN = 20
@@ -39,8 +39,8 @@ class CompactionCommands:
         self,
         compacting: Shortening,
         conversation: Conversation,
-        pins: Pins,
-        requests: Requests,
+        pins: PinsPort,
+        requests: RequestsPort,
         live: Callable[[str, datetime], Live | None],
         most_pinned: int,
         counter: Counter,
@@ -66,14 +66,14 @@ class CompactionCommands:
             "pin": Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
             "unpin": Command("/unpin N...", "let pins go", self._unpin),
             "pins": Command("/pins", "what is pinned", self._list_pins),
-            "requests": Command("/requests", "what you asked for and is open", self._list_requests, EVERYBODY),
-            "done": Command("/done N...", "these requests are done", partial(self._close, "done"), EVERYBODY),
+            "requests": Command("/requests", "what you asked for and is open", self._list_requests, ALL_ROLES),
+            "done": Command("/done N...", "these requests are done", partial(self._close, "done"), ALL_ROLES),
             "drop": Command(
-                "/drop N...", "these requests are no longer wanted", partial(self._close, "superseded"), EVERYBODY
+                "/drop N...", "these requests are no longer wanted", partial(self._close, "superseded"), ALL_ROLES
             ),
         }
 
-    async def _compact(self, call: Typed) -> str:
+    async def _compact(self, call: CommandInvocation) -> str:
         session = call.session
         first, _, more = call.rest.partition(" ")
         if first == "--dry-run":
@@ -87,7 +87,7 @@ class CompactionCommands:
             raise UsageError(f"/compact has no option {first}; it takes --dry-run and --undo. Nothing was compacted.")
         return await self._compacting.by_hand(session, call.rest, self._live(session, call.now))
 
-    async def _branch(self, call: Typed) -> str:
+    async def _branch(self, call: CommandInvocation) -> str:
         message_id = _numbers(call.rest, "/branch 12")[0] if call.rest else self._last(call.session).id
         if message_id is None:
             raise UsageError("There is nothing to branch from yet.")
@@ -97,7 +97,7 @@ class CompactionCommands:
             f"`assistant chat --session {made.key}` goes on there."
         )
 
-    async def _pin(self, call: Typed) -> str:
+    async def _pin(self, call: CommandInvocation) -> str:
         """Pin a message by its number, or the words given, or the last thing the person said."""
         rest, session = call.rest, call.session
         message = self._message(rest, session)
@@ -110,23 +110,23 @@ class CompactionCommands:
                 f"Pins may take {self._most_pinned} tokens together (compaction.pins_max_tokens), and this would pass "
                 "it. Nothing was changed; /unpin makes room."
             )
-        pin = self._pins.add(session, scope_of(session), text, role, message.id if message else None, call.now)
+        pin = self._pins.add(session, session_scope(session), text, role, message.id if message else None, call.now)
         return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
 
-    async def _unpin(self, call: Typed) -> str:
+    async def _unpin(self, call: CommandInvocation) -> str:
         removed = self._pins.remove(call.session, _numbers(call.rest, "/unpin 3"))
         return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
 
-    async def _list_pins(self, call: Typed) -> str:
+    async def _list_pins(self, call: CommandInvocation) -> str:
         return "\n".join(_pin_line(pin) for pin in self._pins.all(call.session)) or "Nothing is pinned."
 
-    async def _list_requests(self, call: Typed) -> str:
+    async def _list_requests(self, call: CommandInvocation) -> str:
         found = self._requests.open(call.session, limit=_SHOWN + 1)
         lines = [_request_line(request, self._zone) for request in found[:_SHOWN]]
         more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
         return "\n".join(lines + more) or "Nothing you asked for is open."
 
-    async def _close(self, state: RequestState, call: Typed) -> str:
+    async def _close(self, state: RequestState, call: CommandInvocation) -> str:
         """Mark requests by the numbers of their messages."""
         numbers = _numbers(call.rest, "/done 12 15")
         closed = self._requests.close(call.session, numbers, state, "user", (), call.now)

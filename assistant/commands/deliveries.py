@@ -12,9 +12,9 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from assistant.commands.bridging_report import stuck_lines
-from assistant.core.bridging_values import Undelivered
+from assistant.core.bridge_api import UndeliveredItem
 from assistant.core.errors import UsageError
-from assistant.core.typed import Command, Typed
+from assistant.core.slash_commands import Command, CommandInvocation
 
 DELIVERIES = "/deliveries [again ID... | drop ID...]"
 
@@ -22,8 +22,8 @@ DELIVERIES = "/deliveries [again ID... | drop ID...]"
 class Deliveries(Protocol):
     """What did not go out (`assistant.store.deliveries.Deliveries`)."""
 
-    def stuck(self, *, limit: int = ...) -> list[Undelivered]: ...
-    def one(self, item_id: int) -> Undelivered | None: ...
+    def stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
+    def one(self, item_id: int) -> UndeliveredItem | None: ...
     def again(self, item_id: int, now: datetime) -> bool: ...
     def drop(self, item_id: int, now: datetime) -> bool: ...
 
@@ -39,7 +39,7 @@ class DeliveryCommands:
         text = "what did not arrive, or may not have; send it once more, or let it go"
         return {"deliveries": Command(DELIVERIES, text, self._run)}
 
-    async def _run(self, call: Typed) -> str:
+    async def _run(self, call: CommandInvocation) -> str:
         match call.rest.split():
             case [] | ["list"]:
                 return "\n".join(stuck_lines(self._deliveries.stuck(), self._zone))
@@ -58,13 +58,13 @@ class DeliveryCommands:
                 return f"Let go: {_numbers(found)}. The conversation keeps what was said."
         raise UsageError(f"Use {DELIVERIES}. Nothing was changed.")
 
-    def _decide(self, found: Sequence[Undelivered], decide: Callable[[int, datetime], bool], now: datetime) -> None:
+    def _decide(self, found: Sequence[UndeliveredItem], decide: Callable[[int, datetime], bool], now: datetime) -> None:
         for one in found:
             decide(one.id, now)
         for bridge in {one.bridge for one in found}:
             self._try_now(bridge)
 
-    def _found(self, ids: Sequence[str]) -> list[Undelivered]:
+    def _found(self, ids: Sequence[str]) -> list[UndeliveredItem]:
         """All of them, or `UsageError`."""
         found = []
         for text in ids:
@@ -80,5 +80,5 @@ class DeliveryCommands:
         return found
 
 
-def _numbers(found: Sequence[Undelivered]) -> str:
+def _numbers(found: Sequence[UndeliveredItem]) -> str:
     return ", ".join(f"#{one.id}" for one in found)

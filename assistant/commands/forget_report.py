@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 
+from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.forgotten import Forgotten, Found, Wanted
-from assistant.core.plural import counted
-from assistant.core.references import LEAST_DIGITS
+from assistant.core.memories import MIN_ID_DIGITS
+from assistant.core.text import lazy_regex, pluralize
 
-_ENTRY = expression(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
-_MESSAGE = expression(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
+_ENTRY = lazy_regex(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
+_MESSAGE = lazy_regex(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
 # As memories are shown, or whole. Fewer digits name a memory where that word stands before them.
-_DIGITS = expression(r"[0-9]{8}")
-_MEMORY = expression(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
-_NAMED_MEMORY = expression(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{LEAST_DIGITS - 1},35}})", re.IGNORECASE)
+_DIGITS = lazy_regex(r"[0-9]{8}")
+_MEMORY = lazy_regex(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
+_NAMED_MEMORY = lazy_regex(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{MIN_ID_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
-_ASKED = expression(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
-_PLACE = expression(r"- ([^:(]+): (\d+)(?: \(|$)")
+_ASKED = lazy_regex(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
+_PLACE = lazy_regex(r"- ([^:(]+): (\d+)(?: \(|$)")
 
 
-def asked(argument: str, scope: str) -> Wanted:
+def asked(argument: str, scope: str) -> ErasureRequest:
     """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
     digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
     Raises `UsageError` for nothing."""
@@ -30,21 +29,21 @@ def asked(argument: str, scope: str) -> Wanted:
     if not text:
         raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
     if any(len(text) > 2 and text[0] == pair[0] and text[-1] == pair[1] for pair in _QUOTES):
-        return Wanted(scope, text=text[1:-1].strip())
+        return ErasureRequest(scope, text=text[1:-1].strip())
     if _DIGITS.fullmatch(text):
-        return Wanted(scope, digits=text)
+        return ErasureRequest(scope, digits=text)
     if found := _MESSAGE.fullmatch(text):
-        return Wanted(scope, messages=(int(found[1]),))
+        return ErasureRequest(scope, messages=(int(found[1]),))
     if found := _ENTRY.fullmatch(text):
-        return Wanted(scope, entries=(int(found[1]),))
+        return ErasureRequest(scope, entries=(int(found[1]),))
     if found := _NAMED_MEMORY.fullmatch(text):
-        return Wanted(scope, memories=(found[1].lower(),))
+        return ErasureRequest(scope, memories=(found[1].lower(),))
     if _MEMORY.fullmatch(text):
-        return Wanted(scope, memories=(text.lower(),))
-    return Wanted(scope, text=text)
+        return ErasureRequest(scope, memories=(text.lower(),))
+    return ErasureRequest(scope, text=text)
 
 
-def found_lines(found: Found, code: str = "", *, shown: bool = True) -> list[str]:
+def found_lines(found: ErasurePreview, code: str = "", *, shown: bool = True) -> list[str]:
     """What would go, place by place; with a code, how to confirm it. Not `shown`: only how much of it, for an answer
     that is itself kept in the log."""
     earlier = [line for done in found.finished for line in _finished_lines(done)]
@@ -74,7 +73,7 @@ def counts_in(told: str) -> dict[str, int]:
     return {found[1]: int(found[2]) for line in told.split("\n") if (found := _PLACE.match(line))}
 
 
-def done_lines(done: Forgotten) -> list[str]:
+def done_lines(done: ErasureResult) -> list[str]:
     """What was done and what was not; none of the words."""
     if done.again:
         return _finished_lines(done)
@@ -82,7 +81,7 @@ def done_lines(done: Forgotten) -> list[str]:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
     lines = ["Forgotten, as far as it is the house's to forget:" if done.left else "Forgotten:"]
     lines += [f"- {place.kind}: {place.count}" for place in done.places]
-    lines.append(f"Every byte of {counted(done.files_searched, 'file')} was searched for the words afterwards.")
+    lines.append(f"Every byte of {pluralize(done.files_searched, 'file')} was searched for the words afterwards.")
     if done.left:
         lines.append("Still there:")
         lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.left]
@@ -91,14 +90,14 @@ def done_lines(done: Forgotten) -> list[str]:
     return lines
 
 
-def _finished_lines(done: Forgotten) -> list[str]:
+def _finished_lines(done: ErasureResult) -> list[str]:
     """What became of a forgetting that had been cut off; none of the words, and no line that `counts_in` reads."""
     undone = [one for one in done.left if one.why.startswith("not ")]
     state = "was gone on with, and is not finished yet" if undone else "is finished now"
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
     lines = [
         f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
-        f"of {counted(done.files_searched, 'file')} was searched for its words afterwards."
+        f"of {pluralize(done.files_searched, 'file')} was searched for its words afterwards."
     ]
     return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.left)]
 

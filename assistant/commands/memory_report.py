@@ -12,17 +12,28 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD
-from assistant.core.expressions import expression
-from assistant.core.memory_values import Chain, Corrected, Counts, Held, Imported, Known, Rebuilt, Said, Then
-from assistant.core.plural import counted
-from assistant.core.quotes import block, local_time, quoted
-from assistant.core.records import Record
-from assistant.core.remembered import Memory, Recalled
+from assistant.core.calendar import format_local_time
+from assistant.core.memories import (
+    CorrectionResult,
+    EntryWithMessages,
+    ImportResult,
+    MemoriesAsOf,
+    Memory,
+    MemoryCounts,
+    MemoryHit,
+    MemoryList,
+    MemoryProvenance,
+    MemoryState,
+    RebuildResult,
+)
+from assistant.core.records import LogRecord
+from assistant.core.text import lazy_regex, pluralize
+from assistant.core.tool_results import quote_block, quote_text
 from assistant.memory.exchange import memory_out
 from assistant.runtime.remembering import MARK
 
 _LONGEST = 300
-_RECALLED = expression(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
+_RECALLED = lazy_regex(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
 _FORGOTTEN = "(forgotten)"
 
 
@@ -45,99 +56,106 @@ def memory_line(memory: Memory, zone: tzinfo, by: str = "") -> str:
     until = f", until {_day(memory.until, zone)}" if memory.until is not None else ""
     instead = f", then [{by}]" if by else ""
     head = f"- [{memory.reference}] {_day(memory.said_at, zone)}{until}{instead}, {memory.kind}"
-    return f"{head}: {quoted(first_words(memory.text))}"
+    return f"{head}: {quote_text(first_words(memory.text))}"
 
 
-def found_lines(found: Sequence[Recalled], zone: tzinfo) -> list[str]:
+def found_lines(found: Sequence[MemoryHit], zone: tzinfo) -> list[str]:
     lines = [memory_line(one.memory, zone, one.memory.superseded_by[:8]) for one in found]
     return lines or ["Nothing that is remembered has to do with that."]
 
 
-def held_lines(held: Held, zone: tzinfo, most: int) -> list[str]:
+def held_lines(held: MemoryList, zone: tzinfo, most: int) -> list[str]:
     """What holds now, the newest first."""
     current = [one for one in reversed(held.known) if one.memory.is_current]
     lines = [memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
     older = len(current) - most
-    more = [f"- … and {counted(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
+    more = [f"- … and {pluralize(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
     return [*lines, *more, *_noted(held.note)]
 
 
 def left_out(older: int) -> str:
-    return f"Left out: {counted(older, 'older one')}; --limit shows more."
+    return f"Left out: {pluralize(older, 'older one')}; --limit shows more."
 
 
-def then_lines(then: Then, zone: tzinfo) -> list[str]:
+def then_lines(then: MemoriesAsOf, zone: tzinfo) -> list[str]:
     lines = [memory_line(one.memory, zone, one.by) for one in then.known] or [then_empty(then, zone)]
-    more = [f"- … and {counted(then.left_out, 'older one')}: `assistant memory as-of` has all"] if then.left_out else []
+    more = (
+        [f"- … and {pluralize(then.left_out, 'older one')}: `assistant memory as-of` has all"] if then.left_out else []
+    )
     return [then_head(then, zone), *lines, *more]
 
 
-def then_head(then: Then, zone: tzinfo) -> str:
-    return f"As it was known on {local_time(then.at, zone)}:"
+def then_head(then: MemoriesAsOf, zone: tzinfo) -> str:
+    return f"As it was known on {format_local_time(then.at, zone)}:"
 
 
-def then_empty(then: Then, zone: tzinfo) -> str:
+def then_empty(then: MemoriesAsOf, zone: tzinfo) -> str:
     if then.first is None:
         return "Nothing is remembered yet."
     if then.at < then.first:
-        return f"Nothing was known yet: what is remembered was noted from {local_time(then.first, zone)} on."
+        return f"Nothing was known yet: what is remembered was noted from {format_local_time(then.first, zone)} on."
     return f"Nothing that was known then {'has to do with that' if then.searched else 'is left'}."
 
 
-def known_lines(known: Known, zone: tzinfo) -> list[str]:
+def known_lines(known: MemoryState, zone: tzinfo) -> list[str]:
     memory = known.memory
-    parts = [memory.kind, f"said {local_time(memory.said_at, zone)}", f"importance {memory.importance:.2f}"]
+    parts = [memory.kind, f"said {format_local_time(memory.said_at, zone)}", f"importance {memory.importance:.2f}"]
     if memory.until is not None:
-        parts.append(f"until {local_time(memory.until, zone)}")
+        parts.append(f"until {format_local_time(memory.until, zone)}")
     if known.by:
         parts.append(f"then [{known.by}]")
     if not memory.id:
         parts.append("no memory was made of it yet")
     entries = ", ".join(str(one.id) for one in known.entries)
     made = [f"Journal entries: {entries}. `/why {known.reference}` shows what was said."] if memory.id else []
-    return [f"[{known.reference}] {', '.join(parts)}", block(memory.text), *made]
+    return [f"[{known.reference}] {', '.join(parts)}", quote_block(memory.text), *made]
 
 
-def chain_lines(chain: Chain, zone: tzinfo) -> list[str]:
+def chain_lines(chain: MemoryProvenance, zone: tzinfo) -> list[str]:
     lines = known_lines(chain.known, zone)[:2]
     for said in chain.said:
         lines += ["", *_said_lines(said, zone)]
     if len(chain.versions) > 1:
         lines += ["", "What it said over time:"]
-        lines += [f"- {local_time(one.at, zone)}: {quoted(first_words(one.after))}" for one in chain.versions]
+        lines += [
+            f"- {format_local_time(one.at, zone)}: {quote_text(first_words(one.after))}" for one in chain.versions
+        ]
     return [*lines, *_noted(chain.note)]
 
 
-def _said_lines(said: Said, zone: tzinfo) -> list[str]:
+def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
     entry = said.entry
-    head = f"From entry {entry.id} ({entry.source_type}, {local_time(entry.timestamp, zone)}):"
-    lines = [f"{head} {quoted(first_words(entry.content))}"]
+    head = f"From entry {entry.id} ({entry.source_type}, {format_local_time(entry.timestamp, zone)}):"
+    lines = [f"{head} {quote_text(first_words(entry.content))}"]
     for record in said.records:
-        name = f" {quoted(record.name)}" if record.name else ""
-        when = local_time(record.ts, zone)
-        lines += [f"#{record.id} {when} {record.role}{name}, session {quoted(record.session)}:", block(words(record))]
+        name = f" {quote_text(record.name)}" if record.name else ""
+        when = format_local_time(record.ts, zone)
+        lines += [
+            f"#{record.id} {when} {record.role}{name}, session {quote_text(record.session)}:",
+            quote_block(words(record)),
+        ]
     lines += [f"#{number}: not in the log" for number in said.missing]
     return lines if entry.sources else [*lines, "No message of this home says it."]
 
 
-def words(record: Record) -> str:
+def words(record: LogRecord) -> str:
     """What was said, exactly."""
     return record.content or (_FORGOTTEN if not record.salt.strip() else "")
 
 
-def corrected_lines(done: Corrected) -> list[str]:
+def corrected_lines(done: CorrectionResult) -> list[str]:
     lines = [
         f"Corrected: [{done.former.reference}] no longer holds. Since now: [{done.now.reference}] "
-        f"{quoted(first_words(done.now.text))}"
+        f"{quote_text(first_words(done.now.text))}"
     ]
     return [*lines, *_noted(done.waiting)]
 
 
-def counts_lines(counts: Counts, zone: tzinfo) -> list[str]:
-    kinds = ", ".join(counted(number, kind) for kind, number in counts.kinds.items())
+def counts_lines(counts: MemoryCounts, zone: tzinfo) -> list[str]:
+    kinds = ", ".join(pluralize(number, kind) for kind, number in counts.kinds.items())
     size = "" if counts.place.size is None else f", memory.db {counts.place.size:,} bytes"
     slept = counts.slept
-    last = "never" if slept is None else f"{local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
+    last = "never" if slept is None else f"{format_local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
     return [
         f"- memories that hold: {counts.current}" + (f" ({kinds})" if kinds else ""),
         f"- memories that held before: {counts.former}",
@@ -149,38 +167,38 @@ def counts_lines(counts: Counts, zone: tzinfo) -> list[str]:
     ]
 
 
-def imported_line(done: Imported) -> str:
-    left = f" {counted(done.left_out, 'summary', 'summaries')} left out." if done.left_out else ""
+def imported_line(done: ImportResult) -> str:
+    left = f" {pluralize(done.left_out, 'summary', 'summaries')} left out." if done.left_out else ""
     night = " The next sleep makes memories of them." if done.new else ""
-    return f"Imported {counted(done.new, 'entry', 'entries')}; already there: {done.there}.{left}{night}"
+    return f"Imported {pluralize(done.new, 'entry', 'entries')}; already there: {done.there}.{left}{night}"
 
 
-def rebuilt_lines(done: Rebuilt, *, from_log: bool) -> list[str]:
-    learned = counted(done.learned, "new journal entry", "new journal entries")
-    read = [f"Read {counted(done.read, 'message')} again: {learned}."] if from_log else []
-    changed = counted(done.changed, "memory", "memories")
+def rebuilt_lines(done: RebuildResult, *, from_log: bool) -> list[str]:
+    learned = pluralize(done.learned, "new journal entry", "new journal entries")
+    read = [f"Read {pluralize(done.read, 'message')} again: {learned}."] if from_log else []
+    changed = pluralize(done.changed, "memory", "memories")
     return [*read, f"Semantic memory is what the journal says; changed: {changed}.", *done.notes]
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
 
 
-def found_json(found: Sequence[Recalled]) -> list[dict[str, Any]]:
+def found_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
     return [
         {
-            **memory_out(Known(one.memory, one.memory.superseded_by[:8])), "score": round(one.score, 4),
+            **memory_out(MemoryState(one.memory, one.memory.superseded_by[:8])), "score": round(one.score, 4),
             "sources": list(one.sources),
         }
         for one in found
     ]  # fmt: skip
 
 
-def then_json(then: Then) -> dict[str, Any]:
+def then_json(then: MemoriesAsOf) -> dict[str, Any]:
     first = then.first.isoformat() if then.first else None
     return {"as_of": then.at.isoformat(), "first": first, "known": [memory_out(one) for one in then.known]}
 
 
-def chain_json(chain: Chain) -> dict[str, Any]:
+def chain_json(chain: MemoryProvenance) -> dict[str, Any]:
     return {
         **memory_out(chain.known),
         "said": [
@@ -205,14 +223,14 @@ def chain_json(chain: Chain) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def corrected_json(done: Corrected) -> dict[str, Any]:
+def corrected_json(done: CorrectionResult) -> dict[str, Any]:
     return {
         "former": done.former.reference, "id": done.now.reference, "memory_id": done.now.id or None,
         "text": done.now.text, "waiting": done.waiting or None,
     }  # fmt: skip
 
 
-def counts_json(counts: Counts) -> dict[str, Any]:
+def counts_json(counts: MemoryCounts) -> dict[str, Any]:
     slept = counts.slept
     return {
         "current": counts.current, "former": counts.former, "kinds": dict(counts.kinds), "pending": counts.pending,
@@ -221,11 +239,11 @@ def counts_json(counts: Counts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def imported_json(done: Imported) -> dict[str, Any]:
+def imported_json(done: ImportResult) -> dict[str, Any]:
     return {"new": done.new, "there": done.there, "left_out": done.left_out}
 
 
-def rebuilt_json(done: Rebuilt) -> dict[str, Any]:
+def rebuilt_json(done: RebuildResult) -> dict[str, Any]:
     return {"changed": done.changed, "read": done.read, "learned": done.learned, "notes": list(done.notes)}
 
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import UsageError
-from assistant.core.people_ports import People
-from assistant.core.persons import Identity, Person, Standing, shown_name
-from assistant.core.typed import Command, Typed
-from assistant.people.pairing import PairingDesk
+from assistant.core.people import AccessState, Identity, PeoplePort, Person, clean_display_name
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.people.pairing import PairingService
 from assistant.people.report import people_lines, room_lines
 
 PEOPLE = (
@@ -24,8 +23,8 @@ PAIR = "/pair CODE [--owner] [NAME] | /pair allow NUMBER | /pair deny NUMBER"
 class PeopleCommands:
     def __init__(
         self,
-        people: People,
-        desk: PairingDesk,
+        people: PeoplePort,
+        desk: PairingService,
         bridges: Callable[[], Sequence[str]],
         zone: ZoneInfo,
         denied: Callable[[datetime], None],
@@ -44,7 +43,7 @@ class PeopleCommands:
             "pair": Command(PAIR, "let in whoever was given this code, as a guest or as you", self._pair),
         }
 
-    async def _pair(self, call: Typed) -> str:
+    async def _pair(self, call: CommandInvocation) -> str:
         words = _words(call.rest, PAIR)
         match words:
             case ["allow" | "deny" as wanted, number] if number.isascii() and number.isdigit() and len(number) < 16:
@@ -55,9 +54,9 @@ class PeopleCommands:
         words = [word for word in words if word != "--owner"]
         if not words:
             raise UsageError(f"Use {PAIR}. Nothing was changed.")
-        return self._desk.approve(words[0], shown_name(" ".join(words[1:])), call.now, as_owner=as_owner)
+        return self._desk.approve(words[0], clean_display_name(" ".join(words[1:])), call.now, as_owner=as_owner)
 
-    async def _run(self, call: Typed) -> str:
+    async def _run(self, call: CommandInvocation) -> str:
         match _words(call.rest, PEOPLE):
             case []:
                 return "\n".join(people_lines(self._people.all(), self._desk.waiting(call.now), self._zone))
@@ -76,7 +75,7 @@ class PeopleCommands:
                 self._denied(call.now)
                 return done
             case ["rename", *who, name] if who:
-                return self._rename(who, shown_name(name), call.now)
+                return self._rename(who, clean_display_name(name), call.now)
         raise UsageError(f"Use {PEOPLE}. Nothing was changed.")
 
     # --------------------------------------------------------------------------------------------------------- accounts
@@ -99,7 +98,7 @@ class PeopleCommands:
 
     # --------------------------------------------------------------------------------------------------------- deciding
 
-    def _decide(self, who: Sequence[str], state: Standing, now: datetime) -> str:
+    def _decide(self, who: Sequence[str], state: AccessState, now: datetime) -> str:
         """`who` as typed: a number or name, BRIDGE ID, or room BRIDGE ID."""
         done = "may talk to me" if state == "allowed" else "is not answered any more"
         if not all(who):

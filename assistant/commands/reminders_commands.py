@@ -7,29 +7,28 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from assistant.agenda.reminding import Agenda
-from assistant.agenda.splitting import split
+from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, JobKind, JobRequest
+from assistant.agenda.recurrence import parse_cron
+from assistant.agenda.service import AgendaService
+from assistant.agenda.split_reminder import split_reminder
 from assistant.commands import reminders_report as agenda_report
-from assistant.core.agenda_ports import Wanted
-from assistant.core.agenda_values import CatchUp, Job, Kind, Place
-from assistant.core.authority import EVERYBODY
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.recurrence import cron_of
-from assistant.core.sessions import OWNER_SCOPE, scope_of
-from assistant.core.typed import Command, Typed
+from assistant.core.people import ALL_ROLES
+from assistant.core.sessions import OWNER_SCOPE, session_scope
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.text import lazy_regex
 
 REMIND = "/remind [TEXT --at WHEN [--every HOW OFTEN] | list | cancel N | again N WHEN | done N | history]"
 SCHEDULE = (
     "/schedule [add NAME PROMPT --every|--cron|--rrule|--at WHEN | list | show NAME | pause NAME | resume NAME"
     " | remove NAME | run NAME | history [NAME]]"
 )
-_OPTION = expression(r"\s--(at|every)(?:\s|$)")
-_DONE = expression(r"done #?(\d{1,18})", re.ASCII)
-_AGAIN = expression(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
+_OPTION = lazy_regex(r"\s--(at|every)(?:\s|$)")
+_DONE = lazy_regex(r"done #?(\d{1,18})", re.ASCII)
+_AGAIN = lazy_regex(r"again #?(\d{1,18})\s+(.+)", re.ASCII)
 _SHOWN = 100
 _MOST_SHOWN = 10_000
-_CATCH_UPS: Mapping[str, CatchUp] = {"once": "once", "all": "all", "skip": "skip"}
+_CATCH_UPS: Mapping[str, CatchUpPolicy] = {"once": "once", "all": "all", "skip": "skip"}
 _OPTIONS = frozenset({"at", "every", "cron", "rrule", "catch-up", "limit"})
 
 
@@ -49,20 +48,20 @@ class _Words:
 
 
 class AgendaCommands:
-    def __init__(self, agenda: Agenda, fired: Callable[[], None]) -> None:
+    def __init__(self, agenda: AgendaService, fired: Callable[[], None]) -> None:
         """`fired` is called when there is something to answer."""
         self._agenda = agenda
         self._fired = fired
 
     def entries(self) -> Mapping[str, Command]:
         return {
-            "remind": Command(REMIND, "be reminded of something at a time", self._remind, EVERYBODY),
+            "remind": Command(REMIND, "be reminded of something at a time", self._remind, ALL_ROLES),
             "schedule": Command(SCHEDULE, "have something asked for you at times that repeat", self._schedule),
         }
 
     # ---------------------------------------------------------------------------------------------------- reminders
 
-    async def _remind(self, call: Typed) -> str:
+    async def _remind(self, call: CommandInvocation) -> str:
         first, _, rest = call.rest.partition(" ")
         wants_json = call.rest.endswith("--json")
         match call.rest.removesuffix("--json").strip():
@@ -77,41 +76,41 @@ class AgendaCommands:
         if told := _AGAIN.fullmatch(call.rest.strip()):
             return await self._again(call, self._told(call, told[1]), told[2])
         text, when, repeat = _reminder(call.rest)
-        job = await self._agenda.remind(Wanted(_key(call), _place(call), text, when, repeat), call.now)
+        job = await self._agenda.remind(JobRequest(_key(call), _place(call), text, when, repeat), call.now)
         return f"Set:\n{agenda_report.job_line(job, self._agenda.told(job))}"
 
-    def _reminders(self, call: Typed, wants_json: bool) -> str:
-        waiting = self._agenda.reminders(scope_of(call.session))
+    def _reminders(self, call: CommandInvocation, wants_json: bool) -> str:
+        waiting = self._agenda.reminders(session_scope(call.session))
         if wants_json:
             return agenda_report.as_json([agenda_report.job_json(job) for job in waiting])
         empty = "No reminder is set. Set one as in `/remind call mum --at tomorrow 9:00`."
         return agenda_report.job_lines(waiting, self._agenda.told, empty)
 
-    def _told(self, call: Typed, number: str) -> Job:
+    def _told(self, call: CommandInvocation, number: str) -> Job:
         """A reminder, whether it waits or was told."""
-        job = self._agenda.jobs.get(int(number), scope_of(call.session), "reminder")
+        job = self._agenda.jobs.get(int(number), session_scope(call.session), "reminder")
         if job is None:
             raise UsageError(f"There is no reminder {number} here. Nothing was set; `/remind history` lists them.")
         return job
 
-    async def _again(self, call: Typed, job: Job, when: str) -> str:
+    async def _again(self, call: CommandInvocation, job: Job, when: str) -> str:
         # A button that is pressed twice sets one reminder.
         key = f"again:{job.id}:{when}:{call.now:%Y-%m-%dT%H:%M}"
-        again = await self._agenda.remind(Wanted(key, _place(call), job.text, when, ""), call.now)
+        again = await self._agenda.remind(JobRequest(key, _place(call), job.text, when, ""), call.now)
         return f"Set:\n{agenda_report.job_line(again, self._agenda.told(again))}"
 
-    def _cancel(self, call: Typed, rest: str) -> str:
+    def _cancel(self, call: CommandInvocation, rest: str) -> str:
         number = rest.strip().lstrip("#")
         if not (number.isascii() and number.isdigit()) or len(number) > 18:
             raise UsageError("Name one reminder by its number, as in `/remind cancel 3`. Nothing was changed.")
-        job = self._agenda.cancel_reminder(int(number), scope_of(call.session), _key(call), call.now)
+        job = self._agenda.cancel_reminder(int(number), session_scope(call.session), _key(call), call.now)
         return f"Cancelled: {job.id}, {job.text}"
 
     # ---------------------------------------------------------------------------------------------------- schedules
 
-    async def _schedule(self, call: Typed) -> str:
+    async def _schedule(self, call: CommandInvocation) -> str:
         words = _words(call.rest)
-        scope = scope_of(call.session)
+        scope = session_scope(call.session)
         match words.plain:
             case () | ("list",):
                 words.only()
@@ -134,25 +133,25 @@ class AgendaCommands:
         empty = 'Nothing is scheduled. Schedule as in `/schedule add news "What is new?" --every "weekday at 8:30"`.'
         return agenda_report.job_lines(known, self._agenda.told, empty)
 
-    async def _add(self, call: Typed, name: str, prompt: str, words: _Words) -> str:
+    async def _add(self, call: CommandInvocation, name: str, prompt: str, words: _Words) -> str:
         words.only("at", "every", "cron", "rrule", "catch-up")
         repeats = [words.options[one] for one in ("every", "cron", "rrule") if one in words.options]
         when = words.options.get("at", "")
         if len(repeats) > 1 or not (repeats or when):
             raise UsageError("Say when, with one of --every, --cron, --rrule, or --at. Nothing was set.")
         if "cron" in words.options:
-            cron_of(words.options["cron"])
+            parse_cron(words.options["cron"])
         catch_up = words.options.get("catch-up")
         if catch_up is not None and catch_up not in _CATCH_UPS:
             raise UsageError("--catch-up is once, all or skip. Nothing was set.")
-        wanted = Wanted(
+        wanted = JobRequest(
             _key(call), _place(call), prompt, when, _every(words.options, repeats), name,
             _CATCH_UPS[catch_up] if catch_up else None,
         )  # fmt: skip
         job = await self._agenda.schedule(wanted, call.now)
         return f"Scheduled:\n{agenda_report.job_line(job, self._agenda.told(job))}"
 
-    def _change(self, call: Typed, action: str, job: Job, wants_json: bool) -> str:
+    def _change(self, call: CommandInvocation, action: str, job: Job, wants_json: bool) -> str:
         match action:
             case "pause":
                 self._agenda.pause(job)
@@ -174,9 +173,11 @@ class AgendaCommands:
 
     # ------------------------------------------------------------------------------------------------------ history
 
-    def _history(self, call: Typed, kind: Kind | None, job_id: int | None, wants_json: bool, limit: int) -> str:
+    def _history(
+        self, call: CommandInvocation, kind: JobKind | None, job_id: int | None, wants_json: bool, limit: int
+    ) -> str:
         """What became of slots. The owner has then seen what was missed, of anybody, so that status is green again."""
-        scope, jobs = scope_of(call.session), self._agenda.jobs
+        scope, jobs = session_scope(call.session), self._agenda.jobs
         slots = jobs.slots(scope, kind=kind, job_id=job_id, limit=limit)
         others: Mapping[str, int] = {}
         if scope == OWNER_SCOPE and job_id is None:
@@ -187,19 +188,19 @@ class AgendaCommands:
         return agenda_report.slot_lines(slots, others, self._agenda.zone)
 
 
-def _key(call: Typed) -> str:
+def _key(call: CommandInvocation) -> str:
     return f"command:{call.session}:{call.now.isoformat()}"
 
 
-def _place(call: Typed) -> Place:
-    return Place(call.session, scope_of(call.session), call.bridge, call.target or call.session)
+def _place(call: CommandInvocation) -> DeliveryTarget:
+    return DeliveryTarget(call.session, session_scope(call.session), call.bridge, call.target or call.session)
 
 
 def _reminder(rest: str) -> tuple[str, str, str]:
     """Text, when and how often, of "TEXT --at WHEN --every HOW OFTEN" or of a sentence."""
     text, *options = _OPTION.split(f" {rest}")
     if not options:
-        text, when = split(rest)
+        text, when = split_reminder(rest)
         if not when:
             raise UsageError("When? Say it as in `/remind call mum --at tomorrow 9:00`. Nothing was set.")
         return text, when, ""

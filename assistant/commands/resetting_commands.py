@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assistant.core.errors import UsageError
-from assistant.core.people_ports import Places
-from assistant.core.plural import counted
-from assistant.core.ports import Conversation
-from assistant.core.sessions import MAIN, kind_of, role_of, session_named
-from assistant.core.typed import Command, Typed
-from assistant.sessions.listing import Listed, can_go_on, markdown, shown, told
-from assistant.sessions.looking import Looking
-from assistant.sessions.reset import Wanted
-from assistant.sessions.resets import Resets
+from assistant.core.people import SessionRoutesPort
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
+from assistant.sessions.listing import (
+    SessionReader,
+    SessionRow,
+    can_resume,
+    describe_generation,
+    reset_done_text,
+    sessions_markdown,
+)
+from assistant.sessions.reset import ResetRequest
+from assistant.sessions.scheduler import ResetScheduler
 
 _RESET = "/reset [NAME] [--cancel]"
 _SESSIONS = "/sessions [show NAME [N] | end NAME | resume NAME [N]]"
@@ -23,7 +29,12 @@ _GENERATIONS_EACH = 5
 
 class SessionCommands:
     def __init__(
-        self, resets: Resets, looking: Looking, conversation: Conversation, places: Places, terminal: str
+        self,
+        resets: ResetScheduler,
+        looking: SessionReader,
+        conversation: Conversation,
+        places: SessionRoutesPort,
+        terminal: str,
     ) -> None:
         """On the bridge `terminal` a dialog keeps by itself which conversation it is in."""
         self._resets = resets
@@ -43,7 +54,7 @@ class SessionCommands:
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    async def _reset(self, call: Typed) -> str:
+    async def _reset(self, call: CommandInvocation) -> str:
         words = call.rest.split()
         cancel = "--cancel" in words
         names = [word for word in words if word != "--cancel"]
@@ -53,13 +64,13 @@ class SessionCommands:
         if cancel:
             gone = self._resets.withdraw(session, call.now)
             return f"The reset of {session} is given up." if gone else f"No reset of {session} waits."
-        return told(await self._resets.reset(Wanted(session, "manual")))
+        return reset_done_text(await self._resets.reset(ResetRequest(session, "manual")))
 
-    async def _sessions(self, call: Typed) -> str:
+    async def _sessions(self, call: CommandInvocation) -> str:
         action, *words = call.rest.split() or ["list"]
         match action, words:
             case "list", []:
-                return markdown(list(self._looking.listed(_GENERATIONS_EACH)), self._looking.policies.zone)
+                return sessions_markdown(list(self._looking.listed(_GENERATIONS_EACH)), self._looking.policies.zone)
             case "show", [name, *number]:
                 return self._shown(name, _number(number))
             case "end", [name]:
@@ -72,21 +83,21 @@ class SessionCommands:
         one = self._looking.one(name, number)
         known = one.generation
         made = [c for c in self._conversation.checkpoints(known.session) if c.generation == known.number]
-        return shown(one, self._looking.note(known), made, self._looking.policies.zone)
+        return describe_generation(one, self._looking.note(known), made, self._looking.policies.zone)
 
     async def _end(self, name: str) -> str:
         session = self._looking.known(name)
-        if kind_of(session) == "main":
+        if session_kind(session) == "main":
             raise UsageError("main always goes on. Nothing was changed; `/reset` begins it afresh.")
-        done = await self._resets.reset(Wanted(session, "end"))
-        return f"{session} is put away. The next message in it begins a new conversation.\n\n{told(done)}"
+        done = await self._resets.reset(ResetRequest(session, "end"))
+        return f"{session} is put away. The next message in it begins a new conversation.\n\n{reset_done_text(done)}"
 
     async def _resume(self, name: str, number: int | None) -> str:
         session = self._looking.known(name)
         earlier = [one for one in self._looking.listed_of(session) if one.generation.ended_at is not None]
         chosen = _chosen(session, earlier, number)
-        done = await self._resets.reset(Wanted(session, "resume", resumes=chosen))
-        back = f": `/sessions resume {session} {done.ended.number}` goes back" if can_go_on(done.ended) else ""
+        done = await self._resets.reset(ResetRequest(session, "resume", resumes=chosen))
+        back = f": `/sessions resume {session} {done.ended.number}` goes back" if can_resume(done.ended) else ""
         return (
             f"{session} goes on from number {chosen}: what it showed last stands in view again. Number "
             f"{done.ended.number} ended for it and is kept{back}."
@@ -94,22 +105,22 @@ class SessionCommands:
 
     # -------------------------------------------------------------------------------------------------------- switching
 
-    async def _session(self, call: Typed) -> str:
+    async def _session(self, call: CommandInvocation) -> str:
         if not call.rest:
             return self._where(call)
-        session = session_named(call.rest)
-        if role_of(session) != "owner":
+        session = parse_session_name(call.rest)
+        if session_role(session) != "owner":
             raise UsageError(f"{session!r} is not a conversation of yours. Nothing was changed.")
         if call.bridge != self._terminal:
             self._places.choose(call.bridge, call.target, session, call.now)
         known = next((info for info in self._conversation.sessions() if info.key == session), None)
         if known is None:
-            return f"You are in {session} now, which is new. `/session {MAIN}` goes back."
-        back = "" if session == MAIN else f" `/session {MAIN}` goes back."
-        return f"You are in {session} now, {counted(known.view_messages, 'message')} in view.{back}"
+            return f"You are in {session} now, which is new. `/session {MAIN_SESSION}` goes back."
+        back = "" if session == MAIN_SESSION else f" `/session {MAIN_SESSION}` goes back."
+        return f"You are in {session} now, {pluralize(known.view_messages, 'message')} in view.{back}"
 
-    def _where(self, call: Typed) -> str:
-        mine = sorted(info.key for info in self._conversation.sessions() if role_of(info.key) == "owner")
+    def _where(self, call: CommandInvocation) -> str:
+        mine = sorted(info.key for info in self._conversation.sessions() if session_role(info.key) == "owner")
         others = [f"`{key}`" for key in mine if key != call.session]
         listed = f" There are also {', '.join(others)}." if others else ""
         return f"You are in {call.session}.{listed} `/session NAME` goes to another, or makes it."
@@ -124,9 +135,9 @@ def _number(words: Sequence[str]) -> int | None:
     return int(words[0])
 
 
-def _chosen(session: str, earlier: Sequence[Listed], number: int | None) -> int:
+def _chosen(session: str, earlier: Sequence[SessionRow], number: int | None) -> int:
     """The generation to go on from: the last one that ended, unless named. Raises `UsageError`."""
-    numbers = [one.generation.number for one in earlier if can_go_on(one.generation)]
+    numbers = [one.generation.number for one in earlier if can_resume(one.generation)]
     if not numbers:
         raise UsageError(f"{session} has no earlier conversation to take up. Nothing was changed.")
     if number is not None and number not in numbers:

@@ -11,9 +11,9 @@ from datetime import datetime, tzinfo
 
 from assistant.commands import sleeping_report as sleep_report
 from assistant.core.errors import UsageError
-from assistant.core.remembered import CycleReport
-from assistant.core.sleep_ports import Journal
-from assistant.core.typed import Command, Typed
+from assistant.core.memories import SleepReport
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.store_ports import Journal
 from sleep.cycle.cycle import PHASES
 from sleep.cycle.forecast import Foreseeing
 from sleep.cycle.undoing import Undoing
@@ -34,7 +34,7 @@ class _Asked:
 class SleepCommands:
     def __init__(
         self,
-        sleep: Callable[[str, str], Awaitable[CycleReport | None]],
+        sleep: Callable[[str, str], Awaitable[SleepReport | None]],
         awake: Callable[[], AbstractAsyncContextManager[None]],
         undoing: Undoing,
         foreseeing: Foreseeing,
@@ -55,7 +55,7 @@ class SleepCommands:
             "sleep": Command(USAGE, "sleep now; what that would do, what the last did, or take it back", self._sleep)
         }
 
-    async def _sleep(self, call: Typed) -> str:
+    async def _sleep(self, call: CommandInvocation) -> str:
         """Markdown, or JSON where `--json` is among the words."""
         asked, now = _asked(call.rest), call.now
         match asked.what:
@@ -78,7 +78,7 @@ class SleepCommands:
                     return _json(None) if asked.json else sleep_report.FAILED
                 return self._told(report, asked, now)
 
-    def _told(self, report: CycleReport | None, asked: _Asked, now: datetime) -> str:
+    def _told(self, report: SleepReport | None, asked: _Asked, now: datetime) -> str:
         return _json(sleep_report.as_json(report)) if asked.json else sleep_report.told(report, self._zone, now)
 
 

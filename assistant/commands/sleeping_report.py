@@ -11,8 +11,8 @@ from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
-from assistant.core.plural import counted, lasting
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
+from assistant.core.text import format_duration, pluralize
 from sleep.cycle.forecast import Forecast, Full
 from sleep.cycle.undoing import TakenBack
 
@@ -30,34 +30,34 @@ _ENDS = {
 }  # fmt: skip
 
 
-def told(report: CycleReport | None, zone: tzinfo, now: datetime) -> str:
+def told(report: SleepReport | None, zone: tzinfo, now: datetime) -> str:
     """The report of a sleep; None where there was none."""
     if report is None:
         return NO_SLEEP
     begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
-    lasted = lasting(((report.ended_at or now) - report.started_at).total_seconds())
+    lasted = format_duration(((report.ended_at or now) - report.started_at).total_seconds())
     took = "cut off" if report.ended_at is None and report.state != "running" else lasted
     lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}, {took}: {_end(report)}."]
     lines += [f"- {line}" for line in _lines(report)]
     return "\n".join(lines)
 
 
-def going_on(report: CycleReport, now: datetime) -> str:
+def going_on(report: SleepReport, now: datetime) -> str:
     """Where a sleep that is under way is, in a line."""
     name, phase = next(reversed(report.phases.items()), ("", {}))
     lines = phase_lines(name, {**phase, "state": ""})
     so_far = f": {lines[0].rstrip('.')}" if lines else ""
-    lasts = lasting((now - report.started_at).total_seconds())
+    lasts = format_duration((now - report.started_at).total_seconds())
     return f"{NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
 
 
-def _end(report: CycleReport) -> str:
+def _end(report: SleepReport) -> str:
     failed = [NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
     which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
     return f"{_ENDS.get(report.state, report.state)}{which}"
 
 
-def _lines(report: CycleReport) -> Iterator[str]:
+def _lines(report: SleepReport) -> Iterator[str]:
     phases = report.phases
     told_of = False
     for name, phase in phases.items():
@@ -81,22 +81,22 @@ def phase_lines(name: str, phase: Mapping[str, Any]) -> list[str]:
 
 def _settled(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("written"):
-        yield f"Compactions: {counted(phase['written'], 'entry', 'entries')} went into the journal."
+        yield f"Compactions: {pluralize(phase['written'], 'entry', 'entries')} went into the journal."
 
 
 def _read(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("read"):
         known = f", {phase['repeated']:,} known already" if phase.get("repeated") else ""
-        entries = counted(phase.get("written", 0), "entry", "entries")
-        yield f"Read: {counted(phase['read'], 'message')}; {entries} for the journal{known}."
+        entries = pluralize(phase.get("written", 0), "entry", "entries")
+        yield f"Read: {pluralize(phase['read'], 'message')}; {entries} for the journal{known}."
     yield from _rejected("Not taken from a model's answer", phase)
     if phase.get("waiting"):
-        yield f"Left for the next sleep: {counted(phase['waiting'], 'session')} not read to the end."
+        yield f"Left for the next sleep: {pluralize(phase['waiting'], 'session')} not read to the end."
 
 
 def _scored(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("read"):
-        entries = counted(phase["read"], "uncertain entry", "uncertain entries")
+        entries = pluralize(phase["read"], "uncertain entry", "uncertain entries")
         yield f"Weighed: {phase.get('written', 0):,} of {entries}."
     yield from _rejected("Weighed by rules", phase)
 
@@ -104,19 +104,19 @@ def _scored(phase: Mapping[str, Any]) -> Iterator[str]:
 def _consolidated(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("read"):
         done = [
-            f"learned {counted(phase.get('learned', 0), 'memory', 'memories')}", f"{phase.get('merged', 0):,} merged",
+            f"learned {pluralize(phase.get('learned', 0), 'memory', 'memories')}", f"{phase.get('merged', 0):,} merged",
             f"{phase.get('superseded', 0):,} superseded", f"{phase.get('junk', 0):,} rejected as junk",
         ]  # fmt: skip
         why = f" ({'; '.join(phase['rejected'])})" if phase.get("rejected") else ""
-        yield f"Remembered: of {counted(phase['read'], 'entry', 'entries')} {', '.join(done)}{why}."
+        yield f"Remembered: of {pluralize(phase['read'], 'entry', 'entries')} {', '.join(done)}{why}."
     if phase.get("waiting"):
-        yield f"Left for the next sleep: {counted(phase['waiting'], 'entry', 'entries')} that are no memories yet."
+        yield f"Left for the next sleep: {pluralize(phase['waiting'], 'entry', 'entries')} that are no memories yet."
 
 
 def _curated(phase: Mapping[str, Any]) -> Iterator[str]:
     done = [
-        *([counted(phase["notes"], "note of a day", "notes of days")] if phase.get("notes") else []),
-        *([counted(phase["profiles"], "profile")] if phase.get("profiles") else []),
+        *([pluralize(phase["notes"], "note of a day", "notes of days")] if phase.get("notes") else []),
+        *([pluralize(phase["profiles"], "profile")] if phase.get("profiles") else []),
         *(["MEMORY.md"] if phase.get("curated") else []),
     ]
     if done:
@@ -126,7 +126,7 @@ def _curated(phase: Mapping[str, Any]) -> Iterator[str]:
 def _compacted(phase: Mapping[str, Any]) -> Iterator[str]:
     for session, one in phase.get("compacted", {}).items():
         yield (
-            f"Compacted: {session}, {counted(one['messages'], 'message')} ({one['tier']}): {one['tokens_before']:,} "
+            f"Compacted: {session}, {pluralize(one['messages'], 'message')} ({one['tier']}): {one['tokens_before']:,} "
             f"tokens became {one['tokens_after']:,}."
         )
 
@@ -154,7 +154,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
         return "nothing; no model was asked." if not compacted else "nothing."
     known = f"${sum(cost for cost in costs if cost):.4f}"
     unknown = f"{known} and what has no known price" if any(costs) else "no known price"
-    asked = f" in {counted(calls, 'call')}" if calls else ""
+    asked = f" in {pluralize(calls, 'call')}" if calls else ""
     return f"{unknown if None in costs else known}{asked}."
 
 
@@ -164,16 +164,16 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
 def foreseen(found: Forecast) -> str:
     """What a sleep would do."""
     lines = [
-        f"{one.session}: {counted(one.messages, 'message')} to read"
-        + (f", about {counted(one.calls, 'call')} and {one.tokens:,} tokens." if one.calls else ".")
+        f"{one.session}: {pluralize(one.messages, 'message')} to read"
+        + (f", about {pluralize(one.calls, 'call')} and {one.tokens:,} tokens." if one.calls else ".")
         for one in found.unread
     ]
     if found.pending:
         weighed = f", {found.unscored:,} of them to be weighed" if found.unscored else ""
-        lines.append(f"{counted(found.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
+        lines.append(f"{pluralize(found.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
     if found.planned:
         lines.append(
-            f"{counted(found.planned, 'batch', 'batches')} of changes to finish, decided on by an earlier sleep."
+            f"{pluralize(found.planned, 'batch', 'batches')} of changes to finish, decided on by an earlier sleep."
         )
     lines += [_full(one) for one in found.full]
     if not lines:
@@ -191,7 +191,7 @@ def _price(found: Forecast) -> str:
     if not found.calls:
         return "No model is asked; it costs nothing."
     price = "no known price" if found.usd is None else f"about ${found.usd:.4f}"
-    return f"About {counted(found.calls, 'call')} of {found.model or 'a model'}, {found.tokens:,} tokens in: {price}."
+    return f"About {pluralize(found.calls, 'call')} of {found.model or 'a model'}, {found.tokens:,} tokens in: {price}."
 
 
 # ----------------------------------------------------------------------------------------------------------- taken back
@@ -203,12 +203,12 @@ def taken_back(done: TakenBack, zone: tzinfo) -> str:
     profiles = sum(target.startswith("profile:") for target in done.edits)
     files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
     lines = [
-        *([f"Memories: {counted(done.memories, 'change')} taken back."] if done.memories else []),
-        *([f"Journal: {counted(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them.",
+        *([f"Memories: {pluralize(done.memories, 'change')} taken back."] if done.memories else []),
+        *([f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them.",
            "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
            "is said again is."]
           if done.entries else []),
-        *([f"Profiles: {counted(profiles, 'change')} taken back."] if profiles else []),
+        *([f"Profiles: {pluralize(profiles, 'change')} taken back."] if profiles else []),
         *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),
         *(f"Compaction of {session} taken back." for session in done.sessions),
         *(f"! Left as it is: {line}" for line in done.left),
@@ -219,7 +219,7 @@ def taken_back(done: TakenBack, zone: tzinfo) -> str:
 # ----------------------------------------------------------------------------------------------------------------- JSON
 
 
-def as_json(report: CycleReport | None) -> dict[str, Any] | None:
+def as_json(report: SleepReport | None) -> dict[str, Any] | None:
     if report is None:
         return None
     return {

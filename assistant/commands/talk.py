@@ -11,11 +11,11 @@ from typing import Any
 
 from assistant.commands import memory_report as report
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.memory_values import Then
-from assistant.core.ports import Conversation
-from assistant.core.sessions import scope_of
-from assistant.core.typed import Command, Typed
+from assistant.core.memories import MemoriesAsOf
+from assistant.core.sessions import session_scope
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.store_ports import Conversation
+from assistant.core.text import lazy_regex
 from assistant.memory.commands import MemoryCommands
 from assistant.memory.then import split_then
 
@@ -26,7 +26,7 @@ WHY_USAGE = "/why [REF]"
 MOST_BYTES = 64 * 1024 * 1024
 _LISTED = 50
 _FOUND = 10
-_FIRST = expression(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
+_FIRST = lazy_regex(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
 _HOW = "Use {usage}. A memory is named by the first digits of its id, or as `entry 12`. Nothing was changed."
 
 
@@ -42,10 +42,10 @@ class MemoryTalk:
             "why": Command(WHY_USAGE, "where a memory, or what came to mind last, is from", self._why_asked),
         }
 
-    async def _memory_asked(self, call: Typed) -> str:
+    async def _memory_asked(self, call: CommandInvocation) -> str:
         return await self.memory(call.rest, call.session, call.now)
 
-    async def _why_asked(self, call: Typed) -> str:
+    async def _why_asked(self, call: CommandInvocation) -> str:
         return await self.why(call.rest, call.session)
 
     async def memory(self, rest: str, session: str, now: datetime) -> str:
@@ -54,7 +54,7 @@ class MemoryTalk:
         flag, _, after = words.strip().partition(" ")
         as_json = flag == "--json"
         words = after.strip() if as_json else words.strip()
-        scope = scope_of(session)
+        scope = session_scope(session)
         match action:
             case "" | "stats" if not words:
                 return "\n".join(report.counts_lines(await self._memory.stats(scope), self._zone))
@@ -84,7 +84,7 @@ class MemoryTalk:
     async def why(self, rest: str, session: str) -> str:
         """The words after `/why`: a reference, or nothing for what came to mind in the last turn. Raises `UsageError`,
         `StoreError`."""
-        scope = scope_of(session)
+        scope = session_scope(session)
         references = [rest] if rest else report.recalled_in(self._conversation.last_volatile(session))
         if not references:
             raise UsageError(f"Nothing was recalled for the last answer. {_HOW.format(usage=WHY_USAGE)}")
@@ -101,14 +101,14 @@ class MemoryTalk:
     def _search(self, words: str, scope: str) -> str:
         return "\n".join(report.found_lines(self._memory.search(words, scope, limit=_FOUND), self._zone))
 
-    def _then(self, then: Then, *, as_json: bool) -> str:
+    def _then(self, then: MemoriesAsOf, *, as_json: bool) -> str:
         return _json(report.then_json(then)) if as_json else "\n".join(report.then_lines(then, self._zone))
 
     async def _edit(self, words: str, session: str, now: datetime, *, as_json: bool) -> str:
         found = _FIRST.fullmatch(words)
         if found is None or not found[2].strip():
             raise UsageError(_HOW.format(usage="/memory edit REF TEXT"))
-        done = await self._memory.correct(found[1], found[2], scope_of(session), session, now)
+        done = await self._memory.correct(found[1], found[2], session_scope(session), session, now)
         return _json(report.corrected_json(done)) if as_json else "\n".join(report.corrected_lines(done))
 
     async def _rebuild(self, now: datetime, *, from_log: bool, as_json: bool) -> str:

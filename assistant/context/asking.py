@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _LONGEST_QUESTION = 400
 _END = 2_000
 
-_ASKING = expression(
+_ASKING = lazy_regex(
     r"[^.!?？؟。！\n]*[?？؟]"
     # Asked without the mark: by a word that asks, or told to find something.
     r"|(?:^|(?<=[.!\n]))\s*(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
@@ -17,7 +17,7 @@ _ASKING = expression(
     r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
     re.IGNORECASE,
 )
-_PLEASANTRIES = expression(
+_PLEASANTRIES = lazy_regex(
     r"\b(?:hi|hello|hey|bye|goodbye|welcome|thanks?|thx|please|sorry|yes|yeah|yep|nope?|ok|okay|sure|fine|great|nice|cool"
     r"|wow|haha+|lol|well|right|good|morning|afternoon|evening|night"
     r"|hallo|guten|morgen|abend|tag|danke|bitte|ja|nein|sch[öo]n|gut"

@@ -18,8 +18,8 @@ from assistant.context.pressure import Counter, Size, utf8_length
 from assistant.context.quote import RECORD, quoted, safe
 from assistant.context.structure import turn_start
 from assistant.core.messages import SUMMARY_MARKER, Message
-from assistant.core.records import View
-from assistant.core.requests import Limits, Request, SystemBlock, ToolSpec
+from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
+from assistant.core.records import ContextView
 
 ABOUT_SUMMARIES = (
     "What follows is a record of earlier parts of this conversation. It tells what was said and done; nothing in it is "
@@ -54,7 +54,9 @@ class Frame:
         return Size(tokens, sum(utf8_length(text) for text in texts))
 
 
-def build(view: View, frame: Frame, limits: Limits, *, volatile: str = "", max_output_tokens: int = 4096) -> Request:
+def build(
+    view: ContextView, frame: Frame, limits: ModelLimits, *, volatile: str = "", max_output_tokens: int = 4096
+) -> ModelRequest:
     """The request for the next model call. Pure; costs a few microseconds a message."""
     summaries = [message for message in view.messages if message.is_summary]
     history = [message for message in view.messages if not message.is_summary] if summaries else view.messages
@@ -63,7 +65,7 @@ def build(view: View, frame: Frame, limits: Limits, *, volatile: str = "", max_o
         history = [_quoted_summaries(summaries), *history]
     messages = normalise(history, MediaBounds(limits.max_images, limits.max_bytes))
     opening = turn_start(messages)
-    return Request(
+    return ModelRequest(
         system=_system(frame, summaries if owner else ()),
         messages=_with_volatile(messages, opening, volatile),
         tools=frame.tools,

@@ -12,7 +12,7 @@ from typing import Any
 
 from assistant.context.topics import topics
 from assistant.core.messages import Message, ToolCall
-from assistant.core.records import LogPlace
+from assistant.core.records import LogLocation
 
 ARCHIVED = "[TOOL OUTPUT ARCHIVED"
 _LONGEST_CALL = 80
@@ -21,7 +21,7 @@ _LONGEST_CALL = 80
 def archived(
     message: Message,
     call: ToolCall | None,
-    place: LogPlace,
+    place: LogLocation,
     tokens: int,
     *,
     repeats: int = 1,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 
 from assistant.context.quote import RECORD, quoted, safe, visible
-from assistant.core.remembered import Attribute, Profile
+from assistant.core.profiles import Profile, ProfileAttribute
 
 Count = Callable[[str], int]
 
@@ -78,7 +78,7 @@ def _profile(profile: Profile, zone: tzinfo, *, former: bool) -> str:
     return "\n".join([head, *(f"  {_attribute(one, zone)}" for one in (*holding, *ended))])
 
 
-def _attribute(attribute: Attribute, zone: tzinfo) -> str:
+def _attribute(attribute: ProfileAttribute, zone: tzinfo) -> str:
     said = f"{_flat(attribute.name)}: {_flat(attribute.value)}"
     since = _day(attribute.since, zone)
     if attribute.until is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10}
@@ -29,17 +29,17 @@ _NUMBERS = {
 _MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _COUNT = r"(?:(?:a|the) )?(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
-_TO_COME = expression(
+_TO_COME = lazy_regex(
     r"\b(?:will|shall|won't|going to|gonna|tomorrow|tonight|next|upcoming|coming|plan(?:s|ned|ning)? (?:for|to|on)|due"
     r"|scheduled|free|busy|remind|should|from now)\b|'ll\b",
     re.IGNORECASE,
 )
-_PAST = expression(
+_PAST = lazy_regex(
     r"\b(?:did|didn't|was|wasn't|were|had|been|done|went|said|told|ago|last|past|happened|lived|used to|earlier"
     r"|talked|discussed|mentioned|bought|met|saw|made)\b",
     re.IGNORECASE,
 )
-_SPACE = expression(r"\s+")
+_SPACE = lazy_regex(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _since(found: re.Match[str], today: date) -> _Days:
 
 _WHICH = r"(?:(?P<which>last|this|past) )"
 _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
-    (expression(pattern, re.IGNORECASE), reading, needs_past)
+    (lazy_regex(pattern, re.IGNORECASE), reading, needs_past)
     for pattern, reading, needs_past in (
         (rf"\b{_YEAR}-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b", _iso, False),
         (r"\bthe day before yesterday\b|\byesterday(?: (?:morning|afternoon|evening))?\b|\blast night\b", _near, False),
@@ -219,7 +219,7 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
         (rf"\b(?:in|during|of|throughout|back in) {_YEAR}\b", _year, False),
     )
 )  # fmt: skip
-_DATED = expression(
+_DATED = lazy_regex(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?,? "
     r"(?:(?P<d2>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<y1>(?:19|20)\d\d)\b"
     r"|\b(?P<y2>(?:19|20)\d\d)-(?P<m2>\d\d)(?:-\d\d)?\b",

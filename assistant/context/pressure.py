@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 
 from assistant.context.structure import loop_start
 from assistant.core.messages import Message
-from assistant.core.records import View
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
+from assistant.core.records import ContextView
 
 # Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
 # settings are meant for a context of this size, and shrink with a smaller one.
@@ -106,7 +106,7 @@ class Pressure:
 
 
 def budgets(
-    limits: Limits, *, max_context_tokens: int, reserve_tokens: int, max_request_bytes: int, max_images: int
+    limits: ModelLimits, *, max_context_tokens: int, reserve_tokens: int, max_request_bytes: int, max_images: int
 ) -> Budgets:
     """The effective budgets of a model under the settings (0: what the model allows, at most `FULL_CONTEXT` tokens)."""
     tokens = max(1, min(limits.window, max_context_tokens or FULL_CONTEXT))
@@ -119,7 +119,7 @@ def budgets(
     )
 
 
-def measure(view: View, budgets: Budgets, counter: Counter, fixed: Size, adding: Size = NOTHING) -> Pressure:
+def measure(view: ContextView, budgets: Budgets, counter: Counter, fixed: Size, adding: Size = NOTHING) -> Pressure:
     """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
     about to be added to the view as it stands (a volatile block, a message not yet in it)."""
     tokens, source = _prompt_tokens(view, counter, fixed, adding)
@@ -132,7 +132,7 @@ def measure(view: View, budgets: Budgets, counter: Counter, fixed: Size, adding:
     )
 
 
-def estimated_prompt(view: View, counter: Counter, fixed: Size, adding: Size = NOTHING) -> int:
+def estimated_prompt(view: ContextView, counter: Counter, fixed: Size, adding: Size = NOTHING) -> int:
     """The uncorrected count of the whole prompt: what calibration compares with the provider's."""
     start = max(0, loop_start(view.messages))
     thinking = sum(counter.count_thinking(message) for message in view.messages[start:] if message.thinking)
@@ -140,7 +140,7 @@ def estimated_prompt(view: View, counter: Counter, fixed: Size, adding: Size = N
 
 
 def _prompt_tokens(
-    view: View, counter: Counter, fixed: Size, adding: Size
+    view: ContextView, counter: Counter, fixed: Size, adding: Size
 ) -> tuple[int, Literal["reported", "estimated"]]:
     if view.reported is None or view.reported[0] != view.prefix_rev:
         return counter.corrected(estimated_prompt(view, counter, fixed, adding)), "estimated"
@@ -176,7 +176,7 @@ def utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def answer_room(limits: Limits, pressure: Pressure, wanted: int) -> int:
+def answer_room(limits: ModelLimits, pressure: Pressure, wanted: int) -> int:
     """The longest answer to ask for, in tokens: providers refuse a prompt and an answer that together pass the
     window."""
     return min(wanted, limits.max_output, max(LEAST_ANSWER, limits.window - pressure.prompt_tokens))

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 NOTE = "runtime-note"
 RECORD = "context-record"
 SPEAKER = "speaker"
 
-_BOUNDARY = expression(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD}|{SPEAKER})\b)", re.IGNORECASE)
+_BOUNDARY = lazy_regex(rf"<(?=\s*/?\s*(?:{NOTE}|{RECORD}|{SPEAKER})\b)", re.IGNORECASE)
 _REPLACEMENT = "\ufffd"
-_HIDING = expression("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_HIDING = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def quoted(tag: str, text: str) -> str:

@@ -20,11 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.core.expressions import expression
 from assistant.core.messages import Message
-from assistant.core.plural import counted
-from assistant.core.records import Calibration
-from assistant.core.requests import ToolSpec
+from assistant.core.model_api import ToolSpec
+from assistant.core.records import TokenCalibration
+from assistant.core.text import lazy_regex, pluralize
 
 Encode = Callable[[str], int]
 
@@ -37,10 +36,10 @@ IMAGE_TOKENS = 1600
 PLACEHOLDER_TOKENS = 40
 
 _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-_OLDER_OPENAI = expression(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
-_OPENAI = expression(r"(gpt-|chatgpt-|o\d)")
+_OLDER_OPENAI = lazy_regex(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
+_OPENAI = lazy_regex(r"(gpt-|chatgpt-|o\d)")
 # Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
-_TOKSUM = expression(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
+_TOKSUM = lazy_regex(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
 
 # Beyond this many characters a tokenizer is asked about evenly spaced samples only.
 _EXACT_CHARS = 120_000
@@ -106,7 +105,7 @@ def _is_file(path: Path) -> bool:
 
 
 def open_counter(
-    tier: Tier, loaders: Mapping[str, Callable[[Tier], Encode]], calibration: Calibration | None = None
+    tier: Tier, loaders: Mapping[str, Callable[[Tier], Encode]], calibration: TokenCalibration | None = None
 ) -> TokenCounter:
     """The counter of a tier. `loaders` open the tiers that need a library; one that fails falls through to the
     estimate at once, with the reason kept for `describe`."""
@@ -138,13 +137,13 @@ class TokenCounter:
 
     tier: Tier
     encode: Encode | None = None
-    calibration: Calibration | None = None
+    calibration: TokenCalibration | None = None
 
     @property
     def factor(self) -> float:
         return self.calibration.factor if self.calibration else 1.0
 
-    def calibrated(self, calibration: Calibration) -> TokenCounter:
+    def calibrated(self, calibration: TokenCalibration) -> TokenCounter:
         return replace(self, calibration=calibration)
 
     def corrected(self, tokens: int) -> int:
@@ -191,23 +190,25 @@ class TokenCounter:
         }[self.tier.name]
         if self.calibration is None or not self.calibration.samples:
             return f"{how} ({self.tier.why}); not yet calibrated"
-        return f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {counted(self.calibration.samples, 'call')}"
+        return (
+            f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {pluralize(self.calibration.samples, 'call')}"
+        )
 
 
-def learned(known: Calibration | None, model: str, estimated: int, reported: int) -> Calibration:
+def learned(known: TokenCalibration | None, model: str, estimated: int, reported: int) -> TokenCalibration:
     """The correction factor after one more call: `estimated` is the uncorrected count of the whole prompt, `reported`
     what the provider billed for it.
 
     A running mean that starts from 1.0 and never weighs a call below a tenth; one call's ratio is bounded, and prompts
     too small to tell are passed over."""
-    known = known or Calibration(model, 1.0, 0)
+    known = known or TokenCalibration(model, 1.0, 0)
     if estimated < _LEAST_ESTIMATE or reported <= 0:
         return known
     low, high = _RATIO_BOUNDS
     ratio = min(high, max(low, reported / estimated))
     weight = max(_LEAST_WEIGHT, 1 / (known.samples + 2))
     factor = known.factor + weight * (ratio - known.factor)
-    return Calibration(model, min(high, max(low, factor)), known.samples + 1)
+    return TokenCalibration(model, min(high, max(low, factor)), known.samples + 1)
 
 
 def _compact(value: Mapping[str, object]) -> str:

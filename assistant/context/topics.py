@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
-_WORD = expression(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
+_WORD = lazy_regex(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _LOOKED_AT = 4_000
 _FIRST_WORDS = 24
 _CANDIDATES = 40

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from assistant.context.pressure import utf8_length
-from assistant.core.expressions import expression
 from assistant.core.messages import Message
-from assistant.core.records import LogPlace
-from assistant.core.scheduled_prompts import without_heading
+from assistant.core.records import LogLocation, strip_schedule_heading
+from assistant.core.text import lazy_regex
 
 Measure = Callable[[str], int]
 Unit = Literal["tokens", "chars"]
@@ -27,7 +26,7 @@ LINES = "Total output lines: "
 REFERENCE = "[Shortened to fit. "
 _PREVIEW_CHARS = 80
 _CHARS_PER_TOKEN = 4
-_MARKER = expression(r"\n?…\d+ (?:tokens|chars) truncated…\n?")
+_MARKER = lazy_regex(r"\n?…\d+ (?:tokens|chars) truncated…\n?")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 _LONGEST_CLUSTER = 32
 
@@ -49,7 +48,7 @@ class Policy:
         return int(self.limit * self.allowance)
 
 
-def for_view(message: Message, place: LogPlace, policy: Policy, count: Measure) -> Message:
+def for_view(message: Message, place: LogLocation, policy: Policy, count: Measure) -> Message:
     """The message as it enters the working context: a long tool result cut by the policy, anything else as it is.
     `count` gives the tokens of a text."""
     if message.role != "tool" or policy.kind == "none":
@@ -59,7 +58,7 @@ def for_view(message: Message, place: LogPlace, policy: Policy, count: Measure) 
     return _shortened(message, place, policy.allowed, "tokens", policy.split, count)
 
 
-def by_reference(message: Message, place: LogPlace, keep_tokens: int, count: Measure) -> Message:
+def by_reference(message: Message, place: LogLocation, keep_tokens: int, count: Measure) -> Message:
     """A message too large for the context, shown with both its ends in `keep_tokens`. Thinking goes with the rest: it
     is signed for the whole text. The message itself where its words fit already."""
     shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
@@ -70,8 +69,8 @@ def spoken(message: Message) -> str:
     """What was said: without the heading of a scheduled prompt, and of a message that was cut both its ends without the
     words of the cut, which nobody said."""
     if not message.metadata.get("truncated"):
-        return without_heading(message.content)
-    return _MARKER.sub("\n", without_heading(_earlier(message, "tokens")[0])).strip()
+        return strip_schedule_heading(message.content)
+    return _MARKER.sub("\n", strip_schedule_heading(_earlier(message, "tokens")[0])).strip()
 
 
 def without_pictures(message: Message) -> Message:
@@ -79,7 +78,7 @@ def without_pictures(message: Message) -> Message:
     return replace(message, media=tuple(replace(medium, data=None) for medium in message.media))
 
 
-def _shortened(message: Message, place: LogPlace, limit: int, unit: Unit, split: float, measure: Measure) -> Message:
+def _shortened(message: Message, place: LogLocation, limit: int, unit: Unit, split: float, measure: Measure) -> Message:
     if measure(message.content) <= limit:
         return message
     text, lines, lost = _earlier(message, unit)
@@ -113,7 +112,7 @@ class _Cut:
     total: int
     unit: Unit
     message: Message
-    place: LogPlace
+    place: LogLocation
 
     def fit(self, limit: int, split: float, measure: Measure) -> tuple[str, int]:
         """The cut text, within `limit`, and how much of the whole it leaves out."""

@@ -1,7 +1,8 @@
-"""What can go wrong, as a person is told it.
+"""What can go wrong, as a person reads it.
 
-An error's text says what happened, what was kept and what to do next, in one or two lines. Rooms raise these leaves;
-the command line prints them without a traceback (unless `--debug`) and maps them to exit codes.
+An error's text says what happened, what was kept and what to do next, in one or two lines. Rooms raise these
+leaves; the command line prints them without a traceback (unless `--debug`) and maps them to exit codes.
+`install_hint` names the optional extra that is missing.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class NewerSchema(StoreError):
     """The home was written by a newer version. Nothing was changed; install that version or restore a backup."""
 
 
-class EarlierSchema(StoreError):
+class OlderSchema(StoreError):
     """The home was written by an earlier version. Nothing was changed; the next start brings it up to date."""
 
 
@@ -113,7 +114,7 @@ class BridgeError(AssistantError):
         self.refused = refused
 
 
-class NobodyThere(BridgeError):
+class RecipientNotConnected(BridgeError):
     """Nobody is connected there now. The message waits in the outbox."""
 
 
@@ -152,5 +153,13 @@ class BudgetExceeded(ModelError):
         super().__init__(text, kind="budget")
 
 
-class RequestRepeated(BudgetExceeded):
+class RepeatedRequestBlocked(BudgetExceeded):
     """The same request was sent again and again and brought nothing. It is not sent any more today."""
+
+
+def install_hint(extra: str) -> str:
+    """What installs one, as part of a sentence. The package is on no index: it comes from a checkout, or a wheel."""
+    return (
+        f"the `{extra}` extra brings it: `pipx install --force './[{extra}]'` or `uv tool install './[{extra}]'`, in "
+        "the folder of the checkout, with the other extras that you use"
+    )

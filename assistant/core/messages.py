@@ -121,7 +121,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LogByteRange:
     """Where one record stands in a log file: bytes [start, end), the newline included."""
 
     start: int
@@ -141,9 +141,9 @@ def media_from_json(raw: Mapping[str, Any]) -> Media:
     return Media(**raw)
 
 
-def call_to_json(call: ToolCall) -> dict[str, Any]:
+def tool_call_to_json(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
 
 
-def call_from_json(raw: Mapping[str, Any]) -> ToolCall:
+def tool_call_from_json(raw: Mapping[str, Any]) -> ToolCall:
     return ToolCall(raw["id"], raw["name"], raw["arguments"])

@@ -1,6 +1,5 @@
-"""What the stores keep and give back: log records, turns, views, checkpoints, deliveries. Frozen values.
-
-All times are aware and in UTC.
+"""What the stores keep and return: incoming and outgoing messages, log records, turns, views, search hits, integrity
+reports. Frozen values; all times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from assistant.core.messages import Media, Message, RecordKind, Role, Span, ToolCall, Trust
+from assistant.core.messages import LogByteRange, Media, Message, RecordKind, Role, ToolCall, Trust
+from assistant.core.text import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingMessage:
     """A message as a bridge hands it over. `external_id` is the network's own id: the same pair of bridge and
     external_id is accepted once. `target` is where replies go on that bridge (opaque to everyone else); `position`, if
     any, where the bridge goes on receiving after this one."""
@@ -34,7 +34,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class InboxReceipt:
     """The inbox has it, durably. `duplicate` means that it had it before; `differs`, that what it had, and keeps, is
     another message: this one was not kept."""
 
@@ -53,7 +53,7 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingMessage:
     """One reply or notice to deliver: one key, one body, for ever (I8). Files come after the text."""
 
     key: str
@@ -77,7 +77,7 @@ class OutboxItem:
     """`parts_sent`: how many of its parts the network has."""
 
     id: int
-    outgoing: Outgoing
+    outgoing: OutgoingMessage
     state: OutboxState
     attempts: int
     created_at: datetime
@@ -85,7 +85,7 @@ class OutboxItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LogRecord:
     """One line of the master log. The header is every field but the six that `commit` covers (see `store/log.py`).
 
     `refs` are the message ids that an edit, delete, undo or redaction speaks of."""
@@ -113,7 +113,7 @@ class Record:
     model: str | None = None
     turn: str | None = None
     refs: tuple[int, ...] = ()
-    span: Span = field(default=Span(0, 0))
+    span: LogByteRange = field(default=LogByteRange(0, 0))
 
     def message(self) -> Message:
         """The record as a message, whole."""
@@ -124,12 +124,12 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogLocation:
     """Where a record stands, for references: the session, the file's path relative to the home, the byte range."""
 
     session: str
     path: str
-    span: Span
+    span: LogByteRange
 
 
 InboxState = Literal["accepted", "running", "answered", "failed", "superseded"]
@@ -139,7 +139,7 @@ InboxState = Literal["accepted", "running", "answered", "failed", "superseded"]
 class InboxItem:
     id: int
     message_id: int
-    incoming: Incoming
+    incoming: IncomingMessage
     state: InboxState
     received_at: datetime
     turn: str | None = None
@@ -170,7 +170,7 @@ class ToolRun:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ContextView:
     """The working context of a session as stored: what the model sees, oldest first.
 
     Running totals are kept, never recounted; `sizes` are (tokens, bytes, images) of each message, in their order, as
@@ -210,7 +210,7 @@ class SessionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciled:
+class RecoveryResult:
     """What start-up found and settled: records that the log had and the index lacked, log bytes set aside as torn
     (file names), turns to resume."""
 
@@ -220,7 +220,7 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class MatchQuality:
     """How an excerpt fits its question, comparable between searches. `words` is how many of the question's telling
     words it has: those that at most one message in twenty has. `chance` is how many passages of this length would have
     all of these by coincidence; `share` how much of the question the excerpt's words are, 0 to 1, rare ones most."""
@@ -231,7 +231,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A message found. `text` is an excerpt around the best words of the original, at most some hundred characters;
     `score` is larger for better, comparable within one search only; `fit` tells whether it is any good."""
 
@@ -243,12 +243,12 @@ class Hit:
     ts: datetime
     text: str
     score: float
-    place: LogPlace
-    fit: Fit = Fit()
+    place: LogLocation
+    fit: MatchQuality = MatchQuality()
 
 
 @dataclass(frozen=True, slots=True)
-class Todo:
+class TodoItem:
     id: int
     text: str
     done: bool
@@ -257,7 +257,7 @@ class Todo:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class TokenCalibration:
     """How a model's own token counts relate to our estimates. `factor` multiplies an estimate."""
 
     model: str
@@ -266,7 +266,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class IntegrityProblem:
     """Something `verify` found. `repairable` by `assistant verify --repair`."""
 
     kind: str
@@ -276,17 +276,36 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IntegrityReport:
     """The outcome of `verify`: counts of what was read, and the problems; `redactions` are message ids blanked by
     `forget`."""
 
     sessions: int
     records: int
     bytes: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[IntegrityProblem, ...] = ()
     redactions: tuple[int, ...] = ()
     seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
         return not self.problems
+
+
+SCHEDULE_KEY_PREFIX, MANUAL_RUN_PREFIX, SCHEDULE_SENDER_PREFIX = "schedule:", "by hand ", "schedule "
+_SCHEDULE_HEADING = lazy_regex(r"\A\[Scheduled prompt .+, (?:run by hand|due .+)\]\n")
+
+
+def strip_schedule_heading(content: str) -> str:
+    """What a schedule asks, without what says that it is one; what anybody else said, as it is."""
+    return _SCHEDULE_HEADING.sub("", content, count=1)
+
+
+def is_from_schedule(said: IncomingMessage | LogRecord) -> bool:
+    """Whether a schedule said it, at its time or by hand."""
+    return (said.sender or "").startswith(SCHEDULE_SENDER_PREFIX)
+
+
+def is_timed_schedule_prompt(incoming: IncomingMessage) -> bool:
+    """Whether a schedule said it at its time, so that nobody waits for the answer."""
+    return incoming.external_id.startswith(SCHEDULE_KEY_PREFIX) and MANUAL_RUN_PREFIX not in incoming.external_id

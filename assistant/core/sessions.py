@@ -1,51 +1,56 @@
-"""Who is who: session keys, the scope of what they may see, the role they act in. Pure.
+"""Session keys, the scope of what a session may see, the role it acts in; and its generations: the conversations that
+follow one another under one key, how one ends and the next begins. Pure but for the two store ports at the end.
 
-`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it, `thread:<name>`
-one that the owner keeps apart (a project, a trip);
-`peer:<bridge>:<id>` is another person, `room:<bridge>:<id>` a room with several. A scope is the column that every query
-of words names (I10): the owner's sessions share the scope "owner", every other session is its own scope.
+`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it,
+`thread:<name>` one that the owner keeps apart (a project, a trip); `peer:<bridge>:<id>` is another person,
+`room:<bridge>:<id>` a room with several. A scope is the column that every query of words names (I10): the owner's
+sessions share the scope "owner", every other session is its own scope.
 
 What a network calls a person or a room goes into a key percent-encoded, a long one as its hash, so that two of them
-never share a key and none reads as a session of the owner's.
+never share a key and none reads as a session of the owner's. All times are aware and in UTC.
 """
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
 from urllib.parse import quote
 
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
+from assistant.core.records import LogRecord
+from assistant.core.text import lazy_regex
 
 SessionRole = Literal["owner", "guest", "room"]
 SessionKind = Literal["main", "thread", "guest", "room"]
 
-MAIN = "main"
-BRANCH = "branch:"
-THREAD = "thread:"
-PEER = "peer:"
-ROOM = "room:"
+MAIN_SESSION = "main"
+BRANCH_PREFIX = "branch:"
+THREAD_PREFIX = "thread:"
+PEER_PREFIX = "peer:"
+ROOM_PREFIX = "room:"
 OWNER_SCOPE = "owner"
 
 # A key stands in names of files, where 255 bytes have room.
 _LONGEST_PART = 80
 _LONGEST_THREAD = 40
-_NO_NAME = expression(r"[^\w.-]")
+_NO_NAME = lazy_regex(r"[^\w.-]")
 
 
-def peer_key(bridge: str, person: str) -> str:
+def peer_session_key(bridge: str, person: str) -> str:
     """The session of another person. Raises ValueError for an empty name."""
-    return f"{PEER}{encoded(bridge)}:{encoded(person)}"
+    return f"{PEER_PREFIX}{encode_key_part(bridge)}:{encode_key_part(person)}"
 
 
-def room_key(bridge: str, room: str) -> str:
+def room_session_key(bridge: str, room: str) -> str:
     """The session of a room. Raises ValueError for an empty name."""
-    return f"{ROOM}{encoded(bridge)}:{encoded(room)}"
+    return f"{ROOM_PREFIX}{encode_key_part(bridge)}:{encode_key_part(room)}"
 
 
-def encoded(name: str) -> str:
+def encode_key_part(name: str) -> str:
     """A name as part of a key: letters, digits and `_.-%` alone; one that is long as `~` and its hash."""
     if not name:
         raise ValueError("a part of a session's key is empty")
@@ -53,43 +58,49 @@ def encoded(name: str) -> str:
     return part if len(part) <= _LONGEST_PART else "~" + hashlib.sha256(part.encode()).hexdigest()
 
 
-def is_on(session: str, bridge: str) -> bool:
+def is_visible_on_bridge(session: str, bridge: str) -> bool:
     """Whether somebody on this bridge may see what happens in a session: the owner's are theirs everywhere."""
-    if role_of(session) == "owner":
+    if session_role(session) == "owner":
         return True
     _, _, rest = session.partition(":")
-    return rest.partition(":")[0] == encoded(bridge)
+    return rest.partition(":")[0] == encode_key_part(bridge)
 
 
-def role_of(session: str) -> SessionRole:
+def session_role(session: str) -> SessionRole:
     """The role of everybody who speaks in this session; anything unknown is a guest, never the owner. Branches are made
     by the stores alone, and of the owner's conversations only."""
-    if session == MAIN or session.startswith((BRANCH, THREAD)):
+    if session == MAIN_SESSION or session.startswith((BRANCH_PREFIX, THREAD_PREFIX)):
         return "owner"
-    return "room" if session.startswith(ROOM) else "guest"
+    return "room" if session.startswith(ROOM_PREFIX) else "guest"
 
 
-def scope_of(session: str) -> str:
-    return OWNER_SCOPE if role_of(session) == "owner" else session
+def session_scope(session: str) -> str:
+    return OWNER_SCOPE if session_role(session) == "owner" else session
 
 
-def kind_of(session: str) -> SessionKind:
+def session_kind(session: str) -> SessionKind:
     """Which reset policy holds for a session. Branches are threads."""
-    role = role_of(session)
+    role = session_role(session)
     if role == "owner":
-        return "main" if session == MAIN else "thread"
+        return "main" if session == MAIN_SESSION else "thread"
     return role
 
 
-def session_named(name: str) -> str:
+def parse_session_name(name: str) -> str:
     """The key of a session as a person types it: a key as it is, any other name a thread's. Spaces become hyphens,
     large letters small ones. Raises `UsageError` for what is no name."""
-    if name == MAIN or (name.startswith((BRANCH, THREAD, PEER, ROOM)) and not name.endswith(":")):
-        return name if not name.startswith(THREAD) else f"{THREAD}{_thread(name.removeprefix(THREAD))}"
-    return MAIN if name.strip().lower() == MAIN else f"{THREAD}{_thread(name)}"
+    if name == MAIN_SESSION or (
+        name.startswith((BRANCH_PREFIX, THREAD_PREFIX, PEER_PREFIX, ROOM_PREFIX)) and not name.endswith(":")
+    ):
+        return (
+            name
+            if not name.startswith(THREAD_PREFIX)
+            else f"{THREAD_PREFIX}{_thread_name(name.removeprefix(THREAD_PREFIX))}"
+        )
+    return MAIN_SESSION if name.strip().lower() == MAIN_SESSION else f"{THREAD_PREFIX}{_thread_name(name)}"
 
 
-def _thread(name: str) -> str:
+def _thread_name(name: str) -> str:
     words = unicodedata.normalize("NFKC", name).lower().split()
     thread = "-".join(words)
     if not any(letter.isalnum() for letter in thread) or _NO_NAME.search(thread) or len(thread) > _LONGEST_THREAD:
@@ -98,3 +109,123 @@ def _thread(name: str) -> str:
             "Nothing was changed."
         )
     return thread
+
+
+EndReason = Literal["manual", "daily", "idle", "end", "resume"]
+"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one goes on."""
+
+ResetState = Literal["begun", "waiting", "archived", "done", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of a session. `messages` counts what people, the assistant and its tools said in it, `first_at`
+    and `last_at` are when; `from_seq` is the seq of its first record. `pressure` is how full its context was when it
+    ended, `resumed` the generation that it goes on from."""
+
+    session: str
+    number: int
+    scope: str
+    started_at: datetime
+    from_seq: int
+    messages: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    ended_at: datetime | None = None
+    end_reason: str = ""
+    pressure: float | None = None
+    resumed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationActivity:
+    """The current generation of a session, and when something was said in it first and last (None: not yet)."""
+
+    session: str
+    generation: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEnd:
+    """The end of a session's current generation, and the first words of the next.
+
+    `seq` is the last record that the archive holds: where something was written since, this ending is void. `sources`
+    are the messages that the words speak of. With `resumes` the next generation begins with that one's last view."""
+
+    session: str
+    generation: int
+    seq: int
+    words: str
+    reason: str
+    sources: tuple[int, ...] = ()
+    resumes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReset:
+    """A reset under way, or how it ended. `waiting`: the archive could not be had, `note` says why, and it is tried
+    again at `retry_at`."""
+
+    session: str
+    generation: int
+    scope: str
+    reason: EndReason
+    state: ResetState
+    begun_at: datetime
+    resumes: int | None = None
+    pressure: float | None = None
+    attempts: int = 0
+    note: str = ""
+    retry_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class GenerationsPort(Protocol):
+    """What sessions were and are (script.db and the master log). Reading alone."""
+
+    def all(self, session: str, newest: int | None = None) -> list[Generation]:
+        """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
+        ...
+
+    def spoken(self, session: str) -> GenerationActivity | None:
+        """The current generation; None where there is no such session. Takes no longer in a long session."""
+        ...
+
+    def last_seq(self, session: str) -> int:
+        """The seq of the session's last record; 0 where there is none."""
+        ...
+
+    def records(self, session: str, generation: int) -> Iterator[LogRecord]:
+        """Everything that was logged in a generation and not undone, oldest first, whole."""
+        ...
+
+
+class SessionResetsPort(Protocol):
+    """Resets under way and past, one a generation (script.db)."""
+
+    def begin(self, reset: SessionReset) -> SessionReset:
+        """Note that a reset of the generation is under way; what was noted of an earlier try of it is replaced, but
+        for the number of its tries."""
+        ...
+
+    def archived(self, session: str, generation: int) -> None:
+        """The archive has the generation."""
+        ...
+
+    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
+        """It could not be carried out now; one more try is counted."""
+        ...
+
+    def withdraw(self, session: str, generation: int, now: datetime) -> bool:
+        """It is wanted no longer: whether one was under way."""
+        ...
+
+    def unfinished(self) -> list[SessionReset]:
+        """Of current generations, oldest first: those that wait, and those that a crash cut off."""
+        ...
+
+    def of(self, session: str) -> list[SessionReset]:
+        """All of a session, oldest first."""
+        ...

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
+from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.forgotten import Forgotten, Found, Left, Place, Wanted
-from assistant.core.memory_ports import Memories
-from assistant.core.references import LEAST_DIGITS, one_of
-from assistant.core.remembered import Memory
+from assistant.core.memories import MIN_ID_DIGITS, Memory, resolve_id_prefix
+from assistant.core.memory_api import Memories
 
 _HOLDS = timedelta(minutes=15)
 _MOST_ASKED = 20
@@ -53,7 +52,7 @@ class Done(Protocol):
         ...
 
     @property
-    def left(self) -> Sequence[Left]: ...
+    def left(self) -> Sequence[ErasureLeftover]: ...
     @property
     def searched(self) -> int: ...
 
@@ -73,13 +72,13 @@ class Backups(Protocol[AboutT]):
 class Copies(Protocol[MarkedT]):
     """The copies of what was said that the home's stores have. Every method raises `StoreError`."""
 
-    def mark(self, wanted: Wanted) -> MarkedT:
+    def mark(self, wanted: ErasureRequest) -> MarkedT:
         """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
         ...
 
     def with_memories(self, marked: MarkedT, memory_ids: tuple[str, ...]) -> MarkedT: ...
 
-    def look(self, wanted: Wanted, marked: MarkedT) -> Found: ...
+    def look(self, wanted: ErasureRequest, marked: MarkedT) -> ErasurePreview: ...
 
     def has_message(self, message_id: int, scope: str) -> bool: ...
 
@@ -89,19 +88,19 @@ class Copies(Protocol[MarkedT]):
 
     def begin(self, marked: MarkedT) -> MarkedT: ...
     def unfinished(self) -> list[MarkedT]: ...
-    def carry_out(self, marked: MarkedT, now: datetime, *, again: bool) -> list[Left]: ...
-    def archived(self, marked: MarkedT) -> list[Left]:
+    def carry_out(self, marked: MarkedT, now: datetime, *, again: bool) -> list[ErasureLeftover]: ...
+    def archived(self, marked: MarkedT) -> list[ErasureLeftover]:
         """What could not be done of the archives; slow, for a worker thread."""
         ...
 
-    def sweep(self) -> list[Left]: ...
-    def prove(self, marked: MarkedT) -> tuple[list[Left], int]: ...
+    def sweep(self) -> list[ErasureLeftover]: ...
+    def prove(self, marked: MarkedT) -> tuple[list[ErasureLeftover], int]: ...
     def end(self, marked: MarkedT) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    wanted: Wanted
+    wanted: ErasureRequest
     until: datetime
 
 
@@ -128,20 +127,20 @@ class Forgetting(Generic[MarkedT]):
         """Whether something is being forgotten just now."""
         return bool(self._at_work)
 
-    async def find(self, wanted: Wanted) -> Found:
+    async def find(self, wanted: ErasureRequest) -> ErasurePreview:
         """What would go; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
         whole, marked = await self._marked(wanted)
         return await self._found(whole, marked)
 
-    async def _found(self, wanted: Wanted, marked: MarkedT) -> Found:
+    async def _found(self, wanted: ErasureRequest, marked: MarkedT) -> ErasurePreview:
         """Backups are searched where the home itself has nothing of it any more: what it has, they have as well."""
         found = self._copies.look(wanted, marked)
         if found or self._backups is None:
             return found
         names = tuple(await self._backups.having(marked))
-        return replace(found, places=(Place(_BACKUPS, len(names), names),)) if names else found
+        return replace(found, places=(ErasureMatches(_BACKUPS, len(names), names),)) if names else found
 
-    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
+    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
         nothing to forget. What was confirmed before and cut off is finished first: asking for it again would find no
         more than what is left of it, or nothing."""
@@ -156,7 +155,7 @@ class Forgetting(Generic[MarkedT]):
         self._asked[code] = _Asked(found.wanted, now + _HOLDS)
         return found, code
 
-    async def confirm(self, code: str, scope: str, now: datetime) -> Forgotten:
+    async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult:
         """Forget what a code stands for. Raises `UsageError` for one that is unknown, old, or of another scope."""
         asked = self._asked.get(code.strip().upper())
         if asked is None or asked.wanted.scope != scope or asked.until <= now:
@@ -165,7 +164,7 @@ class Forgetting(Generic[MarkedT]):
         self._asked.pop(code.strip().upper(), None)
         return done
 
-    async def forget(self, wanted: Wanted, now: datetime) -> Forgotten:
+    async def forget(self, wanted: ErasureRequest, now: datetime) -> ErasureResult:
         """Forget it in every copy. What an earlier attempt left undone is finished first. Raises `UsageError` (then
         nothing was changed) and `StoreError` (then it is to be repeated)."""
         if self._busy():
@@ -177,16 +176,16 @@ class Forgetting(Generic[MarkedT]):
         whole, marked = await self._marked(wanted)
         found = await self._found(whole, marked)
         if not found:
-            return finished[-1] if finished else Forgotten((), (), (), complete=True, files_searched=0)
+            return finished[-1] if finished else ErasureResult((), (), (), complete=True, files_searched=0)
         self._copies.refuse_if_running(marked)
         return await self._carry_out(self._copies.begin(marked), found, now, again=False)
 
-    async def settle(self, now: datetime) -> list[Forgotten]:
+    async def settle(self, now: datetime) -> list[ErasureResult]:
         """At start, before anything is answered: finish what was begun. What could not be done stays noted, and is
         tried again the next time. Raises `StoreError`."""
         return await self._settled(self._copies.unfinished(), None, now)
 
-    async def _finish(self, scope: str, now: datetime) -> list[Forgotten]:
+    async def _finish(self, scope: str, now: datetime) -> list[ErasureResult]:
         """As `settle`, of what nobody may say again meanwhile; what was of the scope."""
         if self._busy():
             return []
@@ -199,16 +198,16 @@ class Forgetting(Generic[MarkedT]):
             return False
         return True
 
-    async def _settled(self, unfinished: Sequence[MarkedT], scope: str | None, now: datetime) -> list[Forgotten]:
+    async def _settled(self, unfinished: Sequence[MarkedT], scope: str | None, now: datetime) -> list[ErasureResult]:
         """All of it is gone on with; what was done, in the scope (None: in any)."""
         settled = []
         for marked in unfinished:
-            found = self._copies.look(Wanted(marked.scope), marked)
+            found = self._copies.look(ErasureRequest(marked.scope), marked)
             done = await self._carry_out(marked, found, now, again=True)
             settled += [done] if scope in (None, marked.scope) else []
         return settled
 
-    async def _carry_out(self, marked: MarkedT, found: Found, now: datetime, *, again: bool) -> Forgotten:
+    async def _carry_out(self, marked: MarkedT, found: ErasurePreview, now: datetime, *, again: bool) -> ErasureResult:
         self._at_work += 1
         try:
             undone = self._copies.carry_out(marked, now, again=again)
@@ -219,7 +218,7 @@ class Forgetting(Generic[MarkedT]):
             places = tuple(place for place in found.places if place.kind != _BACKUPS)
             if self._backups is not None:
                 done = await self._backups.forget(marked, now)
-                places += (Place(_BACKUPS, len(done.names), tuple(done.names)),) if done.names else ()
+                places += (ErasureMatches(_BACKUPS, len(done.names), tuple(done.names)),) if done.names else ()
                 undone += [one for one in done.left if _is_undone(one)]
                 left += [one for one in done.left if not _is_undone(one)]
                 searched += done.searched
@@ -228,21 +227,21 @@ class Forgetting(Generic[MarkedT]):
         if not undone:
             self._copies.end(marked)
         still = any(map(_is_undone, left))
-        return Forgotten(
+        return ErasureResult(
             tuple(sorted(marked.ids)), places, (*undone, *left), not undone and not still, searched, again
         )  # fmt: skip
 
-    async def _erase(self, marked: MarkedT) -> list[Left]:
+    async def _erase(self, marked: MarkedT) -> list[ErasureLeftover]:
         if not marked.memories or self._memories is None:
             return []
         try:
             await self._memories.erase(marked.memories)
         except MemoryUnavailable as error:
             why = f"not done: {error} It is tried again at the next start, and when something is forgotten."
-            return [Left("semantic memory", len(marked.memories), why)]
+            return [ErasureLeftover("semantic memory", len(marked.memories), why)]
         return []
 
-    async def _marked(self, wanted: Wanted) -> tuple[Wanted, MarkedT]:
+    async def _marked(self, wanted: ErasureRequest) -> tuple[ErasureRequest, MarkedT]:
         """What is wanted, by whole ids, and what that is about."""
         if not wanted:
             raise UsageError("Say what to forget: a message, an entry, a memory, or words. Nothing was changed.")
@@ -258,7 +257,7 @@ class Forgetting(Generic[MarkedT]):
         with_words = tuple(one.id for one in of_scope if marked.has(one.text))
         return wanted, self._copies.with_memories(marked, with_words)
 
-    def _told_apart(self, wanted: Wanted, of_scope: Sequence[Memory]) -> Wanted:
+    def _told_apart(self, wanted: ErasureRequest, of_scope: Sequence[Memory]) -> ErasureRequest:
         """Digits alone as the memory or the message that they name. Raises `UsageError` where they name both."""
         digits = wanted.digits
         if not digits:
@@ -274,13 +273,13 @@ class Forgetting(Generic[MarkedT]):
         return replace(wanted, memories=(digits,))
 
 
-def _is_undone(left: Left) -> bool:
+def _is_undone(left: ErasureLeftover) -> bool:
     return left.why.startswith("not ")
 
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:
     """The id that begins so. Raises `UsageError` where there is none, or several."""
-    found = one_of(beginning, (memory.id for memory in memories)) if len(beginning) >= LEAST_DIGITS else ""
+    found = resolve_id_prefix(beginning, (memory.id for memory in memories)) if len(beginning) >= MIN_ID_DIGITS else ""
     if not found:
         raise UsageError(f"There is no memory {beginning}. Nothing was changed; in quotes it is looked for as words.")
     return found

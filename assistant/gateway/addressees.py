@@ -7,27 +7,26 @@ Strangers get their notices: whoever nobody decided on has nothing of anybody's 
 
 from __future__ import annotations
 
-from assistant.core.people_ports import People, Places
-from assistant.core.persons import Identity
-from assistant.core.records import Outgoing
-from assistant.core.sessions import peer_key, role_of, room_key
+from assistant.core.people import Identity, PeoplePort, SessionRoutesPort
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import peer_session_key, room_session_key, session_role
 
 Destination = tuple[str, str]
 
 
 class Addressees:
-    def __init__(self, people: People, places: Places, home: str) -> None:
+    def __init__(self, people: PeoplePort, places: SessionRoutesPort, home: str) -> None:
         """`home` is the bridge of the home's own terminals."""
         self._people = people
         self._places = places
         self._home = home
 
-    def destination(self, outgoing: Outgoing) -> Destination | None:
+    def destination(self, outgoing: OutgoingMessage) -> Destination | None:
         """Bridge and target; None where nobody may have it."""
         here = (outgoing.bridge, outgoing.target)
         if outgoing.bridge == self._home:
             return here
-        match role_of(outgoing.session):
+        match session_role(outgoing.session):
             case "owner":
                 return here if self._is_the_owners(*here) else (self._home, outgoing.session)
             case "room":
@@ -44,12 +43,13 @@ class Addressees:
 
     def _room_is_denied(self, session: str) -> bool:
         return any(
-            room.state == "denied" and room_key(room.bridge, room.room) == session for room in self._people.rooms()
+            room.state == "denied" and room_session_key(room.bridge, room.room) == session
+            for room in self._people.rooms()
         )
 
-    def _may_hear(self, outgoing: Outgoing) -> bool:
+    def _may_hear(self, outgoing: OutgoingMessage) -> bool:
         account = self._places.account_at(outgoing.bridge, outgoing.target)
-        if account is None or peer_key(outgoing.bridge, account) != outgoing.session:
+        if account is None or peer_session_key(outgoing.bridge, account) != outgoing.session:
             return True
         person = self._people.by(Identity(outgoing.bridge, account))
         return outgoing.kind == "notice" if person is None else person.state == "allowed"

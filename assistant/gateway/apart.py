@@ -15,17 +15,17 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from assistant.gateway.cuts import Room, graphemes, pieces
 from assistant.gateway.spans import References
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])
 
-_MARKER = expression(r" {0,3}([-+*]|(\d{1,9})([.)]))( {1,4}(?! )| (?= )|$)")
-_QUOTE = expression(r"^ {0,3}> ?", re.MULTILINE)
-_LABEL = expression(r"\[((?:[^\[\]\\]|\\.)+)\]")
-_TICKS = expression("`{3,}")
+_MARKER = lazy_regex(r" {0,3}([-+*]|(\d{1,9})([.)]))( {1,4}(?! )| (?= )|$)")
+_QUOTE = lazy_regex(r"^ {0,3}> ?", re.MULTILINE)
+_LABEL = lazy_regex(r"\[((?:[^\[\]\\]|\\.)+)\]")
+_TICKS = lazy_regex("`{3,}")
 # Fewer lines of code than these do not stand alone before a cut.
 _FEW = 3
 # Blocks within blocks, this deep and no deeper, are taken apart; what is deeper is cut as mere text.

@@ -14,7 +14,7 @@ from typing import Literal
 
 import structlog
 
-from assistant.core.bridge_ports import Bridge, Door
+from assistant.core.bridge_api import Bridge, InboundPort
 from assistant.core.errors import BridgeError, StoreError
 from assistant.gateway.faults import contained
 
@@ -42,7 +42,7 @@ class Connection:
         self._again = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, door: Door) -> None:
+    def begin(self, door: InboundPort) -> None:
         """Run it; one that runs goes on."""
         if self._task is None or self._task.done():
             self._is("connecting")
@@ -71,7 +71,7 @@ class Connection:
 
     # ----------------------------------------------------------------------------------------------------------- within
 
-    async def _keep_running(self, door: Door) -> None:
+    async def _keep_running(self, door: InboundPort) -> None:
         while True:
             error = await self._run(door)
             if self.state == "connected" and self._clock() - self.since >= _HELD:
@@ -86,7 +86,7 @@ class Connection:
                 async with asyncio.timeout(pause.total_seconds()):
                     await self._again.wait()
 
-    async def _run(self, door: Door) -> BridgeError:
+    async def _run(self, door: InboundPort) -> BridgeError:
         """Until it fails, whatever with."""
         try:
             with contained(self.bridge.name, "It failed"):
@@ -95,7 +95,7 @@ class Connection:
             return error
         return BridgeError("It ended by itself.")
 
-    async def _receive(self, door: Door) -> None:
+    async def _receive(self, door: InboundPort) -> None:
         try:
             await self.bridge.run(door)
         except StoreError as error:

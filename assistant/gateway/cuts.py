@@ -15,14 +15,14 @@ from itertools import chain, islice
 from markdown_it import MarkdownIt
 from wcwidth import iter_graphemes
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from assistant.gateway.spans import References, Span, said, spans_of
 
 _Places = Sequence[tuple[int, int]]
 
-_LINE = expression(r"\\?[ \t]*\n\s*")
-_SENTENCE = expression(r"(?<=[.!?…])[)\]\"'»”’*_~`]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
-_WORD = expression(r"\s+")
+_LINE = lazy_regex(r"\\?[ \t]*\n\s*")
+_SENTENCE = lazy_regex(r"(?<=[.!?…])[)\]\"'»”’*_~`]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
+_WORD = lazy_regex(r"\s+")
 _BLOCKS = MarkdownIt("commonmark", {"html": False}).enable("table")
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 # How much behind a cut tells which kind of block it begins.

@@ -12,14 +12,14 @@ from typing import Any
 
 import structlog
 
-from assistant.core.bridge_ports import Bridge, Door, States, TurnEvent
-from assistant.core.ending import PATIENCE, Patience, within
+from assistant.core.bridge_api import Bridge, BridgeStatesPort, InboundPort, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
-from assistant.core.ports import Outbox
-from assistant.core.records import Incoming, Outgoing
-from assistant.core.sessions import is_on
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.records import IncomingMessage, OutgoingMessage
+from assistant.core.sessions import is_visible_on_bridge
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts, finish_within
+from assistant.core.store_ports import Outbox
+from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.gateway.connection import Connection
 from assistant.gateway.pump import Destination, Loaded, Pump
 
@@ -49,9 +49,9 @@ class Delivery:
         bridges: Mapping[str, Bridge],
         clock: Callable[[], datetime],
         destination: Destination | None = None,
-        states: States | None = None,
+        states: BridgeStatesPort | None = None,
         loaded: Loaded = as_it_is,
-        tracer: Tracer = SILENT,
+        tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`destination` tells bridge and target to which something may still go, None for nowhere; without it, where
         it was to go when it was stored. Without `states` no bridge stays paused. `loaded` reads a file that goes
@@ -62,15 +62,15 @@ class Delivery:
         self._loaded = loaded
         self._clock = clock
         self._tracer = tracer
-        self._door: Door | None = None
+        self._door: InboundPort | None = None
         # Two who change one bridge at once would leave two of it running, or none.
         self._changing = asyncio.Lock()
         self._lines = {name: self._line(bridge) for name, bridge in bridges.items()}
-        self._followed: dict[str, list[Outgoing]] = {}
+        self._followed: dict[str, list[OutgoingMessage]] = {}
 
     # --------------------------------------------------------------------------------------------------------- bridges
 
-    async def start(self, door: Door) -> None:
+    async def start(self, door: InboundPort) -> None:
         """Start every bridge that is not paused; nobody waits for one to connect. Raises `StoreError`."""
         self._door = door
         for name in self._lines:
@@ -78,7 +78,7 @@ class Delivery:
         # What a bridge does before it first waits is done.
         await asyncio.sleep(0)
 
-    async def stop(self, patience: Patience = PATIENCE) -> None:
+    async def stop(self, patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> None:
         """Flush what can be sent at once, then stop pumps and bridges, side by side; none waits for another's end."""
         # Who is just having another bridge begins none any more.
         self._door = None
@@ -99,7 +99,7 @@ class Delivery:
 
     async def _dropped(self, name: str) -> None:
         if name in self._lines:
-            await self._end(self._lines[name], PATIENCE)
+            await self._end(self._lines[name], SHUTDOWN_TIMEOUTS)
             del self._lines[name]
 
     async def pause(self, name: str) -> None:
@@ -109,7 +109,7 @@ class Delivery:
                 self._states.pause(name, True)
             if name in self._lines:
                 self._lines[name].paused = True
-                await self._end(self._lines[name], PATIENCE)
+                await self._end(self._lines[name], SHUTDOWN_TIMEOUTS)
 
     async def resume(self, name: str) -> None:
         async with self._changing:
@@ -142,18 +142,18 @@ class Delivery:
         pump = Pump(bridge, self._outbox, self._destination, self.wake, self._loaded, self._clock, self._tracer)
         return _Line(bridge, Connection(bridge, self._clock), pump)
 
-    def _begin(self, name: str, door: Door) -> None:
+    def _begin(self, name: str, door: InboundPort) -> None:
         line = self._lines[name]
         line.paused = line.paused or (self._states is not None and self._states.paused(name))
         if not line.paused:
             line.connection.begin(door)
             line.pump.begin()
 
-    async def _end(self, line: _Line, patience: Patience) -> None:
+    async def _end(self, line: _Line, patience: ShutdownTimeouts) -> None:
         name = line.bridge.name
         await line.pump.end(patience, flush=not line.paused)
         try:
-            await within(patience.bridge, line.connection.end(), f"bridge {name}")
+            await finish_within(patience.bridge, line.connection.end(), f"bridge {name}")
         except BridgeError as error:
             log.error("bridge did not stop as it should", bridge=name, error=str(error))
 
@@ -198,10 +198,10 @@ class Delivery:
 
     # --------------------------------------------------------------------------------------------------------- showing
 
-    def follow(self, turn: str, incoming: Sequence[Incoming]) -> None:
+    def follow(self, turn: str, incoming: Sequence[IncomingMessage]) -> None:
         """A turn answers these: what happens in it is shown where they came from."""
         self._followed[turn] = [
-            Outgoing("", one.session, one.scope, one.bridge, one.target, "") for one in incoming
+            OutgoingMessage("", one.session, one.scope, one.bridge, one.target, "") for one in incoming
         ]  # fmt: skip
 
     def unfollow(self, turn: str) -> None:
@@ -214,7 +214,7 @@ class Delivery:
         places = {(one.bridge, one.target) for one in self._followed.get(event.turn, ())}
         for name, line in self._lines.items():
             if line.bridge.capabilities.terminals:
-                if is_on(event.session, name):
+                if is_visible_on_bridge(event.session, name):
                     line.bridge.show(event, "")
                 continue
             for _, target in [place for place in places if place[0] == name]:
@@ -231,12 +231,12 @@ class Delivery:
                 if one.bridge in self._lines and not self._lines[one.bridge].bridge.capabilities.terminals:
                     self._lines[one.bridge].bridge.show(ended, one.target)
 
-    def _is_meant(self, outgoing: Outgoing) -> bool:
+    def _is_meant(self, outgoing: OutgoingMessage) -> bool:
         """Where this cannot be known, nothing is shown."""
         with contextlib.suppress(StoreError):
             return self._destination(outgoing) == (outgoing.bridge, outgoing.target)
         return False
 
 
-def _as_stored(outgoing: Outgoing) -> tuple[str, str]:
+def _as_stored(outgoing: OutgoingMessage) -> tuple[str, str]:
     return outgoing.bridge, outgoing.target

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assistant.core.bridge_ports import Capabilities
+from assistant.core.bridge_api import BridgeCapabilities
 
 _SIZES: dict[str, Callable[[str], int]] = {
     "characters": len,
@@ -19,7 +19,7 @@ _SIZES: dict[str, Callable[[str], int]] = {
 }
 
 
-def parts_of(body: str, capabilities: Capabilities) -> tuple[str, ...]:
+def parts_of(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     """The texts of the messages that `body`, Markdown, is sent as; one at least."""
     most, size = capabilities.max_length, _SIZES[capabilities.length_in]
     if most is None or size(body) <= most:

@@ -19,21 +19,26 @@ from typing import Literal
 
 import structlog
 
-from assistant.core.bridge_ports import Bridge, Part
-from assistant.core.ending import Patience, within
-from assistant.core.errors import BridgeError, NobodyThere, StoreError
+from assistant.core.bridge_api import Bridge, OutgoingPart
+from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.messages import Media
-from assistant.core.ports import Outbox
-from assistant.core.records import OutboxItem, Outgoing
-from assistant.core.telemetry import SILENT, Tracer
-from assistant.core.undelivered import TERMINAL, doubt, is_courtesy, refusal
+from assistant.core.records import OutboxItem, OutgoingMessage
+from assistant.core.shutdown import ShutdownTimeouts, finish_within
+from assistant.core.store_ports import Outbox
+from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.gateway.delivery_notices import (
+    TERMINAL_BRIDGE,
+    ambiguous_delivery_notice,
+    is_notice_to_guest,
+    refused_delivery_notice,
+)
 from assistant.gateway.faults import contained
 from assistant.gateway.parts import parts_of
 
 log = structlog.get_logger()
 
 # Bridge and target to which something may still go; None for nowhere.
-Destination = Callable[[Outgoing], tuple[str, str] | None]
+Destination = Callable[[OutgoingMessage], tuple[str, str] | None]
 # A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
 Loaded = Callable[[Media], Media]
 
@@ -70,7 +75,7 @@ class Pump:
         elsewhere: Callable[[str], None],
         loaded: Loaded,
         clock: Callable[[], datetime],
-        tracer: Tracer = SILENT,
+        tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`elsewhere` is told of a bridge that something was sent on to; `loaded` reads a file that goes out."""
         self.bridge = bridge
@@ -100,7 +105,7 @@ class Pump:
             self._task = asyncio.create_task(self._run(), name=f"outbox {self.bridge.name}")
         self.wake()
 
-    async def end(self, patience: Patience, *, flush: bool) -> None:
+    async def end(self, patience: ShutdownTimeouts, *, flush: bool) -> None:
         """Wait for what is just being sent, with `flush` send what can be sent at once, and end."""
         if self._timer is not None:
             self._timer.cancel()
@@ -109,7 +114,7 @@ class Pump:
         await self._clear(patience.flush)
         if flush:
             with contextlib.suppress(StoreError):
-                await within(patience.flush, self.flush(), f"deliveries to {self.bridge.name}")
+                await finish_within(patience.flush, self.flush(), f"deliveries to {self.bridge.name}")
         await self._clear(0)
 
     async def _clear(self, seconds: float) -> None:
@@ -235,8 +240,8 @@ class Pump:
     def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
         """Whether what came after it may go all the same. What once was uncertain stays so, however the next try fails:
         it is `sending`, and has its window."""
-        now, nobody = self._clock(), isinstance(error, NobodyThere)
-        if error.refused and not uncertain and is_courtesy(item.outgoing):
+        now, nobody = self._clock(), isinstance(error, RecipientNotConnected)
+        if error.refused and not uncertain and is_notice_to_guest(item.outgoing):
             self._outbox.mark(item.id, "dropped", now, error=str(error))
             return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
@@ -258,10 +263,10 @@ class Pump:
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
         """It is not sent again by itself, and the owner is told."""
-        notice = doubt(item) if state == "ambiguous" else refusal(item, error)
+        notice = ambiguous_delivery_notice(item) if state == "ambiguous" else refused_delivery_notice(item, error)
         self._outbox.give_up(item.id, state, error, notice, now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
-        self._elsewhere(TERMINAL)
+        self._elsewhere(TERMINAL_BRIDGE)
         self.wake()
 
     def _may_repeat(self, item: OutboxItem, now: datetime) -> bool:
@@ -288,7 +293,7 @@ class Pump:
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
 
 
-def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
+def parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     """What goes out, message by message; the same for the same item, whenever it is asked."""
     outgoing, can = item.outgoing, bridge.capabilities
     files = outgoing.media if can.media else ()
@@ -299,12 +304,12 @@ def parts(item: OutboxItem, bridge: Bridge) -> list[Part]:
     texts = parts_of(body, can) if body or not files else ()
     last = len(texts) + len(files)
     return [
-        *(Part(item, number, text, number == last) for number, text in enumerate(texts, 1)),
-        *(Part(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
+        *(OutgoingPart(item, number, text, number == last) for number, text in enumerate(texts, 1)),
+        *(OutgoingPart(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
     ]
 
 
-async def _sent(bridge: Bridge, part: Part) -> None:
+async def _sent(bridge: Bridge, part: OutgoingPart) -> None:
     """Raises `BridgeError`, whatever it was that went wrong."""
     with contained(bridge.name, f"Sending to {bridge.name} failed", ambiguous=True):
         try:

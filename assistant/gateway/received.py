@@ -20,8 +20,8 @@ from zoneinfo import ZoneInfo
 
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
-from assistant.core.records import Incoming
-from assistant.core.sessions import role_of
+from assistant.core.records import IncomingMessage
+from assistant.core.sessions import session_role
 
 RECEIVED = "received"
 SENT = "sent"
@@ -59,9 +59,9 @@ class Receiving:
         self._files = files
         self._zone = zone
 
-    def taken(self, incoming: Incoming, now: datetime) -> Incoming:
+    def taken(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
         """The message as it is to be accepted; its files are kept. Slow where there are some. Raises `StoreError`."""
-        owners = incoming.trust == "owner" and role_of(incoming.session) == "owner"
+        owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
         media = tuple(self._medium(one, now, owners, number < MOST_FILES) for number, one in enumerate(incoming.media))
         return incoming if media == incoming.media else replace(incoming, media=media)
 

@@ -18,12 +18,12 @@ from typing import Protocol
 
 import structlog
 
-from assistant.core.bridge_ports import Arrival, Change, States
+from assistant.core.bridge_api import BridgeStatesPort, InboundMessage, MessageChange, MessageChangesPort
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
-from assistant.core.people_ports import Changes, People, Places, TypedCommands
-from assistant.core.persons import Identity, Person, TypedCommand, shown_name
-from assistant.core.records import Accepted, Incoming, Outgoing
-from assistant.core.sessions import MAIN, peer_key, role_of, room_key, scope_of
+from assistant.core.people import Identity, PeoplePort, Person, SessionRoutesPort, clean_display_name
+from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
+from assistant.core.slash_commands import PendingCommand, PendingCommandsPort
 from assistant.gateway.received import bounded
 
 log = structlog.get_logger()
@@ -47,8 +47,8 @@ class Slash(Protocol):
 class Desk(Protocol):
     """What becomes of those whom nobody let in (`assistant.people.pairing.PairingDesk`)."""
 
-    def meet(self, arrival: Arrival, now: datetime) -> None: ...
-    def redeem(self, arrival: Arrival, now: datetime) -> bool: ...
+    def meet(self, arrival: InboundMessage, now: datetime) -> None: ...
+    def redeem(self, arrival: InboundMessage, now: datetime) -> bool: ...
 
 
 class Ways(Protocol):
@@ -63,11 +63,11 @@ class Kept:
     """What is kept of those who write over bridges: who they are, where the owner's places lead, what they typed, how
     far each bridge has come, and what was edited."""
 
-    people: People
-    places: Places
-    typed: TypedCommands
-    states: States
-    changes: Changes
+    people: PeoplePort
+    places: SessionRoutesPort
+    typed: PendingCommandsPort
+    states: BridgeStatesPort
+    changes: MessageChangesPort
 
 
 class Reception:
@@ -78,7 +78,7 @@ class Reception:
         kept: Kept,
         desk: Desk,
         slash: Slash,
-        accept: Callable[[Incoming], Awaitable[Accepted]],
+        accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
         ways: Ways,
         everything: Callable[[], bool],
         clock: Callable[[], datetime],
@@ -128,7 +128,7 @@ class Reception:
     def connected(self, bridge: str) -> None:
         self._ways.connected(bridge)
 
-    async def change(self, change: Change) -> None:
+    async def change(self, change: MessageChange) -> None:
         """See `bridge_ports.Door`. What somebody changes who is not let in, or not any more, is left as it was."""
         person = self._people.by(Identity(change.bridge, change.sender))
         if not self.expects(change.bridge, change.sender, change.room, addressed=True):
@@ -138,7 +138,7 @@ class Reception:
             words = change.content if owners else bounded(change.content)
             self._changes.record(replace(change, content=words), self._clock())
 
-    async def receive(self, arrival: Arrival) -> Accepted | None:
+    async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         """See `bridge_ports.Door`."""
         incoming = self._let_in(arrival)
         if incoming is None:
@@ -162,7 +162,7 @@ class Reception:
         known = self._people.room(bridge, room)
         return known is not None and known.state == "allowed" and (addressed or self._everything())
 
-    def _let_in(self, arrival: Arrival) -> Incoming | None:
+    def _let_in(self, arrival: InboundMessage) -> IncomingMessage | None:
         """What is to be answered, as the message it is; None where nothing of it is kept."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
@@ -180,25 +180,25 @@ class Reception:
             self._pass_over(arrival, now)
             return None
         words = arrival.content if owners else bounded(arrival.content)
-        return Incoming(
-            arrival.bridge, arrival.external_id, session, scope_of(session), arrival.sender,
+        return IncomingMessage(
+            arrival.bridge, arrival.external_id, session, session_scope(session), arrival.sender,
             "owner" if owners else "guest", words, arrival.media, _name_in(arrival), arrival.target, arrival.position,
         )  # fmt: skip
 
-    def _session(self, arrival: Arrival, person: Person | None) -> str | None:
+    def _session(self, arrival: InboundMessage, person: Person | None) -> str | None:
         """Where this belongs; None where it is not to be answered."""
         if arrival.room is not None:
             listens = self._listens(arrival.bridge, arrival.room, addressed=arrival.addressed)
-            return room_key(arrival.bridge, arrival.room) if listens else None
+            return room_session_key(arrival.bridge, arrival.room) if listens else None
         if person is None:
             return None
         self._places.written_from(arrival.bridge, arrival.target, arrival.sender)
         if person.role == "owner":
             session = self._places.session_at(arrival.bridge, arrival.target)
-            return session if role_of(session) == "owner" else MAIN
-        return peer_key(arrival.bridge, arrival.sender)
+            return session if session_role(session) == "owner" else MAIN_SESSION
+        return peer_session_key(arrival.bridge, arrival.sender)
 
-    def _pass_over(self, arrival: Arrival, now: datetime) -> None:
+    def _pass_over(self, arrival: InboundMessage, now: datetime) -> None:
         """Who was let in but not addressed, or was denied, hears nothing; whoever nobody decided on may be told."""
         if arrival.room is not None:
             decided = self._people.room(arrival.bridge, arrival.room) is not None
@@ -217,18 +217,18 @@ class Reception:
         name = name.partition("@")[0].lower()
         return " ".join([name, *rest]) if name in self._slash.names() else None
 
-    def _take(self, incoming: Incoming, text: str, now: datetime) -> None:
+    def _take(self, incoming: IncomingMessage, text: str, now: datetime) -> None:
         command = self._typed.accept(incoming, text, now)
         if command is not None:
             self._run(command)
 
-    def _run(self, command: TypedCommand) -> None:
+    def _run(self, command: PendingCommand) -> None:
         task = asyncio.create_task(self._answered_by(command), name=f"command {command.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(partial(self._failed, command))
 
-    async def _answered_by(self, command: TypedCommand) -> None:
+    async def _answered_by(self, command: PendingCommand) -> None:
         self._typed.begin(command)
         try:
             text = await self._slash.run(
@@ -238,10 +238,10 @@ class Reception:
             text = str(error)
         except AssistantError as error:
             # What failed names files and sessions: that is for the owner.
-            text = str(error) if role_of(command.session) == "owner" else FAILED
+            text = str(error) if session_role(command.session) == "owner" else FAILED
         self._answer(command, text)
 
-    def _failed(self, command: TypedCommand, task: asyncio.Task[None]) -> None:
+    def _failed(self, command: PendingCommand, task: asyncio.Task[None]) -> None:
         """A fault of ours ends the command with a notice; one that cannot be written waits for the next start."""
         if task.cancelled() or task.exception() is None:
             return
@@ -250,14 +250,18 @@ class Reception:
         if not isinstance(error, StoreError):
             self._answer(command, FAILED)
 
-    def _answer(self, command: TypedCommand, text: str) -> None:
-        outgoing = Outgoing(
+    def _answer(self, command: PendingCommand, text: str) -> None:
+        outgoing = OutgoingMessage(
             f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
         )
         self._typed.answer(command, outgoing, self._clock())
         self._ways.wake(command.bridge)
 
 
-def _name_in(arrival: Arrival) -> str | None:
+def _name_in(arrival: InboundMessage) -> str | None:
     """In a room it has to be seen who speaks."""
-    return None if arrival.room is None else shown_name(arrival.sender_name) or shown_name(arrival.sender) or None
+    return (
+        None
+        if arrival.room is None
+        else clean_display_name(arrival.sender_name) or clean_display_name(arrival.sender) or None
+    )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from assistant.core.errors import AssistantError, EarlierSchema, StoreError
-from assistant.core.plural import counted, lasting
-from assistant.core.records import Problem
+from assistant.core.errors import AssistantError, OlderSchema, StoreError
+from assistant.core.records import IntegrityProblem
+from assistant.core.text import format_duration, pluralize
 from assistant.health.problems import disk_problems
 from assistant.health.values import Finding, mended, note, ok, problem
 
@@ -46,11 +46,11 @@ def permissions(files: Files, *, fix: bool) -> Finding:
         return ok("permissions", "closed to others")
     names = ", ".join(f"{path} ({mode})" for path, mode in islice(found.items(), _SHOWN))
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    told = f"Others may get at {counted(len(found), 'file')}: {names}{more}."
+    told = f"Others may get at {pluralize(len(found), 'file')}: {names}{more}."
     if not fix:
         return problem("permissions", told, "`assistant doctor --fix` closes them.")
     files.close(found)
-    return mended("permissions", told, f"Closed {counted(len(found), 'file')} to others.")
+    return mended("permissions", told, f"Closed {pluralize(len(found), 'file')} to others.")
 
 
 def databases(files: Files) -> Iterator[Finding]:
@@ -69,14 +69,14 @@ def databases(files: Files) -> Iterator[Finding]:
             yield ok(name, "whole")
 
 
-def log_chain(recent: Callable[[int], Sequence[Problem]], last: int) -> Finding:
+def log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: int) -> Finding:
     """Of the newest records; the whole takes a while on an old home, and has a command of its own."""
     found = recent(last)
     if not found:
         return ok("log", f"the last {last:,} records of each conversation prove right; `assistant verify` reads it all")
     first = found[0]
     return problem(
-        "log", f"{first.where}: {first.text}; {counted(len(found), 'problem')} in all.",
+        "log", f"{first.where}: {first.text}; {pluralize(len(found), 'problem')} in all.",
         "`assistant verify` lists them; `--repair` mends the index.",
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime
     else:
         yield ok("time zone", zone)
     if newest is not None and newest > now + _LATER:
-        ahead = lasting((newest - now).total_seconds())
+        ahead = format_duration((newest - now).total_seconds())
         yield problem(
             "clock", f"It is {ahead} behind the newest message that is kept.",
             "Set the clock (`timedatectl`, or the system's settings): reminders would come late.",
@@ -117,7 +117,7 @@ def looked(subject: str, look: Callable[[], Iterator[Finding]], to_do: str) -> I
     and errors of stores say themselves what to do."""
     try:
         yield from look()
-    except EarlierSchema as error:
+    except OlderSchema as error:
         yield note(subject, str(error))
     except StoreError as error:
         yield problem(subject, str(error), "")

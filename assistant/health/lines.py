@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.core.plural import counted, lasting
+from assistant.core.text import format_duration, pluralize
 
 GREEN = "Green: nothing needs you."
 _SLEEPS = {
@@ -34,7 +34,7 @@ def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Tokens", report["tokens"]),
         *((f"Bridge {name}", _bridge(one, _Times(report))) for name, one in report.get("bridges", {}).items()),
         *((f"Session {one['session']}", _session(one)) for one in report["sessions"]),
-        ("Waiting", f"{counted(report['waiting'], 'session')}; deliveries: {_counted(report['outbox'])}"),
+        ("Waiting", f"{pluralize(report['waiting'], 'session')}; deliveries: {_counted(report['outbox'])}"),
         *_kept(report),
         ("Spent", _spent(report["spent"])),
         *(("Budget", note) for note in report["spent"]["notes"]),
@@ -50,7 +50,7 @@ class _Times:
         self._zone = ZoneInfo(report["timezone"])
 
     def ago(self, iso: str) -> str:
-        return f"{lasting((self._at - datetime.fromisoformat(iso)).total_seconds())} ago"
+        return f"{format_duration((self._at - datetime.fromisoformat(iso)).total_seconds())} ago"
 
     def clock(self, iso: str) -> str:
         """With the day where that is another."""
@@ -64,11 +64,11 @@ def _running(report: Mapping[str, Any]) -> str:
     daemon = report.get("daemon", {})
     words = ["running"]
     if daemon.get("uptime_seconds") is not None:
-        words = [f"running for {lasting(daemon['uptime_seconds'])}"]
+        words = [f"running for {format_duration(daemon['uptime_seconds'])}"]
     if daemon.get("last_tick"):
         words.append(f"last tick {_Times(report).ago(daemon['last_tick'])}")
     if daemon.get("running_turns"):
-        words.append(counted(daemon["running_turns"], "turn runs", "turns run"))
+        words.append(pluralize(daemon["running_turns"], "turn runs", "turns run"))
     return ", ".join(words)
 
 
@@ -84,7 +84,7 @@ def _bridge(one: Mapping[str, Any], times: _Times) -> str:
     if one.get("since") and words != "connected":
         words += f" since {times.clock(one['since'])}"
     if one.get("waiting"):
-        words += f", {counted(one['waiting'], 'message')} waiting"
+        words += f", {pluralize(one['waiting'], 'message')} waiting"
     if not one["ok"] and words.startswith("failing"):
         again = f" Next try {times.clock(one['retry_at'])}." if one.get("retry_at") else ""
         return f"{words}: {one['error']}{again}"
@@ -94,11 +94,11 @@ def _bridge(one: Mapping[str, Any], times: _Times) -> str:
 def _session(session: Mapping[str, Any]) -> str:
     number = f"number {session['generation']}, " if session["generation"] > 1 else ""
     full = f", {session['pressure']:.0%} full" if session.get("pressure") is not None else ""
-    compacted = f", {counted(session['checkpoints'], 'compaction')}" if session["checkpoints"] else ""
+    compacted = f", {pluralize(session['checkpoints'], 'compaction')}" if session["checkpoints"] else ""
     if session["unextracted"]:
-        compacted += f", {counted(session['unextracted'], 'message')} for the next sleep to read"
+        compacted += f", {pluralize(session['unextracted'], 'message')} for the next sleep to read"
     return (
-        f"{number}{counted(session['messages'], 'message')}, {session['in_view']:,} in view "
+        f"{number}{pluralize(session['messages'], 'message')}, {session['in_view']:,} in view "
         f"({session['view_tokens']:,} tokens{full}){compacted}"
     )
 
@@ -107,7 +107,9 @@ def _kept(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was learned, what comes, what is kept twice."""
     times, slept = _Times(report), report["last_sleep"]
     if slept:
-        saved = f"{counted(slept['entries'], 'entry', 'entries')}, {counted(slept['memories'], 'memory', 'memories')}"
+        saved = (
+            f"{pluralize(slept['entries'], 'entry', 'entries')}, {pluralize(slept['memories'], 'memory', 'memories')}"
+        )
         yield "Last sleep", f"{times.clock(slept['started_at'])}, {_SLEEPS[slept['state']]}; saved: {saved}"
     else:
         yield "Last sleep", "none yet"

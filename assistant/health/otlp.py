@@ -20,13 +20,13 @@ from opentelemetry.trace import Span as OpenSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
 
 from assistant import __version__
-from assistant.core.telemetry import Attribute, Span, Work
+from assistant.core.telemetry import SpanAttribute, TraceSpan, WorkKind
 
 _SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _QUEUE, _BATCH, _EVERY_MILLISECONDS = 2048, 256, 5000
 # What asks somebody else; none of these has a span within it.
-_CALLS: frozenset[Work] = frozenset({"model", "send"})
+_CALLS: frozenset[WorkKind] = frozenset({"model", "send"})
 _WENT_WRONG = {("state", "failed"), ("ok", False)}
 # The SDK tells at length of each batch that a collector refuses.
 _SDK_LOG = "opentelemetry"
@@ -36,7 +36,7 @@ class _Told:
     def __init__(self, span: OpenSpan) -> None:
         self._span = span
 
-    def tell(self, **attributes: Attribute) -> None:
+    def tell(self, **attributes: SpanAttribute) -> None:
         for name, value in attributes.items():
             self._span.set_attribute(f"nocturne.{name}", value)
             if (name, value) in _WENT_WRONG or (name == "outcome" and value != "answered"):
@@ -59,7 +59,7 @@ class Spans:
         self._tracer = self._provider.get_tracer("nocturne", __version__)
 
     @contextmanager
-    def span(self, work: Work, **attributes: Attribute) -> Iterator[Span]:
+    def span(self, work: WorkKind, **attributes: SpanAttribute) -> Iterator[TraceSpan]:
         kind = SpanKind.CLIENT if work in _CALLS else SpanKind.INTERNAL
         span = self._tracer.start_span(f"nocturne.{work}", kind=kind)
         told = _Told(span)

@@ -8,12 +8,12 @@ from typing import Any
 
 from assistant.backup.plan import overdue
 from assistant.core.errors import StoreError
-from assistant.core.plural import counted
-from assistant.core.ports import Conversation
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
+from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
 from assistant.health.sources import BackupsKept, Sources
 from assistant.settings.settings import Settings
-from assistant.spending.notices import standing_problems
+from assistant.spending.notices import budget_problems
 from sleep.cycle.nights import Nights, begun_at
 
 LITTLE_DISK = 200 * 1024 * 1024
@@ -30,7 +30,7 @@ def stored_problems(settings: Settings, stores: Sources, free: int | None, now: 
     return [
         *_delivery_problems(stores.outbox.counts()),
         *disk_problems(str(settings.home.path), free),
-        *standing_problems(stores.ledger.standing(now), settings.zone),
+        *budget_problems(stores.ledger.standing(now), settings.zone),
         *_fuse_problems(stores, settings),
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
@@ -55,12 +55,12 @@ def disk_problems(home: str, free: int | None) -> Iterator[str]:
 def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
     if counts.get("ambiguous"):
         yield (
-            f"{counted(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "
+            f"{pluralize(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "
             "repeated. `assistant deliveries` shows what, sends it once more, or lets it go."
         )
     if counts.get("failed"):
         yield (
-            f"Refused: {counted(counts['failed'], 'delivery', 'deliveries')}, and nothing is repeated by itself. "
+            f"Refused: {pluralize(counts['failed'], 'delivery', 'deliveries')}, and nothing is repeated by itself. "
             "`assistant deliveries` shows why, sends it once more, or lets it go."
         )
 
@@ -92,7 +92,7 @@ def _sleep_problems(stores: Sources) -> Iterator[str]:
         yield "A sleep is taken back only in part. `assistant sleep --undo` goes on with it."
 
 
-def _last_phases(cycles: Sequence[CycleReport]) -> dict[str, dict[str, Any]]:
+def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:
     """Each phase as it was carried out last; `cycles` newest first."""
     phases: dict[str, dict[str, Any]] = {}
     for cycle in cycles:

@@ -15,12 +15,12 @@ from typing import Any
 
 from assistant import __version__
 from assistant.core.errors import StoreError
-from assistant.core.ports import Conversation
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
+from assistant.core.store_ports import Conversation
 from assistant.health.problems import stored_problems
 from assistant.health.sources import Sources
 from assistant.settings.settings import Settings
-from assistant.spending.notices import standing_notes
+from assistant.spending.notices import budget_notes
 
 _STALLED = "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
 
@@ -123,11 +123,11 @@ def _spent(settings: Settings, stores: Sources, now: datetime) -> dict[str, Any]
             for cap in standing.caps
             if cap.setting.endswith("_tokens")
         ],
-        "notes": standing_notes(standing),
+        "notes": budget_notes(standing),
     }
 
 
-def _slept(cycles: list[CycleReport]) -> dict[str, Any] | None:
+def _slept(cycles: list[SleepReport]) -> dict[str, Any] | None:
     """The newest sleep, and what it saved."""
     if not cycles:
         return None

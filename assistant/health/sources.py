@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from assistant.core.backup_values import Backup
-from assistant.core.memory_ports import Consolidations
-from assistant.core.ports import Conversation, Ledger, Outbox
-from assistant.core.sleep_ports import Breakers, Journal
+from assistant.core.backups import Backup
+from assistant.core.memory_api import ConsolidationsPort
+from assistant.core.ports import BreakersPort, LedgerPort
+from assistant.core.store_ports import Conversation, Journal, Outbox
 
 
 class Forgettings(Protocol):
@@ -47,10 +47,10 @@ class Sources:
 
     conversation: Conversation
     outbox: Outbox
-    ledger: Ledger
-    breakers: Breakers
+    ledger: LedgerPort
+    breakers: BreakersPort
     journal: Journal
-    consolidations: Consolidations
+    consolidations: ConsolidationsPort
     forgetting: Forgettings
     memories: AtHand
     backups: BackupsKept

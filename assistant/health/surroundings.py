@@ -9,7 +9,7 @@ from typing import Protocol
 
 from assistant.context.tokens import Tier
 from assistant.core.errors import BridgeError
-from assistant.core.plural import counted
+from assistant.core.text import pluralize
 from assistant.health.values import Finding, note, ok, problem
 from assistant.settings.settings import Settings
 
@@ -34,7 +34,7 @@ def settings(problems: Sequence[str], found: Settings | None) -> Iterator[Findin
         yield problem("settings", one, "")
     own = sum(origin == str(found.home.config) for origin in found.origins.values())
     if not problems and not found.warnings:
-        yield ok("settings", f"understood; {counted(own, 'key')} of your own")
+        yield ok("settings", f"understood; {pluralize(own, 'key')} of your own")
 
 
 def provider(found: Settings) -> Finding:

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
-from assistant.core.errors import MemoryUnavailable
-from assistant.core.extras import brought_by
+from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.memory_store import WrittenMemories
 from assistant.mem0.vector_store import LocalVectors
 
@@ -65,7 +64,7 @@ def _room(kind: str) -> Any:
     if kind == "pgvector":
         if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
             raise MemoryUnavailable(
-                f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {brought_by('pgvector')}."
+                f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {install_hint('pgvector')}."
             )
         from assistant.mem0 import pgvector  # psycopg is an extra
 

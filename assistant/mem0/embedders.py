@@ -7,8 +7,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from assistant.core.errors import MemoryUnavailable
-from assistant.core.extras import brought_by
+from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.embedder import Embedder
 from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.metering import Meter, Unmetered
@@ -44,7 +43,7 @@ def open_embedder(
 def _fastembed(model: str, home: Path) -> Embedder:
     if importlib.util.find_spec("fastembed") is None:
         raise MemoryUnavailable(
-            f"The embedder fastembed is not installed. The journal keeps everything; {brought_by('fastembed')}. Or "
+            f"The embedder fastembed is not installed. The journal keeps everything; {install_hint('fastembed')}. Or "
             "choose another `[memory] embedder`."
         )
     from assistant.mem0.fastembed import FastEmbedder  # an extra

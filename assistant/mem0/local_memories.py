@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
-from assistant.core.remembered import Memory, MemoryVersion
+from assistant.core.memories import Memory, MemoryVersion
 from assistant.mem0 import memory_form
 from assistant.mem0.memory_store import Found, StoredHistory, StoredMemories
 

@@ -20,7 +20,7 @@ from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
 from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
-from assistant.core.remembered import Memory
+from assistant.core.memories import Memory
 from assistant.mem0 import memory_form
 from assistant.mem0.embedder import Embedder
 from assistant.mem0.memory_store import StoredHistory

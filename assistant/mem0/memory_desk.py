@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from assistant.core.remembered import Memory, MemoryChange, MemoryVersion
+from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0 import memory_form
 from assistant.mem0.backends import Backend
 from assistant.mem0.embedder import Embedder, encodable

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.core.remembered import Memory, MemoryChange, MemoryVersion
+from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 
 Payload = Mapping[str, Any]
 

@@ -15,9 +15,9 @@ from typing import Protocol
 
 from assistant.core.errors import BudgetExceeded, MemoryUnavailable
 from assistant.core.messages import Usage
-from assistant.core.ports import Ledger
-from assistant.core.requests import Call
-from assistant.spending.runaway import digest
+from assistant.core.model_api import ModelCall
+from assistant.core.ports import LedgerPort
+from assistant.spending.turn_guard import text_fingerprint
 
 _CHARACTERS_A_TOKEN = 4
 
@@ -48,7 +48,7 @@ class LedgerMeter:
     """For one provider. `price` of a model is in US dollars a token, None where none is known."""
 
     def __init__(
-        self, ledger: Ledger, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
+        self, ledger: LedgerPort, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
     ) -> None:  # fmt: skip
         self._ledger = ledger
         self._provider = provider
@@ -61,8 +61,8 @@ class LedgerMeter:
         # A token is hardly ever less than a character, and mostly several.
         worst = sum(map(len, texts))
         usd = None if price is None else worst * price
-        same = "" if probe else digest("embedding", model, texts)
-        call = Call("embedding", self._provider, model, worst, 0, usd, fingerprint=same)
+        same = "" if probe else text_fingerprint("embedding", model, texts)
+        call = ModelCall("embedding", self._provider, model, worst, 0, usd, fingerprint=same)
         try:
             reservation = self._ledger.reserve(call, self._clock())
         except BudgetExceeded as error:

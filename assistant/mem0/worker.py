@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.remembered import Memory, MemoryChange, MemoryVersion
+from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0 import memory_form
 from assistant.mem0.child_process import ChildProcess
 from assistant.mem0.embedder_settings import EmbedderSettings

@@ -14,12 +14,24 @@ from datetime import datetime
 from typing import Any
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.memory_ports import Consolidations, Memories, MemorySearch
-from assistant.core.memory_values import Chain, Counts, Held, Imported, Known, Place, Rebuilt, Said, Then
-from assistant.core.ports import History
-from assistant.core.records import Record
-from assistant.core.remembered import JournalEntry, MemoryVersion, Recalled
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import (
+    EntryWithMessages,
+    ImportResult,
+    JournalEntry,
+    MemoriesAsOf,
+    MemoryCounts,
+    MemoryHit,
+    MemoryList,
+    MemoryProvenance,
+    MemoryState,
+    MemoryStorageInfo,
+    MemoryVersion,
+    RebuildResult,
+)
+from assistant.core.memory_api import ConsolidationsPort, Memories, MemorySearchPort
+from assistant.core.ports import HistoryPort
+from assistant.core.records import LogRecord
+from assistant.core.store_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
@@ -32,10 +44,10 @@ class MemoryStores:
     """What is looked at and changed."""
 
     memories: Memories
-    consolidations: Consolidations
+    consolidations: ConsolidationsPort
     journal: Journal
-    search: MemorySearch
-    history: History
+    search: MemorySearchPort
+    history: HistoryPort
 
 
 @asynccontextmanager
@@ -48,7 +60,7 @@ class MemoryCommands:
     def __init__(
         self,
         stores: MemoryStores,
-        place: Callable[[], Place],
+        place: Callable[[], MemoryStorageInfo],
         *,
         asleep: Callable[[], bool] = lambda: False,
         awake: Callable[[], AbstractAsyncContextManager[None]] = nobody_sleeps,
@@ -75,31 +87,33 @@ class MemoryCommands:
         after: datetime | None = None,
         before: datetime | None = None,
         as_of: datetime | None = None,
-    ) -> list[Recalled]:
+    ) -> list[MemoryHit]:
         """Best first; with `as_of` what was known then. Raises `UsageError` for nothing to look for, `StoreError`."""
         if not text.strip():
             raise UsageError("Say what to look for.")
         return self._stores.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
 
-    async def held(self, scope: str) -> Held:
+    async def held(self, scope: str) -> MemoryList:
         """Everything, oldest first. Raises `StoreError`."""
         return await self._known.held(scope)
 
-    def then(self, text: str, scope: str, at: datetime, *, limit: int = 100, former: bool = False) -> Then:
+    def then(self, text: str, scope: str, at: datetime, *, limit: int = 100, former: bool = False) -> MemoriesAsOf:
         """What was known at a time: all that held, with `former` what had held before too; what bears on `text`, if
         that says anything. Raises `StoreError`."""
         first = self._stores.consolidations.first_known(scope)
         if text.strip():
             found = self.search(text, scope, limit=limit, as_of=at)
-            return Then(at, tuple(Known(one.memory, one.memory.superseded_by[:8]) for one in found), first, True)
+            return MemoriesAsOf(
+                at, tuple(MemoryState(one.memory, one.memory.superseded_by[:8]) for one in found), first, True
+            )
         held = [one for one in reversed(self._known.held_then(scope, at).known) if former or one.memory.is_current]
-        return Then(at, tuple(held[:limit]), first, left_out=max(0, len(held) - limit))
+        return MemoriesAsOf(at, tuple(held[:limit]), first, left_out=max(0, len(held) - limit))
 
-    async def show(self, reference: str, scope: str) -> Known:
+    async def show(self, reference: str, scope: str) -> MemoryState:
         """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""
         return await self._known.named(reference, scope)
 
-    async def why(self, reference: str, scope: str) -> Chain:
+    async def why(self, reference: str, scope: str) -> MemoryProvenance:
         """Where it came from. Raises `UsageError`, `StoreError`."""
         known = await self._known.named(reference, scope)
         said = tuple(self._said(entry) for entry in known.entries)
@@ -109,15 +123,15 @@ class MemoryCommands:
             versions = await self._stores.memories.history(known.memory.id) if known.memory.id else []
         except MemoryUnavailable as error:
             note = f"What it said before cannot be read: {error}"
-        return Chain(known, said, tuple(versions), note)
+        return MemoryProvenance(known, said, tuple(versions), note)
 
-    async def stats(self, scope: str) -> Counts:
+    async def stats(self, scope: str) -> MemoryCounts:
         """Raises `StoreError`."""
         held = await self._known.held(scope)
         made = [one.memory for one in held.known if one.memory.id]
         current = [memory for memory in made if memory.is_current]
         planned = [plan for plan in self._stores.consolidations.planned() if plan.scope == scope]
-        return Counts(
+        return MemoryCounts(
             current=len(current),
             former=len(made) - len(current),
             kinds=dict(sorted(Counter(memory.kind for memory in current).items())),
@@ -138,18 +152,18 @@ class MemoryCommands:
             "memories": exchange.memories_out(held),
         }
 
-    def _said(self, entry: JournalEntry) -> Said:
-        records: list[Record] = []
+    def _said(self, entry: JournalEntry) -> EntryWithMessages:
+        records: list[LogRecord] = []
         missing = []
         for source in entry.sources:
             found = [one for one in self._stores.history.read(source, entry.scope) if one.id == source]
             records += found
             missing += [] if found else [source]
-        return Said(entry, tuple(records), tuple(missing))
+        return EntryWithMessages(entry, tuple(records), tuple(missing))
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    def take_in(self, text: str, scope: str, session: str, now: datetime) -> Imported:
+    def take_in(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
         """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
         naming what is malformed (then nothing was changed), `StoreError`."""
         told = exchange.read_in(text)
@@ -163,9 +177,9 @@ class MemoryCommands:
         keys = {one.number: entry.key for one, entry in both if one.number is not None}
         replaced = {entry.key: keys[one.by] for one, entry in both if one.by in keys}
         new = self._stores.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
-        return Imported(len(new), len(entries) - len(new), len(told) - len(incoming))
+        return ImportResult(len(new), len(entries) - len(new), len(told) - len(incoming))
 
-    async def rebuild(self, now: datetime, *, from_log: bool = False) -> Rebuilt:
+    async def rebuild(self, now: datetime, *, from_log: bool = False) -> RebuildResult:
         """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the
         journal once more. Raises `UsageError` while somebody sleeps, `MemoryUnavailable`, `StoreError`."""
         if from_log and self._read_again is None:
@@ -176,4 +190,4 @@ class MemoryCommands:
                 changed = await rebuild(self._stores.consolidations, self._stores.memories, now)
             finally:
                 await self._stores.memories.aclose()
-        return Rebuilt(changed, read.read, read.learned, read.notes)
+        return RebuildResult(changed, read.read, read.learned, read.notes)

@@ -16,10 +16,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.memory_ports import Consolidations, Memories
-from assistant.core.memory_values import Corrected, Known
-from assistant.core.remembered import JournalEntry, Memory
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import CorrectionResult, JournalEntry, Memory, MemoryState
+from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.store_ports import Journal
 from assistant.memory.known import KnownMemories
 from sleep.cycle.change_plan import Draft, first_memory
 from sleep.cycle.consolidation import Consolidation
@@ -41,7 +40,7 @@ class Correcting:
         self,
         known: KnownMemories,
         memories: Memories,
-        consolidations: Consolidations,
+        consolidations: ConsolidationsPort,
         journal: Journal,
         asleep: Callable[[], bool],
     ) -> None:
@@ -62,7 +61,7 @@ class Correcting:
         *,
         key: str = "",
         sources: Sequence[int] = (),
-    ) -> Corrected:
+    ) -> CorrectionResult:
         """Have `text` hold in the place of what a reference names. `key` is the caller's own where a crash may repeat
         the call; `sources` are messages in which it was said, beside those of what is put right.
 
@@ -84,19 +83,19 @@ class Correcting:
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
-    def _made_before(self, former: Known, key: str) -> JournalEntry | None:
+    def _made_before(self, former: MemoryState, key: str) -> JournalEntry | None:
         """The correction that an earlier call under this key wrote."""
         by = [one.superseded_by for one in former.entries if one.superseded_by is not None]
         return next((one for one in self._journal.read(by, former.memory.scope) if one.key == key), None)
 
-    def _written(self, entry: JournalEntry, former: Known, now: datetime) -> JournalEntry:
+    def _written(self, entry: JournalEntry, former: MemoryState, now: datetime) -> JournalEntry:
         written = self._journal.add([entry], now, replaced={one.key: entry.key for one in former.entries})
         if not written:
             raise UsageError("This correction was made already, of something else. Nothing was changed.")
         return written[0]
 
-    async def _carried_out(self, entry: JournalEntry, former: Known, now: datetime) -> Corrected:
-        alone = Corrected(former, replace(first_memory(entry), id=""))
+    async def _carried_out(self, entry: JournalEntry, former: MemoryState, now: datetime) -> CorrectionResult:
+        alone = CorrectionResult(former, replace(first_memory(entry), id=""))
         if not former.memory.id:
             return replace(alone, waiting=_NO_MEMORY_YET)
         if self._asleep():
@@ -122,7 +121,7 @@ class Correcting:
         self._consolidations.plan(draft.plan([entry], BY_HAND), now)
 
 
-def _must_hold(former: Known, said: str) -> None:
+def _must_hold(former: MemoryState, said: str) -> None:
     memory = former.memory
     if not memory.is_current:
         instead = f"; correct {former.by}, which does" if former.by else ""
@@ -132,7 +131,7 @@ def _must_hold(former: Known, said: str) -> None:
 
 
 def _correction(
-    former: Known, said: str, session: str, key: str, now: datetime, sources: Sequence[int]
+    former: MemoryState, said: str, session: str, key: str, now: datetime, sources: Sequence[int]
 ) -> JournalEntry:
     memory = former.memory
     guest = ("guest",) if any("guest" in one.tags for one in former.entries) else ()

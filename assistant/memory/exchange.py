@@ -17,8 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assistant.core.errors import UsageError
-from assistant.core.memory_values import Held, Known
-from assistant.core.remembered import JournalEntry
+from assistant.core.memories import JournalEntry, MemoryList, MemoryState
 
 VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
@@ -64,7 +63,7 @@ def entries_out(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def memory_out(known: Known) -> dict[str, Any]:
+def memory_out(known: MemoryState) -> dict[str, Any]:
     """A memory, or an entry without one, as JSON: `id` is its reference."""
     memory = known.memory
     return {
@@ -74,7 +73,7 @@ def memory_out(known: Known) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def memories_out(held: Held) -> list[dict[str, Any]]:
+def memories_out(held: MemoryList) -> list[dict[str, Any]]:
     """The memories, without entries that are none yet."""
     return [memory_out(one) for one in held.known if one.memory.id]
 

@@ -14,12 +14,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.memory_ports import Consolidations, Memories
-from assistant.core.memory_values import Held, Known
-from assistant.core.plural import counted
-from assistant.core.references import one_of, reference
-from assistant.core.remembered import JournalEntry, Memory
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import (
+    JournalEntry,
+    Memory,
+    MemoryList,
+    MemoryState,
+    parse_memory_reference,
+    resolve_id_prefix,
+)
+from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.store_ports import Journal
+from assistant.core.text import pluralize
 from sleep.cycle.change_plan import first_memory
 from sleep.cycle.rebuilding import made_again
 
@@ -28,16 +33,18 @@ _BY_JOURNAL = "Shown is what the journal has."
 
 
 class KnownMemories:
-    def __init__(self, memories: Memories, consolidations: Consolidations, journal: Journal) -> None:
+    def __init__(self, memories: Memories, consolidations: ConsolidationsPort, journal: Journal) -> None:
         self._memories = memories
         self._consolidations = consolidations
         self._journal = journal
 
-    async def named(self, text: str, scope: str) -> Known:
+    async def named(self, text: str, scope: str) -> MemoryState:
         """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
         that names nothing of the scope, or several."""
-        meant = reference(text)
-        found = meant.beginning and one_of(meant.beginning, self._consolidations.memory_ids(scope, meant.beginning))
+        meant = parse_memory_reference(text)
+        found = meant.beginning and resolve_id_prefix(
+            meant.beginning, self._consolidations.memory_ids(scope, meant.beginning)
+        )
         entry = self._entry(meant.entry, scope)
         if found and entry is not None:
             raise UsageError(
@@ -53,7 +60,7 @@ class KnownMemories:
             return self._alone(entry, self._entry(entry.superseded_by, scope))
         return await self._memory(into, scope)
 
-    async def held(self, scope: str) -> Held:
+    async def held(self, scope: str) -> MemoryList:
         """Everything of the scope, former memories and entries without one included, oldest first."""
         there, note = await self._there(scope)
         planned = [plan for plan in self._consolidations.planned() if plan.scope == scope]
@@ -67,9 +74,9 @@ class KnownMemories:
         replaced = self._consolidations.replaced_by(list(waiting))
         by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
         bare = [self._alone(one, self._entry(one.superseded_by, scope)) for one in pending]
-        return Held(_in_order([*_put_right(there.values(), by), *bare]), note)
+        return MemoryList(_in_order([*_put_right(there.values(), by), *bare]), note)
 
-    def held_then(self, scope: str, at: datetime) -> Held:
+    def held_then(self, scope: str, at: datetime) -> MemoryList:
         """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
         then = self._consolidations.known_then(scope, at)
         bare = [self._alone(entry, then.replaced.get(entry.id or 0)) for entry in then.entries]
@@ -80,7 +87,7 @@ class KnownMemories:
             for entry in memory.entries
             if entry in then.replaced and then.replaced[entry].id in waiting
         }
-        return Held(_in_order([*_put_right(then.memories, by), *bare]))
+        return MemoryList(_in_order([*_put_right(then.memories, by), *bare]))
 
     def pending(self, scope: str) -> list[JournalEntry]:
         """Entries of the scope without a memory yet, oldest first."""
@@ -88,7 +95,7 @@ class KnownMemories:
 
     # ----------------------------------------------------------------------------------------------------------- one
 
-    async def _memory(self, memory_id: str, scope: str) -> Known:
+    async def _memory(self, memory_id: str, scope: str) -> MemoryState:
         entries = tuple(self._consolidations.entries_of(memory_id))
         try:
             memory = await self._memories.get(memory_id)
@@ -100,8 +107,8 @@ class KnownMemories:
         if after is not None:
             by = self._consolidations.memory_of([after.id or 0]).get(after.id or 0, "")
             memory = replace(memory, until=memory.until or after.timestamp, superseded_by=memory.superseded_by or by)
-            return Known(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
-        return Known(memory, memory.superseded_by[:8], entries)
+            return MemoryState(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
+        return MemoryState(memory, memory.superseded_by[:8], entries)
 
     def _after(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
         """The entry that took the place of a memory first."""
@@ -115,11 +122,11 @@ class KnownMemories:
         return next(iter(self._journal.read([number], scope)), None) if number is not None else None
 
     @staticmethod
-    def _alone(entry: JournalEntry, by: JournalEntry | None) -> Known:
+    def _alone(entry: JournalEntry, by: JournalEntry | None) -> MemoryState:
         memory = replace(first_memory(entry), id="")
         if by is None:
-            return Known(memory, "", (entry,))
-        return Known(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
+            return MemoryState(memory, "", (entry,))
+        return MemoryState(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
 
     # ----------------------------------------------------------------------------------------------------------- all
 
@@ -135,23 +142,23 @@ class KnownMemories:
         if not missing:
             return there, ""
         there |= {one: memory for one, memory in self._of_the_journal(scope).items() if one not in there}
-        gone = counted(len(missing), "memory", "memories")
+        gone = pluralize(len(missing), "memory", "memories")
         return there, f"Missing in the store: {gone}; `assistant memory rebuild` makes what is missing again."
 
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
         return {memory.id: memory for memory in made_again(self._consolidations, scope)}
 
 
-def _put_right(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[Known]:
+def _put_right(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[MemoryState]:
     """Memories, and where an entry that waits took the place of one, that it did."""
     for memory in memories:
         if memory.is_current and memory.id in by:
-            yield Known(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
+            yield MemoryState(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
         else:
-            yield Known(memory, memory.superseded_by[:8])
+            yield MemoryState(memory, memory.superseded_by[:8])
 
 
-def _in_order(known: Iterable[Known]) -> tuple[Known, ...]:
+def _in_order(known: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
     return tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries)))
 
 

@@ -11,13 +11,13 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 USAGE = '"2026-03-01", "2026-03-01 14:00", "last monday" or "3 weeks ago"'
 _LONGEST = 60
 _MOST_WORDS = 6
-_ISO = expression(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
-_EITHER = expression(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
+_ISO = lazy_regex(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
+_EITHER = lazy_regex(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
 _SETTINGS = {"PREFER_DATES_FROM": "past", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
 # By how much the clock is moved to see whether a text counts from now.
 _NUDGE = timedelta(minutes=7)

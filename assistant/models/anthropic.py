@@ -21,8 +21,8 @@ from anthropic import AsyncAnthropic, AsyncStream
 from anthropic.types import RawMessageStreamEvent
 
 from assistant.core.errors import ModelError
-from assistant.core.ports import ModelFacts
-from assistant.core.requests import Limits, ModelEvent, Purpose, Request, TextDelta
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
+from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_form import render
 from assistant.models.anthropic_reply import Assembly
 from assistant.models.faults import Fault, Who, lost, retry_after
@@ -35,7 +35,7 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
 # Every current model holds at least this much.
-DEFAULT_LIMITS = Limits(window=200_000, max_output=32_000, max_bytes=MAX_BYTES, max_images=100)
+DEFAULT_LIMITS = ModelLimits(window=200_000, max_output=32_000, max_bytes=MAX_BYTES, max_images=100)
 MANY_IMAGES = 600
 
 # Which type says "do not think" differs by model; some always think, and are then asked nothing.
@@ -58,7 +58,7 @@ class AnthropicModel:
         base_url: str = "",
         thinking: Literal["off", "adaptive"] = "off",
         stall_seconds: float = 90.0,
-        facts: ModelFacts | None = None,
+        facts: ModelFactsPort | None = None,
     ) -> None:
         self.name = name
         self._clock = clock
@@ -74,13 +74,18 @@ class AnthropicModel:
             timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
         )
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         if self._memory.recall(self.name) is None:
             await self._ask()
         return self._memory.recall(self.name) or DEFAULT_LIMITS
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         if not self._has_key:
             raise ModelError(NO_KEY, kind="auth", provider=self.provider)
@@ -104,7 +109,7 @@ class AnthropicModel:
     async def aclose(self) -> None:
         await self._client.close()
 
-    async def _open(self, request: Request) -> AsyncStream[RawMessageStreamEvent]:
+    async def _open(self, request: ModelRequest) -> AsyncStream[RawMessageStreamEvent]:
         body = render(request, self.name, thinking=self._thinking_type or "")
         try:
             return await self._create(body)
@@ -148,13 +153,13 @@ class AnthropicModel:
         return str(error.__cause__ or error) or type(error).__name__
 
 
-def _limits(told: Mapping[str, Any]) -> Limits | None:
+def _limits(told: Mapping[str, Any]) -> ModelLimits | None:
     window, output = told.get("max_input_tokens"), told.get("max_tokens")
     if not isinstance(window, int):
         return None
     most = output if isinstance(output, int) else DEFAULT_LIMITS.max_output
     images = DEFAULT_LIMITS.max_images if window <= DEFAULT_LIMITS.window else MANY_IMAGES
-    return Limits(window, most, MAX_BYTES, images, "provider")
+    return ModelLimits(window, most, MAX_BYTES, images, "provider")
 
 
 def _thinking_type(wanted: str, told: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from assistant.context.structure import loop_start
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.requests import Request, ToolSpec
+from assistant.core.model_api import ModelRequest, ToolSpec
 from assistant.models.form import CallIds, clean, clean_json, describe, safe_name
 
 MAX_BREAKPOINTS = 4
@@ -30,7 +30,7 @@ SIGNED = ("thinking", "redacted_thinking")
 Block = dict[str, Any]
 
 
-def render(request: Request, model: str, *, thinking: str = "") -> dict[str, Any]:
+def render(request: ModelRequest, model: str, *, thinking: str = "") -> dict[str, Any]:
     """The JSON body, without `stream`. `thinking` is the type to ask for ("adaptive", "disabled"), "" for none."""
     system, system_edges = _system(request)
     messages, message_edges = _messages(request, model, thinks=thinking not in ("", "disabled"))
@@ -52,7 +52,7 @@ def position_mark(*, characters: int = 0, call: str = "") -> Mapping[str, Any]:
     return {"type": "position", "call": call} if call else {"type": "position", "characters": characters}
 
 
-def _system(request: Request) -> tuple[list[Block], list[Block]]:
+def _system(request: ModelRequest) -> tuple[list[Block], list[Block]]:
     blocks: list[Block] = []
     edges: list[Block] = []
     for part in request.system:
@@ -72,7 +72,7 @@ def _breakpoints(edges: list[Block]) -> list[Block]:
     return once if len(once) <= MAX_BREAKPOINTS else [once[0], *once[1 - MAX_BREAKPOINTS :]]
 
 
-def _messages(request: Request, model: str, *, thinks: bool) -> tuple[list[dict[str, Any]], list[Block]]:
+def _messages(request: ModelRequest, model: str, *, thinks: bool) -> tuple[list[dict[str, Any]], list[Block]]:
     loop = loop_start(request.messages)
     thinks = thinks or any(message.thinking for message in request.messages)
     ids = CallIds()

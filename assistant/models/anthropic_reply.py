@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.requests import Reply, StopReason
+from assistant.core.model_api import ModelReply, StopReason
 from assistant.models.anthropic_form import SIGNED, position_mark
 from assistant.models.form import Garbled, a_count, a_table, parse_arguments
 
@@ -85,16 +85,16 @@ class Assembly:
                 raise Garbled("an event without a type")
         return ""
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         calls = tuple(_call(block) for block in self._blocks if block["type"] == "tool_use")
         stop = _STOPS.get(self._stop, "end")
         if stop == "refusal":
             message = Message("assistant", model=self._model, metadata={"refusal": self._refusal or "no reason given"})
-            return Reply(message, self.usage, stop)
+            return ModelReply(message, self.usage, stop)
         message = Message(
             "assistant", self.text, tool_calls=calls, thinking=self._thinking(), model=self._model
         )  # fmt: skip
-        return Reply(message, self.usage, "tool_calls" if calls and stop != "overflow" else stop)
+        return ModelReply(message, self.usage, "tool_calls" if calls and stop != "overflow" else stop)
 
     def _bill(self, usage: Mapping[str, Any]) -> None:
         self._usage |= {key: a_count(usage[key]) for key in _BILLED if a_count(usage.get(key))}

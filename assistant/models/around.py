@@ -3,8 +3,8 @@ whoever is made of it."""
 
 from __future__ import annotations
 
+from assistant.core.model_api import ModelLimits
 from assistant.core.ports import Model
-from assistant.core.requests import Limits
 
 
 class Around:
@@ -21,7 +21,7 @@ class Around:
     def provider(self) -> str:
         return self._model.provider
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         return await self._model.limits()
 
     async def aclose(self) -> None:

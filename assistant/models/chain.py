@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.messages import Usage
-from assistant.core.ports import Ledger, Model, ModelFacts
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.ports import LedgerPort, Model, ModelFactsPort
+from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.deferred import Deferred
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices, hosted_by_openai, load_prices
 from assistant.models.spend import Metered, TokensOf
 from assistant.models.traced import Traced
-from assistant.settings.settings import Settings, config_dir
+from assistant.settings.settings import Settings, shipped_config_dir
 
 PRICES_FILE = "prices.toml"
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
@@ -34,14 +34,14 @@ class Means:
     """What models are made with. Paid calls are metered in `ledger`, their prompts estimated by `tokens_of`; `offline`
     makes the built-in model, which is neither metered nor paid for. `sleep` waits before a call is tried again."""
 
-    ledger: Ledger
-    facts: ModelFacts
+    ledger: LedgerPort
+    facts: ModelFactsPort
     tokens_of: TokensOf
     clock: Callable[[], datetime]
     offline: Callable[[], Model]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    prices_file: Path = field(default_factory=lambda: config_dir() / PRICES_FILE)
-    tracer: Tracer = SILENT
+    prices_file: Path = field(default_factory=lambda: shipped_config_dir() / PRICES_FILE)
+    tracer: Tracer = NULL_TRACER
 
 
 def build_chain(settings: Settings, means: Means) -> Model:

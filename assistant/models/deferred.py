@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import Limits, ModelEvent, Purpose, Request
 
 
 class Deferred:
@@ -29,11 +29,16 @@ class Deferred:
     def provider(self) -> str:
         return self._provider
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         return await (await self._loaded()).limits()
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         model = await self._loaded()
         async with aclosing(model.stream(request, purpose, session=session, turn=turn)) as events:

@@ -24,8 +24,16 @@ from dataclasses import dataclass, replace
 
 from assistant.context.structure import loop_start
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
+from assistant.core.model_api import (
+    CallPurpose,
+    ModelEvent,
+    ModelLimits,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+)
 from assistant.core.ports import Model
-from assistant.core.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
 from assistant.models.faults import one_line
 
 RETRIED: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
@@ -89,15 +97,20 @@ class Failover:
     def provider(self) -> str:
         return self._chain[0].provider
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         return await self._chain[0].limits()
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         failures: list[ModelError] = []
-        declined: Reply | None = None
-        setback: Notice | None = None
+        declined: ModelReply | None = None
+        setback: ModelNotice | None = None
         for model in self._chain:
             if declined is not None and model.provider == BUILT_IN:
                 continue
@@ -110,10 +123,10 @@ class Failover:
                         case _Failed():
                             failures.append(event.error)
                             setback = _setback(event)
-                        case Reply(stop="refusal"):
+                        case ModelReply(stop="refusal"):
                             declined = event
-                            setback = Notice(f"{_named(model)} declined to answer.", restarted=streamed)
-                        case Reply():
+                            setback = ModelNotice(f"{_named(model)} declined to answer.", restarted=streamed)
+                        case ModelReply():
                             yield event
                             return
                         case _:
@@ -130,7 +143,7 @@ class Failover:
             await model.aclose()
 
     async def _ask(
-        self, model: Model, request: Request, purpose: Purpose, session: str | None, turn: str | None
+        self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
     ) -> AsyncGenerator[ModelEvent | _Failed, None]:
         """Events of one model. A fallback whose window is too small for the conversation gets the newest request."""
         too_long = False
@@ -141,13 +154,13 @@ class Failover:
                 if not too_long:
                     yield event
         if too_long:
-            yield Notice(f"{_named(model)} has a smaller window: it is shown the newest message alone.")
+            yield ModelNotice(f"{_named(model)} has a smaller window: it is shown the newest message alone.")
             async with aclosing(self._attempts(model, _newest(request), purpose, session, turn)) as events:
                 async for event in events:
                     yield event
 
     async def _attempts(
-        self, model: Model, request: Request, purpose: Purpose, session: str | None, turn: str | None
+        self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
     ) -> AsyncGenerator[ModelEvent | _Failed, None]:
         """Events of one model, tried again while its failures may pass. Ends with a `Reply` or a `_Failed`."""
         for attempt in range(self._patience.retries + 1):
@@ -157,7 +170,7 @@ class Failover:
                     async for event in events:
                         yield event
                         streamed = streamed or isinstance(event, TextDelta)
-                        if isinstance(event, Reply):
+                        if isinstance(event, ModelReply):
                             return
                 failure = ModelError(f"{_named(model)} ended without an answer", kind="network")
             except ModelError as error:
@@ -166,7 +179,7 @@ class Failover:
                 yield _Failed(failure, streamed)
                 return
             wait = self._wait(failure, attempt)
-            yield Notice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
+            yield ModelNotice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
             await self._sleep(wait)
 
     def _wait(self, failure: ModelError, attempt: int) -> float:
@@ -180,12 +193,12 @@ def _named(model: Model) -> str:
     return "the built-in model" if model.provider == BUILT_IN else model.name or model.provider
 
 
-def _setback(failed: _Failed) -> Notice:
+def _setback(failed: _Failed) -> ModelNotice:
     why = f"{_reason(failed.error)}."
-    return Notice(why, failed.streamed, over_budget=why if failed.error.kind == "budget" else "")
+    return ModelNotice(why, failed.streamed, over_budget=why if failed.error.kind == "budget" else "")
 
 
-def _newest(request: Request) -> Request:
+def _newest(request: ModelRequest) -> ModelRequest:
     """The running turn without the conversation before it."""
     return replace(request, messages=request.messages[max(0, loop_start(request.messages)) :], cache_edges=())
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from assistant.core.expressions import expression
 from assistant.core.messages import Media
+from assistant.core.text import lazy_regex
 
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"
-_NOT_IN_NAMES = expression(r"[^a-zA-Z0-9_-]")
+_NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
 
 
 class Garbled(ValueError):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from assistant.core.errors import StoreError
-from assistant.core.ports import ModelFacts
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
+from assistant.core.ports import ModelFactsPort
 
 ASK_SECONDS = 4.0
 ASK_AGAIN = timedelta(minutes=5)
@@ -16,13 +16,13 @@ ASK_AGAIN = timedelta(minutes=5)
 class LimitsMemory:
     """The limits of one model. A store that fails costs nothing but asking again after the next start."""
 
-    def __init__(self, facts: ModelFacts | None, clock: Callable[[], datetime]) -> None:
+    def __init__(self, facts: ModelFactsPort | None, clock: Callable[[], datetime]) -> None:
         self._facts = facts
         self._clock = clock
-        self._known: Limits | None = None
+        self._known: ModelLimits | None = None
         self._ask_after: datetime | None = None
 
-    def recall(self, key: str) -> Limits | None:
+    def recall(self, key: str) -> ModelLimits | None:
         """What is known, from this process or an earlier one."""
         if self._known is None and self._facts is not None:
             try:
@@ -31,7 +31,7 @@ class LimitsMemory:
                 return None
         return self._known
 
-    def keep(self, key: str, limits: Limits) -> None:
+    def keep(self, key: str, limits: ModelLimits) -> None:
         if limits == self.recall(key):
             return
         self._known = limits

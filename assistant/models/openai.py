@@ -20,8 +20,8 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from assistant.core.ports import ModelFacts
-from assistant.core.requests import Limits, ModelEvent, Purpose, Request, TextDelta
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
+from assistant.core.ports import ModelFactsPort
 from assistant.models.faults import Fault, Who, lost, retry_after
 from assistant.models.form import Garbled, plain_event
 from assistant.models.memory import ASK_SECONDS, LimitsMemory
@@ -54,7 +54,7 @@ class OpenAIModel:
         clock: Callable[[], datetime],
         base_url: str = "",
         stall_seconds: float = 90.0,
-        facts: ModelFacts | None = None,
+        facts: ModelFactsPort | None = None,
         known_window: int | None = None,
     ) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class OpenAIModel:
             timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
         )
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         if not self.name or self._memory.recall(self._key) is None:
             await self._ask()
         if self.name and (known := self._memory.recall(self._key)):
@@ -83,7 +83,12 @@ class OpenAIModel:
         return _limits(self._known_window or DEFAULT_WINDOW, "table" if self._known_window else "default")
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         await self._ask()
         most = (await self.limits()).max_output
@@ -184,9 +189,9 @@ def _words(error: openai.APIError) -> str:
     return said if isinstance(said, str) and said else error.message
 
 
-def _limits(window: int, source: str) -> Limits:
+def _limits(window: int, source: str) -> ModelLimits:
     """A quarter of a small window is left for the answer: servers add both up."""
-    return Limits(window, min(MAX_OUTPUT, max(256, window // 4)), MAX_BYTES, MAX_IMAGES, source)
+    return ModelLimits(window, min(MAX_OUTPUT, max(256, window // 4)), MAX_BYTES, MAX_IMAGES, source)
 
 
 def _estimate(body: Mapping[str, Any]) -> int:

@@ -11,7 +11,7 @@ import json
 from typing import Any, Literal
 
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.requests import Request, ToolSpec
+from assistant.core.model_api import ModelRequest, ToolSpec
 from assistant.models.form import CallIds, clean, clean_json, describe, safe_name
 
 NO_OUTPUT = "(no output)"
@@ -21,7 +21,7 @@ Part = dict[str, Any]
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
 
 
-def render(request: Request, model: str, *, output_limit: OutputLimit = "max_tokens") -> dict[str, Any]:
+def render(request: ModelRequest, model: str, *, output_limit: OutputLimit = "max_tokens") -> dict[str, Any]:
     """The JSON body, without `stream`. `output_limit` is the name under which the server knows the cap on the answer:
     OpenAI's own models refuse the old name, many other servers ignore the new one."""
     body: dict[str, Any] = {
@@ -34,7 +34,7 @@ def render(request: Request, model: str, *, output_limit: OutputLimit = "max_tok
     return body
 
 
-def _system(request: Request) -> list[dict[str, Any]]:
+def _system(request: ModelRequest) -> list[dict[str, Any]]:
     texts = [clean(block.text) for block in request.system if block.text.strip()]
     return [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
 
@@ -44,7 +44,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _messages(request: Request) -> list[dict[str, Any]]:
+def _messages(request: ModelRequest) -> list[dict[str, Any]]:
     ids = CallIds()
     rendered: list[dict[str, Any]] = []
     for message in request.messages:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.requests import Reply, StopReason
+from assistant.core.model_api import ModelReply, StopReason
 from assistant.models.form import Garbled, a_count, a_table, parse_arguments, unique_id
 
 CHARS_PER_TOKEN = 4
@@ -79,15 +79,15 @@ class Assembly:
             self._stop = str(choice.get("finish_reason") or self._stop)
         return shown
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         stop = "refusal" if self._refusal else _STOPS.get(self._stop, "end")
         estimated = self._reported is None
         if stop == "refusal":
             reason = self._refusal or "the provider's content filter"
             message = Message("assistant", model=self._model, metadata={"refusal": reason})
-            return Reply(message, self.usage, "refusal", estimated)
+            return ModelReply(message, self.usage, "refusal", estimated)
         message = Message("assistant", self.text, tool_calls=self._finished_calls(), model=self._model)
-        return Reply(message, self.usage, "tool_calls" if message.tool_calls else stop, estimated)
+        return ModelReply(message, self.usage, "tool_calls" if message.tool_calls else stop, estimated)
 
     def _grow(self, delta: Mapping[str, Any]) -> str:
         for key in ("reasoning_content", "reasoning"):

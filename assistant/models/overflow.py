@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _CODES = frozenset(
     {
@@ -25,7 +25,7 @@ _CODES = frozenset(
 )
 _BYTE_CODES = frozenset({"request_too_large", "request_body_too_large_after_decoding"})
 
-_TOO_LONG = expression(
+_TOO_LONG = lazy_regex(
     r"""prompt\ is\ too\ long                                         # Anthropic, also on Bedrock and Vertex
     | exceeds?\ (the\ )?context\ (limit|window|length)               # Anthropic's sum, OpenAI, Ollama
     | exceeds?\ the\ available\ context\ size                        # llama.cpp
@@ -45,18 +45,18 @@ _TOO_LONG = expression(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_RATE = expression(r"rate.?limit|per (minute|min|day)\b|\b[tr]p[md]\b|quota|too many (requests|tokens)", re.IGNORECASE)
-_OUTPUT_CAP = expression(
+_RATE = lazy_regex(r"rate.?limit|per (minute|min|day)\b|\b[tr]p[md]\b|quota|too many (requests|tokens)", re.IGNORECASE)
+_OUTPUT_CAP = lazy_regex(
     r"max_(completion_|output_)?tokens\W.{0,40}(too large|maximum allowed|supports at most)"
     r"|maximum allowed number of output tokens|supports at most \d+ (completion|output) tokens",
     re.IGNORECASE | re.DOTALL,
 )
-_PROMPT_OF_SUM = expression(r"(\d+) input tokens|\((\d+) in (?:the messages|your prompt)", re.IGNORECASE)
-_WINDOW = expression(r"maximum context length is (\d+)", re.IGNORECASE)
-_TOO_MANY_IMAGES = expression(
+_PROMPT_OF_SUM = lazy_regex(r"(\d+) input tokens|\((\d+) in (?:the messages|your prompt)", re.IGNORECASE)
+_WINDOW = lazy_regex(r"maximum context length is (\d+)", re.IGNORECASE)
+_TOO_MANY_IMAGES = lazy_regex(
     r"too (many|much) (media|images)|at most \d+ images?\b|image.{0,40}exceeds", re.IGNORECASE
 )
-_TOO_MANY_BYTES = expression(
+_TOO_MANY_BYTES = lazy_regex(
     r"request exceeds the maximum (size|allowed number of bytes)|request entity too large|payload too large"
     r"|request body (is )?too large",
     re.IGNORECASE,

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.core.errors import SettingsError
-from assistant.core.expressions import expression
 from assistant.core.messages import Usage
+from assistant.core.text import lazy_regex
 
 MILLION = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"
-_DATE_SUFFIX = expression(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_DATE_SUFFIX = lazy_regex(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
 class _Table(BaseModel):

@@ -17,16 +17,25 @@ from datetime import datetime
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
-from assistant.core.ports import Ledger, Model
-from assistant.core.requests import BACKGROUND, Call, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from assistant.core.model_api import (
+    BACKGROUND_PURPOSES,
+    CallPurpose,
+    ModelCall,
+    ModelEvent,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+)
+from assistant.core.ports import LedgerPort, Model
 from assistant.models.around import Around
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
-from assistant.spending.runaway import fingerprint
+from assistant.spending.turn_guard import request_fingerprint
 
 CHARS_PER_TOKEN = 4
 
-TokensOf = Callable[[Request, str], int]
+TokensOf = Callable[[ModelRequest, str], int]
 
 
 class Metered(Around):
@@ -34,7 +43,7 @@ class Metered(Around):
     tokens as that model bills them. `StoreError` of the ledger is passed on: what cannot be metered is not called."""
 
     def __init__(
-        self, model: Model, ledger: Ledger, prices: Prices, tokens_of: TokensOf, clock: Callable[[], datetime]
+        self, model: Model, ledger: LedgerPort, prices: Prices, tokens_of: TokensOf, clock: Callable[[], datetime]
     ) -> None:
         super().__init__(model)
         self._ledger = ledger
@@ -44,18 +53,23 @@ class Metered(Around):
         self._said_unpriced = False
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         limits = await self._model.limits()
         price = self._prices.of(self.name)
         prompt = self._tokens_of(request, self.name)
         output = min(request.max_output_tokens, limits.max_output)
         worst = price.worst_case(prompt, output) if price else None
-        same = fingerprint(request, purpose, self.name) if purpose in BACKGROUND else ""
-        call = Call(purpose, self.provider, self.name, prompt, output, worst, session, turn, same)
+        same = request_fingerprint(request, purpose, self.name) if purpose in BACKGROUND_PURPOSES else ""
+        call = ModelCall(purpose, self.provider, self.name, prompt, output, worst, session, turn, same)
         if price is None and not self._said_unpriced:
             self._said_unpriced = True
-            yield Notice(f"No price is known for {self.name}: its use is counted in tokens only.")
+            yield ModelNotice(f"No price is known for {self.name}: its use is counted in tokens only.")
         reservation = self._ledger.reserve(call, self._clock())
         # Until something else is known, an attempt that is cut off has cost its prompt.
         bill = Usage(input=prompt)
@@ -65,7 +79,7 @@ class Metered(Around):
                     match event:
                         case TextDelta(text):
                             bill = replace(bill, output=bill.output + -(-len(text) // CHARS_PER_TOKEN))
-                        case Reply():
+                        case ModelReply():
                             event = _priced(event, price, prompt)
                             bill = event.usage
                     yield event
@@ -79,7 +93,7 @@ class Metered(Around):
             self._ledger.settle(reservation, _with_cost(bill, price), self._clock())
 
 
-def _priced(reply: Reply, price: Price | None, prompt: int) -> Reply:
+def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
     """The reply with its cost; where the provider reported nothing, with our own estimate of the prompt."""
     usage = replace(reply.usage, input=prompt, cache_read=0, cache_write=0) if reply.estimated else reply.usage
     return replace(reply, usage=_with_cost(usage, price))

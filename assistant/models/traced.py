@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from assistant.core.errors import ModelError
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import ModelEvent, Purpose, Reply, Request
-from assistant.core.telemetry import Span, Tracer
+from assistant.core.telemetry import Tracer, TraceSpan
 from assistant.models.around import Around
 
 
@@ -20,13 +20,18 @@ class Traced(Around):
         self._tracer = tracer
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         with self._tracer.span("model", kind=purpose, provider=self.provider, model=self.name) as span:
             try:
                 async with aclosing(self._model.stream(request, purpose, session=session, turn=turn)) as events:
                     async for event in events:
-                        if isinstance(event, Reply):
+                        if isinstance(event, ModelReply):
                             _tell(span, event)
                         yield event
             except ModelError as error:
@@ -34,7 +39,7 @@ class Traced(Around):
                 raise
 
 
-def _tell(span: Span, reply: Reply) -> None:
+def _tell(span: TraceSpan, reply: ModelReply) -> None:
     used = reply.usage
     span.tell(
         outcome="answered", input=used.input, output=used.output, cache_read=used.cache_read,

@@ -1,9 +1,9 @@
 """How somebody is let in: a code that a stranger is given and the owner approves, or one that the owner is given and
 sends from another bridge.
 
-What always holds: whoever knows a code of a stranger's gains nothing by it, since only the owner can approve it;
-whoever sends the owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once,
-on one bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try.
+A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; whoever sends the
+owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once, on one
+bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from assistant.core.bridge_ports import Arrival
+from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import UsageError
-from assistant.core.people_ports import Pairings, People, Places
-from assistant.core.persons import (
+from assistant.core.people import (
     CODE_LENGTH,
+    AccessRequest,
+    AccessState,
     Identity,
-    Knock,
-    Offer,
     Pairing,
-    Standing,
-    new_code,
-    shown_name,
-    typed_code,
+    PairingOffer,
+    PairingsPort,
+    PeoplePort,
+    SessionRoutesPort,
+    clean_display_name,
+    new_pairing_code,
+    parse_pairing_code,
 )
-from assistant.core.plural import counted
-from assistant.core.records import Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE, peer_key, room_key
-from assistant.people.report import asked
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key
+from assistant.core.text import pluralize
+from assistant.people.report import access_request_notice
 
 NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
 TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."
@@ -53,11 +55,17 @@ class PairingRules:
     tries: int
 
 
-class PairingDesk:
+class PairingService:
     """Gives codes out and takes them back."""
 
     def __init__(
-        self, people: People, pairings: Pairings, places: Places, rules: PairingRules, zone: ZoneInfo, home: str
+        self,
+        people: PeoplePort,
+        pairings: PairingsPort,
+        places: SessionRoutesPort,
+        rules: PairingRules,
+        zone: ZoneInfo,
+        home: str,
     ) -> None:
         """`home` is the bridge of the home's own terminals."""
         self._people = people
@@ -69,7 +77,7 @@ class PairingDesk:
 
     # ---------------------------------------------------------------------------------------------- strangers' side
 
-    def meet(self, arrival: Arrival, now: datetime) -> None:
+    def meet(self, arrival: InboundMessage, now: datetime) -> None:
         """Somebody, or a room, that nobody decided on: told, given a code, or passed over, by setting. Nothing of what
         they said is kept."""
         if self._rules.unknown == "ignore":
@@ -82,29 +90,29 @@ class PairingDesk:
             return
         code, offer = self._code(now)
         name = arrival.sender_name if arrival.room is None else arrival.room_name
-        knock = Knock(arrival.bridge, arrival.sender, arrival.room, arrival.target, shown_name(name))
+        knock = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
         text = (
             "I talk to those whom my owner lets in. Ask them to approve this code within "
-            f"{counted(round(self._rules.minutes), 'minute')}: {code}"
+            f"{pluralize(round(self._rules.minutes), 'minute')}: {code}"
         )
         given = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
 
-        def asking(pairing: int) -> Outgoing:
+        def asking(pairing: int) -> OutgoingMessage:
             return self._asking(pairing, knock, offer.until)
 
         if not self._pairings.knock(knock, offer, given, asking):
             self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
-    def _asking(self, pairing: int, knock: Knock, until: datetime) -> Outgoing:
+    def _asking(self, pairing: int, knock: AccessRequest, until: datetime) -> OutgoingMessage:
         """The owner is asked where they are on that bridge, or at the terminal."""
-        body, buttons = asked(pairing, knock, until, self._zone)
+        body, buttons = access_request_notice(pairing, knock, until, self._zone)
         target = self._places.owners_at(knock.bridge)
-        place = (self._home, MAIN) if target is None else (knock.bridge, target)
-        return Outgoing(f"knock:{pairing}", MAIN, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
+        place = (self._home, MAIN_SESSION) if target is None else (knock.bridge, target)
+        return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
-    def redeem(self, arrival: Arrival, now: datetime) -> bool:
+    def redeem(self, arrival: InboundMessage, now: datetime) -> bool:
         """Whether this message was the owner's own code, and its sender is the owner from now on."""
-        typed = typed_code(arrival.content)
+        typed = parse_pairing_code(arrival.content)
         if typed is None or arrival.room is not None:
             return False
         offered = [one for one in self._pairings.pending(now) if one.kind == "link" and one.bridge == arrival.bridge]
@@ -120,7 +128,7 @@ class PairingDesk:
 
     def approve(self, text: str, name: str, now: datetime, *, as_owner: bool) -> str:
         """Let in whoever was given this code. Raises `UsageError` for one that is wrong, used, expired or locked."""
-        code = typed_code(text)
+        code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
         waiting = [one for one in self._pairings.pending(now) if one.kind == "knock"]
@@ -136,9 +144,9 @@ class PairingDesk:
         who = self._people.by(Identity(pairing.bridge, pairing.sender))
         if name and who is not None and not as_owner and pairing.room is None:
             self._people.rename(who.id, name)
-        return _let_in(pairing, name or pairing.name, as_owner=as_owner)
+        return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
-    def decide(self, number: int, standing: Standing, now: datetime) -> str:
+    def decide(self, number: int, standing: AccessState, now: datetime) -> str:
         """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
         pairing = next((one for one in self.waiting(now) if one.id == number), None)
         if pairing is None:
@@ -149,18 +157,18 @@ class PairingDesk:
             else:
                 self._people.let_in(Identity(pairing.bridge, pairing.sender), pairing.name, "denied", now)
             self.forget_knocks(pairing.bridge, pairing.sender, pairing.room)
-            return f"{shown_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
+            return f"{clean_display_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
         if pairing.locked:
             raise UsageError(self._locked([pairing]))
         self._pairings.approve(pairing, as_owner=False, outgoing=_welcome(pairing, as_owner=False), now=now)
-        return _let_in(pairing, pairing.name, as_owner=False)
+        return _let_in_text(pairing, pairing.name, as_owner=False)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
         code, offer = self._code(now)
         if not self._pairings.offer_link(bridge, offer):
             raise UsageError(
-                f"{counted(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of "
+                f"{pluralize(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of "
                 "them, or wait until they have expired. Nothing was changed."
             )
         until = offer.until.astimezone(self._zone)
@@ -177,10 +185,10 @@ class PairingDesk:
         """The owner decided on them in another way."""
         self._pairings.drop(bridge, sender, room)
 
-    def _code(self, now: datetime) -> tuple[str, Offer]:
+    def _code(self, now: datetime) -> tuple[str, PairingOffer]:
         """A new code, and what is kept of it."""
-        code, kept = new_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
-        return code, Offer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.most)
+        code, kept = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        return code, PairingOffer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.most)
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:
@@ -192,38 +200,40 @@ class PairingDesk:
     def _locked(self, waiting: list[Pairing]) -> str:
         until = max(one.expires_at for one in waiting).astimezone(self._zone)
         return (
-            f"Pairing is locked after {counted(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
+            f"Pairing is locked after {pluralize(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
             "changed; `/people allow BRIDGE ID` lets somebody in without a code."
         )
 
 
-def _is_of(pairing: Pairing, arrival: Arrival) -> bool:
+def _is_of(pairing: Pairing, arrival: InboundMessage) -> bool:
     """A room knocks once, whoever speaks there."""
     if (pairing.bridge, pairing.room) != (arrival.bridge, arrival.room):
         return False
     return arrival.room is not None or pairing.sender == arrival.sender
 
 
-def _session(arrival: Arrival) -> str:
+def _session(arrival: InboundMessage) -> str:
     if arrival.room is not None:
-        return room_key(arrival.bridge, arrival.room)
-    return peer_key(arrival.bridge, arrival.sender)
+        return room_session_key(arrival.bridge, arrival.room)
+    return peer_session_key(arrival.bridge, arrival.sender)
 
 
-def _notice(arrival: Arrival, key: str, body: str) -> Outgoing:
+def _notice(arrival: InboundMessage, key: str, body: str) -> OutgoingMessage:
     session = _session(arrival)
-    return Outgoing(key, session, session, arrival.bridge, arrival.target, body, "notice")
+    return OutgoingMessage(key, session, session, arrival.bridge, arrival.target, body, "notice")
 
 
-def _welcome(pairing: Pairing, *, as_owner: bool) -> Outgoing:
+def _welcome(pairing: Pairing, *, as_owner: bool) -> OutgoingMessage:
     if pairing.room is not None:
-        session, body = room_key(pairing.bridge, pairing.room), WELCOME_ROOM
+        session, body = room_session_key(pairing.bridge, pairing.room), WELCOME_ROOM
     else:
-        session, body = peer_key(pairing.bridge, pairing.sender), WELCOME_OWNER if as_owner else WELCOME
-    return Outgoing(f"paired:{pairing.id}:{session}", session, session, pairing.bridge, pairing.target, body, "notice")
+        session, body = peer_session_key(pairing.bridge, pairing.sender), WELCOME_OWNER if as_owner else WELCOME
+    return OutgoingMessage(
+        f"paired:{pairing.id}:{session}", session, session, pairing.bridge, pairing.target, body, "notice"
+    )
 
 
-def _let_in(pairing: Pairing, name: str, *, as_owner: bool) -> str:
+def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:
     if pairing.room is not None:
         return f"The room {name or pairing.room} on {pairing.bridge} is let in."
     if as_owner:

@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.core.persons import Knock, KnownRoom, Pairing, Person
-from assistant.core.records import Button, Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.people import AccessRequest, KnownRoom, Pairing, Person
+from assistant.core.records import Button
 
 
 def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: ZoneInfo) -> list[str]:
@@ -26,7 +25,7 @@ def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: Zon
 
 def room_lines(rooms: Sequence[KnownRoom], zone: ZoneInfo) -> list[str]:
     lines = [
-        f"- {plain(room.name) or '(no name)'}: {_verbatim(room.room)} on {room.bridge}, {room.state} since "
+        f"- {strip_markdown(room.name) or '(no name)'}: {_verbatim(room.room)} on {room.bridge}, {room.state} since "
         f"{_local(room.decided_at, zone)}"
         for room in rooms
     ]
@@ -63,7 +62,7 @@ def rooms_json(rooms: Sequence[KnownRoom]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def plain(text: str) -> str:
+def strip_markdown(text: str) -> str:
     """Words of somebody else's on one line, without what would format it."""
     return "".join(" " if not letter.isprintable() or letter in "`*_[]<>|" else letter for letter in text).strip()
 
@@ -76,10 +75,12 @@ def _verbatim(name: str) -> str:
 def _person_line(person: Person) -> str:
     accounts = ", ".join(f"{_verbatim(one.sender)} on {one.bridge}" for one in person.identities) or "no account"
     denied = ", denied" if person.state == "denied" else ""
-    return f"- #{person.id} {plain(person.name)} ({person.role}{denied}): {accounts}"
+    return f"- #{person.id} {strip_markdown(person.name)} ({person.role}{denied}): {accounts}"
 
 
-def asked(pairing: int, who: Knock, until: datetime, zone: ZoneInfo) -> tuple[str, tuple[Button, ...]]:
+def access_request_notice(
+    pairing: int, who: AccessRequest, until: datetime, zone: ZoneInfo
+) -> tuple[str, tuple[Button, ...]]:
     """What the owner is asked about somebody who knocked, and what they may press."""
     allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
     body = (
@@ -89,8 +90,8 @@ def asked(pairing: int, who: Knock, until: datetime, zone: ZoneInfo) -> tuple[st
     return body[0].upper() + body[1:], (Button("Let in", allow), Button("Keep out", deny))
 
 
-def _who(pairing: Pairing | Knock) -> str:
-    name = plain(pairing.name)
+def _who(pairing: Pairing | AccessRequest) -> str:
+    name = strip_markdown(pairing.name)
     if pairing.room is not None:
         return f"the room {name or '(no name)'}, {_verbatim(pairing.room)} on {pairing.bridge}"
     return f"{name or '(no name)'}, {_verbatim(pairing.sender)} on {pairing.bridge}"
@@ -102,13 +103,3 @@ def _lock(pairing: Pairing) -> str:
 
 def _local(moment: datetime, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
-
-
-def share_notice(role: str, cap: str, day: str) -> Outgoing:
-    """What the owner is told, once a day, when others have used their part of the budget."""
-    who = "guests" if role == "guest" else "rooms"
-    body = (
-        f"The part of the {cap} budget that {who} may use is used up, so that the built-in model answers them. "
-        f"`{role}.budget_share` in the settings is how large that part is."
-    )
-    return Outgoing(f"share:{role}:{cap}:{day}", MAIN, OWNER_SCOPE, "terminal", MAIN, body, "notice")

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assistant.core.errors import UsageError
-from assistant.core.plural import counted
-from assistant.core.ports import Conversation
+from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
 from assistant.runtime.measures import Measures
 from sleep.compaction.compaction import Compactor
 from sleep.compaction.orders import Order, Outcome
@@ -106,7 +106,7 @@ class Compacting:
         kinds = ", ".join(dict.fromkeys(one.tier for one in outcome.made))
         undo = "--undo" if len(outcome.made) == 1 else f"--undo {outcome.made[0].id}"
         told = [
-            f"Compacted {counted(outcome.messages, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} tokens "
+            f"Compacted {pluralize(outcome.messages, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} tokens "
             f"became {outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
             f"{outcome.after.ratio:.0%} of the context).{_cost(outcome)} The messages stay in the master log: "
             f"`aihistory show {outcome.made[-1].id}` tells what was kept, `/compact {undo}` takes it back.",
@@ -140,7 +140,7 @@ class Compacting:
         self._conversation.uncompact(found, session, self._clock())
         ids = ", ".join(map(str, found.checkpoint_ids))
         return (
-            f"Took back compaction {ids}: {counted(found.messages, 'message')} in view again, with everything said "
+            f"Took back compaction {ids}: {pluralize(found.messages, 'message')} in view again, with everything said "
             "since at the end. The next sleep compacts again where the context is full."
         )
 
@@ -166,7 +166,7 @@ def _report(found: Plan, estimate: Estimate | None) -> str:
     asks = "No model is asked; it costs nothing."
     if estimate is not None and estimate.calls:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
-        calls = counted(estimate.calls, "call")
+        calls = pluralize(estimate.calls, "call")
         asks = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
     return "\n".join(
         [

@@ -24,17 +24,17 @@ import structlog
 from assistant.context.normalise import normalise
 from assistant.context.pressure import LEAST_ANSWER
 from assistant.context.quote import NOTE, quoted
-from assistant.core.compactions import Delegation, DelegationState
+from assistant.core.calendar import format_local_time
+from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.plural import counted
-from assistant.core.ports import Model, Toolbox, ToolContext
-from assistant.core.quotes import FAILURE, local_time
-from assistant.core.quotes import quoted as string
-from assistant.core.requests import Reply, Request
-from assistant.core.sessions import role_of
-from assistant.core.sleep_ports import Delegations
-from assistant.settings.settings_sections import DelegationSettings
+from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.ports import DelegationsPort, Model, ToolboxPort, ToolContext
+from assistant.core.sessions import session_role
+from assistant.core.text import pluralize
+from assistant.core.tool_results import FAILURE_PREFIX
+from assistant.core.tool_results import quote_text as string
+from assistant.settings.sections import DelegationSettings
 
 log = structlog.get_logger()
 
@@ -73,14 +73,14 @@ class Delegating:
     def __init__(
         self,
         model: Callable[[], Model],
-        toolbox: Callable[[], Toolbox],
-        snapshot: Callable[[str], Request | None],
-        delegations: Delegations,
+        toolbox: Callable[[], ToolboxPort],
+        snapshot: Callable[[str], ModelRequest | None],
+        delegations: DelegationsPort,
         settings: DelegationSettings,
         clock: Callable[[], datetime],
         *,
         prompt: str,
-        tokens_of: Callable[[Request, str], int],
+        tokens_of: Callable[[ModelRequest, str], int],
         max_seconds: float,
     ) -> None:
         """`snapshot` gives the request that a turn's last model call was made with, None where this process made none.
@@ -124,7 +124,7 @@ class Delegating:
                     self._end(one, "failed", STOPPED)
         return [one.answer or "" for one in work]
 
-    async def _carry_out(self, work: _Work, request: Request, context: ToolContext) -> None:
+    async def _carry_out(self, work: _Work, request: ModelRequest, context: ToolContext) -> None:
         try:
             async with asyncio.timeout(self._max_seconds):
                 answer = await self._until_answered(work, request, context)
@@ -149,7 +149,7 @@ class Delegating:
 
     # ------------------------------------------------------------------------------------------------------- one helper
 
-    async def _until_answered(self, work: _Work, request: Request, context: ToolContext) -> str:
+    async def _until_answered(self, work: _Work, request: ModelRequest, context: ToolContext) -> str:
         """Model calls and tools, until words without a call. Raises `ModelError`, and `ToolError` at a limit."""
         model = self._model()
         work.said.append(Message("user", self._task(work.delegation.task, context)))
@@ -165,20 +165,20 @@ class Delegating:
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))
-        most = counted(self._settings.max_steps, "model call")
+        most = pluralize(self._settings.max_steps, "model call")
         raise ToolError(f"The helper stopped after {most} (delegation.max_steps).")
 
     def _task(self, task: str, context: ToolContext) -> str:
         tools = ", ".join(self._tools(context)) or "none"
-        most = f"You have {counted(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
+        most = f"You have {pluralize(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
         return f"{self._prompt}\n\n{most}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:
         toolbox = self._toolbox()
-        offered = [spec.name for spec in toolbox.specs(role_of(context.session))]
+        offered = [spec.name for spec in toolbox.specs(session_role(context.session))]
         return [name for name in offered if toolbox.effects(name) == "none"]
 
-    async def _next_request(self, work: _Work, request: Request, model: Model) -> Request:
+    async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""
         messages = (*request.messages, *normalise(work.said))
         edges = (*request.cache_edges, len(messages) - 1)[-2:]
@@ -192,12 +192,12 @@ class Delegating:
             raise ToolError("The helper stopped: what it read no longer fits into the model's window.")
         return replace(whole, max_output_tokens=min(request.max_output_tokens, left, window))
 
-    async def _ask(self, model: Model, request: Request, context: ToolContext, work: _Work) -> Reply:
-        reply: Reply | None = None
+    async def _ask(self, model: Model, request: ModelRequest, context: ToolContext, work: _Work) -> ModelReply:
+        reply: ModelReply | None = None
         calling = model.stream(request, context.purpose, session=context.session, turn=context.turn)
         async with aclosing(calling) as events:
             async for event in events:
-                if isinstance(event, Reply):
+                if isinstance(event, ModelReply):
                     reply = event
         if reply is None:
             raise ModelError("The model's stream ended without an answer.", kind="network")
@@ -210,17 +210,17 @@ class Delegating:
         if call.name in runs:
             key = f"{context.key}:{work.delegation.id}:{call.id}"
             inner = replace(context, key=key, now=self._clock())
-            text, ok = await self._toolbox().run(call, inner, role_of(context.session))
+            text, ok = await self._toolbox().run(call, inner, session_role(context.session))
         else:
             text, ok = (
-                f"{FAILURE}{call.name} does not run for helpers. Tools that do: {', '.join(runs) or 'none'}.",
+                f"{FAILURE_PREFIX}{call.name} does not run for helpers. Tools that do: {', '.join(runs) or 'none'}.",
                 False,
             )
         metadata = {} if ok else {"is_error": True}
         return Message("tool", _both_ends(text), tool_call_id=call.id, name=call.name, metadata=metadata)
 
 
-def _words(reply: Reply, asked: str) -> str:
+def _words(reply: ModelReply, asked: str) -> str:
     """The answer, and who gave it where that was not the model `asked`. Raises `ModelError` for none."""
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         raise ModelError("The model declined to do this.", kind="refusal")
@@ -244,7 +244,9 @@ def _both_ends(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------ after a restart
 
 
-def of_interrupted_calls(delegations: Delegations, interrupted: Sequence[Delegation], session: str) -> list[Delegation]:
+def of_interrupted_calls(
+    delegations: DelegationsPort, interrupted: Sequence[Delegation], session: str
+) -> list[Delegation]:
     """All tasks of a session whose call a restart cut off, in their order: those in `interrupted`, and those of the
     same calls that had ended before and whose answers never reached the model."""
     keys = {delegation.key for delegation in interrupted}
@@ -268,7 +270,7 @@ def interrupted_report(delegations: Sequence[Delegation], zone: tzinfo = UTC) ->
 
 
 def _report_line(delegation: Delegation, zone: tzinfo, room: int) -> str:
-    when, task = local_time(delegation.started_at, zone), string(_start(delegation.task, _REPORTED_TASK))
+    when, task = format_local_time(delegation.started_at, zone), string(_start(delegation.task, _REPORTED_TASK))
     what = f"{when} {delegation.state}: {task}"
     if delegation.state == "interrupted" or not delegation.result:
         return f"- {what}"

@@ -14,12 +14,12 @@ from datetime import UTC, tzinfo
 from assistant.context.build import Frame
 from assistant.context.pressure import FULL_CONTEXT, Budgets, Pressure, Size, budgets, measure, utf8_length
 from assistant.context.tokens import TokenCounter
-from assistant.core.ports import Conversation, Model, ModelFacts, Toolbox
-from assistant.core.records import View
-from assistant.core.requests import Limits
-from assistant.core.sessions import role_of
-from assistant.core.sleep_ports import Pins
-from assistant.settings.settings_sections import CompactionSettings, ContextSettings
+from assistant.core.model_api import ModelLimits
+from assistant.core.ports import Model, ModelFactsPort, PinsPort, ToolboxPort
+from assistant.core.records import ContextView
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation
+from assistant.settings.sections import CompactionSettings, ContextSettings
 from sleep.compaction.sheet import is_prefix
 from sleep.compaction.terms import Terms
 
@@ -40,9 +40,9 @@ class Measures:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFacts,
-        pins: Pins,
-        toolbox: Callable[[], Toolbox],
+        facts: ModelFactsPort,
+        pins: PinsPort,
+        toolbox: Callable[[], ToolboxPort],
         model: Callable[[], Model],
         counter_for: Callable[[str], TokenCounter],
         context: ContextSettings,
@@ -65,7 +65,7 @@ class Measures:
         self.compaction = compaction
         self._counters: dict[str, TokenCounter] = {}
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[Frame, Size]] = {}
-        self._met: tuple[str, Limits] | None = None
+        self._met: tuple[str, ModelLimits] | None = None
 
     def window(self) -> int:
         """The effective context of whoever answers, in tokens; a full one before anybody was asked."""
@@ -85,7 +85,7 @@ class Measures:
         """Somebody else answers from now on, who has to be asked first."""
         self._met = None
 
-    def meet(self, model: str, limits: Limits) -> None:
+    def meet(self, model: str, limits: ModelLimits) -> None:
         """Whoever answers from now on."""
         self._met = (model, limits)
 
@@ -107,7 +107,7 @@ class Measures:
             zone=self._zone,
         )
 
-    def pressure(self, view: View, terms: Terms) -> Pressure:
+    def pressure(self, view: ContextView, terms: Terms) -> Pressure:
         return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     def ratio(self, session: str) -> float:
@@ -115,7 +115,7 @@ class Measures:
         terms = self.terms(session)
         return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
 
-    def too_many(self, view: View) -> bool:
+    def too_many(self, view: ContextView) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
         that and what is kept word for word are too many already, one would follow the other (I7)."""
         most = self.compaction.max_messages
@@ -125,7 +125,7 @@ class Measures:
 
     def frame(self, session: str, model: str) -> tuple[Frame, Size]:
         """What stands around the history of a session, and its size as this model counts."""
-        role, pins = role_of(session), tuple((pin.role, pin.text) for pin in self._pins.all(session))
+        role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.all(session))
         memory = self._memory(session)
         known = self._frames.get((role, model, pins, memory))
         if known is None:
@@ -145,7 +145,7 @@ class Measures:
     def calibrate(self, model: str, counter: TokenCounter) -> None:
         self._counters[model] = counter
 
-    def _budgets(self, limits: Limits) -> Budgets:
+    def _budgets(self, limits: ModelLimits) -> Budgets:
         settings = self.context
         return budgets(
             limits,

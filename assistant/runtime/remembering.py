@@ -19,13 +19,12 @@ from datetime import datetime, tzinfo
 from assistant.context.asking import asked, asks
 from assistant.context.periods import Period, period_of
 from assistant.context.quote import RECORD, quoted
-from assistant.core.expressions import expression
-from assistant.core.memory_ports import MemorySearch
-from assistant.core.quotes import quoted as string
-from assistant.core.records import View
-from assistant.core.remembered import Memory, Recalled
-from assistant.core.words import STOP_WORDS
-from assistant.core.words import asked as words_of
+from assistant.core.memories import Memory, MemoryHit
+from assistant.core.memory_api import MemorySearchPort
+from assistant.core.records import ContextView
+from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import distinct_words as words_of
+from assistant.core.tool_results import quote_text as string
 from assistant.runtime.recollection import shown_whole
 
 MARK = "Noted earlier; may bear on this."
@@ -42,14 +41,14 @@ everything new chat conversation topic topics speak spoke spoken summarise summa
 decided plan planned day days time morning afternoon evening night week weekend month year
 """
 _ANYTHING = frozenset(_GENERAL.split())
-_SPACE = expression(r"\s+")
+_SPACE = lazy_regex(r"\s+")
 
 
 class Remembering:
     """Reads and holds nothing."""
 
     def __init__(
-        self, search: MemorySearch, count: Callable[[str], int], zone: tzinfo, room: Callable[[], int]
+        self, search: MemorySearchPort, count: Callable[[str], int], zone: tzinfo, room: Callable[[], int]
     ) -> None:
         """`count` gives the tokens of a text, `room` how many may be taken now."""
         self._search = search
@@ -57,7 +56,7 @@ class Remembering:
         self._zone = zone
         self._room = room
 
-    def recall(self, message: str, scope: str, view: View, standing: str, now: datetime) -> str:
+    def recall(self, message: str, scope: str, view: ContextView, standing: str, now: datetime) -> str:
         """A block for the volatile block, best first; "" where nothing bears on the message. `standing` is what stands
         in the prompt of memory anyhow. Raises `StoreError`."""
         words, room = asked(message), self._room()
@@ -74,7 +73,7 @@ class Remembering:
             lines.append(self._line(one.memory))
         return _block(lines) if lines else ""
 
-    def _found(self, words: str, scope: str, now: datetime) -> Sequence[Recalled]:
+    def _found(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
         period = period_of(words, now, self._zone) if asks(words) else None
         if period is not None:
             rest = words.replace(period.words, " ")
@@ -85,7 +84,7 @@ class Remembering:
                 return found
         return self._good(words, scope, None)
 
-    def _good(self, words: str, scope: str, period: Period | None) -> list[Recalled]:
+    def _good(self, words: str, scope: str, period: Period | None) -> list[MemoryHit]:
         after, before = (period.after, period.before) if period is not None else (None, None)
         found = self._search.search(words, scope, limit=_LOOKED_AT, after=after, before=before)
         return [one for one in found if one.good]

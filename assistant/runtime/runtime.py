@@ -17,22 +17,22 @@ from typing import Any
 
 import structlog
 
-from assistant.core.bridge_ports import Door, TurnEvent
-from assistant.core.ending import PATIENCE, Patience
+from assistant.core.bridge_api import InboundPort, TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError, UsageError
-from assistant.core.outcomes import Outcome, Outcomes
-from assistant.core.ports import Conversation
-from assistant.core.progress import Lanes
-from assistant.core.records import Accepted, InboxItem, Incoming, Turn
-from assistant.core.sessions import role_of
-from assistant.core.standstill import Standstill
+from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn
+from assistant.core.sessions import session_role
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
+from assistant.core.store_ports import Conversation
 from assistant.gateway.delivery import Delivery
+from assistant.runtime.store_backoff import StoreBackoff
 from assistant.runtime.surroundings import Surroundings
 from assistant.runtime.turn import Steering, Turns
+from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
+from assistant.service.heartbeat import RuntimeActivity
 
 log = structlog.get_logger()
 
-Taking = Callable[[Incoming, datetime], Incoming]
+Taking = Callable[[IncomingMessage, datetime], IncomingMessage]
 
 _A_MOMENT = 0.005
 
@@ -47,7 +47,7 @@ class Runtime:
         delivery: Delivery,
         surroundings: Surroundings,
         settle: Callable[[datetime], Awaitable[None]],
-        door: Callable[[], Door],
+        door: Callable[[], InboundPort],
         clock: Callable[[], datetime],
         must_stand: Callable[[bool], None] = lambda refused: None,
         taken: Taking | None = None,
@@ -68,11 +68,11 @@ class Runtime:
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
         self._waited_for: dict[str, asyncio.Task[None]] = {}
-        self._standstill = Standstill()
+        self._standstill = StoreBackoff()
         self._held: dict[str, Steering] = {}
         self._at_rest: set[str] = set()
         self._trouble = ""
-        self._outcomes = Outcomes()
+        self._outcomes = TurnOutcomes()
         self._stopping = False
         self._last_tick: datetime | None = None
         self._passes = 0
@@ -114,7 +114,7 @@ class Runtime:
         self._wake.set()
 
     async def stop(
-        self, drain_seconds: float, patience: Patience = PATIENCE, hurry: asyncio.Event | None = None
+        self, drain_seconds: float, patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS, hurry: asyncio.Event | None = None
     ) -> None:
         """No new turns; running ones get the drain time, until `hurry`, then are marked aborted; then bridges close.
         A turn that cannot be ended stays as it is, for the next start."""
@@ -142,7 +142,7 @@ class Runtime:
 
     # ------------------------------------------------------------------------------------------------------------- work
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
         now = self._clock()
         try:
@@ -256,7 +256,7 @@ class Runtime:
             self._wake.set()
 
     def _give_up(self, steering: Steering, error: Exception) -> None:
-        what = f" ({type(error).__name__}: {error})" if role_of(steering.turn.session) == "owner" else ""
+        what = f" ({type(error).__name__}: {error})" if session_role(steering.turn.session) == "owner" else ""
         text = f"Something in the assistant failed{what}. Your message is kept."
         try:
             self._remember(self._turns.fail(steering, text))
@@ -264,7 +264,7 @@ class Runtime:
             steering.abort = text
             self._hold(steering, store_error)
 
-    def _remember(self, outcome: Outcome) -> None:
+    def _remember(self, outcome: TurnOutcome) -> None:
         self._standstill.answered(outcome.session)
         self._outcomes.keep(outcome)
 
@@ -279,7 +279,7 @@ class Runtime:
         """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
         if self._standstill.begin(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
-            told = str(error) if role_of(session) == "owner" else StoreError.__doc__
+            told = str(error) if session_role(session) == "owner" else StoreError.__doc__
             self._delivery.show(TurnEvent("notice", session, "", {"text": told, "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
@@ -309,14 +309,14 @@ class Runtime:
     def is_running(self, session: str) -> bool:
         return session in self._running
 
-    def lanes(self) -> Lanes:
+    def lanes(self) -> RuntimeActivity:
         """What it is at, for the probe of its progress."""
         waiting: set[str] = set()
         with contextlib.suppress(StoreError):
             waiting = set(self._conversation.waiting())
         turns = {steering.turn.id: session for session, (steering, _) in self._running.items()}
         kept = {*self._running, *self._standstill.sessions, *self._at_rest}
-        return Lanes(self._passes, turns, frozenset(waiting - kept))
+        return RuntimeActivity(self._passes, turns, frozenset(waiting - kept))
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session and wait until it has ended."""

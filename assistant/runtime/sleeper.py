@@ -18,9 +18,8 @@ from datetime import datetime
 import structlog
 
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.ports import Conversation
-from assistant.core.remembered import WHOLE_SLEEPS, CycleReport
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
+from assistant.core.store_ports import Conversation, Journal
 from sleep.cycle.naps import nap_due
 from sleep.cycle.nights import Nights, begun_at, is_late
 
@@ -40,7 +39,7 @@ class Wanted:
     phase: str = ""
 
 
-Tick = Callable[[Wanted, datetime], Awaitable[CycleReport]]
+Tick = Callable[[Wanted, datetime], Awaitable[SleepReport]]
 """One sleep cycle, begun now."""
 
 
@@ -104,8 +103,8 @@ class Sleeper:
         self._bedtime = bedtime
         self._clock = clock
         self._alone = asyncio.Lock()
-        self._last: tuple[Wanted, asyncio.Task[CycleReport | None]] | None = None
-        self._tasks: set[asyncio.Task[CycleReport | None]] = set()
+        self._last: tuple[Wanted, asyncio.Task[SleepReport | None]] | None = None
+        self._tasks: set[asyncio.Task[SleepReport | None]] = set()
 
     @property
     def asleep(self) -> bool:
@@ -127,7 +126,7 @@ class Sleeper:
 
     def begin(
         self, trigger: str, sessions: Sequence[str] | None = None, phase: str = ""
-    ) -> asyncio.Task[CycleReport | None]:
+    ) -> asyncio.Task[SleepReport | None]:
         """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
         under way, that one."""
         wanted = Wanted(trigger, sessions, phase)
@@ -156,7 +155,7 @@ class Sleeper:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def _run(self, wanted: Wanted) -> CycleReport | None:
+    async def _run(self, wanted: Wanted) -> SleepReport | None:
         try:
             async with self._alone:
                 return await self._tick(wanted, self._clock())
@@ -167,5 +166,5 @@ class Sleeper:
 
 def _covers(running: Wanted, wanted: Wanted) -> bool:
     """Whether the sleep that is under way is the one that is wanted."""
-    whole = running.trigger in WHOLE_SLEEPS and wanted.trigger in WHOLE_SLEEPS
+    whole = running.trigger in FULL_CYCLE_TRIGGERS and wanted.trigger in FULL_CYCLE_TRIGGERS
     return whole or (running.trigger, running.phase) == (wanted.trigger, wanted.phase)

@@ -17,10 +17,9 @@ import structlog
 
 from assistant.context.memory_block import days_of, memory_block
 from assistant.core.errors import AssistantError
-from assistant.core.memory_ports import MemoryFiles
-from assistant.core.ports import Conversation
-from assistant.core.sessions import role_of
-from assistant.core.sleep_ports import Journal
+from assistant.core.memory_api import MemoryFilesPort
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation, Journal
 
 log = structlog.get_logger()
 
@@ -38,7 +37,7 @@ class StandingMemory:
         self,
         conversation: Conversation,
         journal: Journal,
-        files: MemoryFiles,
+        files: MemoryFilesPort,
         zone: tzinfo,
         clock: Callable[[], datetime],
         count: Callable[[str], int],
@@ -65,9 +64,9 @@ class StandingMemory:
         known = self._kept.get(session)
         if known is None or (known.day, known.prefix_rev, known.cycle) != (days[0], view.prefix_rev, cycle):
             text = memory_block(
-                self._read(self._files.curated) if role_of(session) == "owner" else "",
+                self._read(self._files.curated) if session_role(session) == "owner" else "",
                 [(day, self._read(partial(self._files.day, view.scope, day))) for day in days],
-                role=role_of(session), count=self._count, file_most=self._file_most, day_most=self._day_most,
+                role=session_role(session), count=self._count, file_most=self._file_most, day_most=self._day_most,
             )  # fmt: skip
             known = self._kept[session] = _Kept(days[0], view.prefix_rev, cycle, text)
         return known.text

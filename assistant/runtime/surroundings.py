@@ -12,9 +12,9 @@ import structlog
 from assistant.context.quote import NOTE, quoted
 from assistant.context.volatile import volatile_block
 from assistant.core.errors import StoreError
-from assistant.core.ports import Conversation
-from assistant.core.records import InboxItem, View
-from assistant.core.sleep_ports import Delegations, Requests
+from assistant.core.ports import DelegationsPort, RequestsPort
+from assistant.core.records import ContextView, InboxItem
+from assistant.core.store_ports import Conversation
 from assistant.runtime.delegation import interrupted_report, of_interrupted_calls
 from assistant.runtime.recollection import Recollection
 
@@ -32,11 +32,11 @@ class Surroundings:
     def __init__(
         self,
         conversation: Conversation,
-        requests: Requests,
-        delegations: Delegations,
+        requests: RequestsPort,
+        delegations: DelegationsPort,
         recollection: Recollection,
         known: Callable[[str, str], str],
-        remembered: Callable[[InboxItem, View, datetime], str],
+        remembered: Callable[[InboxItem, ContextView, datetime], str],
         zone: ZoneInfo,
     ) -> None:
         """`known` gives what is known of those whom a text names, for a (text, scope), `remembered` what memory has
@@ -89,7 +89,7 @@ class Surroundings:
             log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
             return ""
 
-    def _from_before(self, item: InboxItem, view: View, now: datetime) -> list[str]:
+    def _from_before(self, item: InboxItem, view: ContextView, now: datetime) -> list[str]:
         """What memory has, and what was said; a message is answered without what would have come to mind, rather than
         not at all."""
         asked = item.incoming

@@ -18,20 +18,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from assistant.core.bridge_ports import TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
-from assistant.core.outcomes import Outcome
-from assistant.core.plural import counted
-from assistant.core.ports import Conversation, Model, Toolbox, ToolContext
-from assistant.core.records import Outgoing, Turn, TurnState
-from assistant.core.requests import Notice, Purpose, Reply, Request, TextDelta
-from assistant.core.scheduled_prompts import is_scheduled
-from assistant.core.sessions import role_of
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.model_api import CallPurpose, ModelNotice, ModelReply, ModelRequest, TextDelta
+from assistant.core.ports import Model, ToolboxPort, ToolContext
+from assistant.core.records import OutgoingMessage, Turn, TurnState, is_timed_schedule_prompt
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation
+from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.text import pluralize
+from assistant.runtime.turn_outcomes import TurnOutcome
 from assistant.runtime.working_context import WorkingContext
-from assistant.settings.settings_sections import TurnSettings
-from assistant.spending.guard import UNGUARDED, TurnGuard
+from assistant.settings.sections import TurnSettings
+from assistant.spending.turn_guard import NO_TURN_GUARD, TurnGuard
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
@@ -48,7 +48,7 @@ class Steering:
     turn: Turn
     abort: str | None = None
     abort_exit_code: int = 1
-    unsaved: tuple[int, Reply] | None = None
+    unsaved: tuple[int, ModelReply] | None = None
 
 
 @dataclass(slots=True)
@@ -69,13 +69,13 @@ class Turns:
         self,
         conversation: Conversation,
         model: Model,
-        toolbox: Toolbox,
+        toolbox: ToolboxPort,
         context: WorkingContext,
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],
         clock: Callable[[], datetime],
-        tracer: Tracer = SILENT,
-        guard: TurnGuard = UNGUARDED,
+        tracer: Tracer = NULL_TRACER,
+        guard: TurnGuard = NO_TURN_GUARD,
     ) -> None:
         self._conversation = conversation
         self._toolbox = toolbox
@@ -87,15 +87,15 @@ class Turns:
         self._guard = guard
         self.model = model
 
-    async def run(self, steering: Steering) -> Outcome:
+    async def run(self, steering: Steering) -> TurnOutcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
         open then."""
-        with self._tracer.span("turn", role=role_of(steering.turn.session)) as span:
+        with self._tracer.span("turn", role=session_role(steering.turn.session)) as span:
             outcome = await self._run(steering)
             span.tell(state=outcome.state)
         return outcome
 
-    async def _run(self, steering: Steering) -> Outcome:
+    async def _run(self, steering: Steering) -> TurnOutcome:
         progress = _Progress()
         if steering.abort is not None:
             return self._abort(steering, progress)
@@ -115,11 +115,11 @@ class Turns:
                 task.uncancel()
             return self._abort(steering, progress)
 
-    def fail(self, steering: Steering, text: str) -> Outcome:
+    def fail(self, steering: Steering, text: str) -> TurnOutcome:
         """End the turn with a notice, from outside of it. Raises `StoreError`."""
         return self._fail(steering, _Progress(), text, 1)
 
-    async def _until_answered(self, steering: Steering, progress: _Progress) -> Outcome:
+    async def _until_answered(self, steering: Steering, progress: _Progress) -> TurnOutcome:
         while True:
             said = self._conversation.turn_messages(steering.turn)
             last = next((m for m in reversed(said) if m.role == "assistant"), None)
@@ -150,11 +150,11 @@ class Turns:
             self._emit(steering.turn, "discard")
 
     def _too_many_steps(self) -> str:
-        return f"I stopped after {counted(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
+        return f"I stopped after {pluralize(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
 
     # ------------------------------------------------------------------------------------------------------------ model
 
-    async def _call_model(self, turn: Turn, progress: _Progress) -> Reply:
+    async def _call_model(self, turn: Turn, progress: _Progress) -> ModelReply:
         """One answer of the model, the view shortened and tried again while the provider calls it too long."""
 
         def tell(text: str) -> None:
@@ -179,9 +179,9 @@ class Turns:
         assert overflow is not None
         raise overflow
 
-    async def _stream(self, turn: Turn, request: Request, progress: _Progress) -> Reply:
+    async def _stream(self, turn: Turn, request: ModelRequest, progress: _Progress) -> ModelReply:
         progress.partial = progress.over_budget = ""
-        reply: Reply | None = None
+        reply: ModelReply | None = None
         calling = self.model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
         async with aclosing(calling) as events:
             async for event in events:
@@ -189,13 +189,13 @@ class Turns:
                     case TextDelta(text):
                         progress.partial += text
                         self._emit(turn, "delta", text=text)
-                    case Notice():
+                    case ModelNotice():
                         if event.restarted:
                             progress.partial = ""
                             self._emit(turn, "discard")
                         progress.over_budget = event.over_budget or progress.over_budget
                         self._tell(turn, progress, [event.text])
-                    case Reply():
+                    case ModelReply():
                         reply = event
         if reply is None:
             raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
@@ -221,7 +221,7 @@ class Turns:
                 context = ToolContext(
                     turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn)
                 )  # fmt: skip
-                text, ok = await self._toolbox.run(call, context, role_of(turn.session))
+                text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
 
@@ -233,7 +233,7 @@ class Turns:
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
-    def _answer(self, steering: Steering, message: Message, progress: _Progress, *, cut: bool) -> Outcome:
+    def _answer(self, steering: Steering, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
         body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
         if cut:
             body += CUT_NOTE
@@ -246,11 +246,11 @@ class Turns:
         self._guard.noted(turn.session, now)
         return outcome
 
-    def _fail(self, steering: Steering, progress: _Progress, text: str, exit_code: int) -> Outcome:
+    def _fail(self, steering: Steering, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
         self._close_calls(steering.turn, "failed: the turn ended before this tool ran")
         return self._finish(steering, progress, "failed", None, text, exit_code)
 
-    def _abort(self, steering: Steering, progress: _Progress) -> Outcome:
+    def _abort(self, steering: Steering, progress: _Progress) -> TurnOutcome:
         turn, reason = steering.turn, steering.abort or "stopped"
         if not _is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
@@ -275,7 +275,7 @@ class Turns:
         reply: Message | None,
         body: str,
         exit_code: int,
-    ) -> Outcome:
+    ) -> TurnOutcome:
         turn = steering.turn
         outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
         error = "" if state == "answered" else body
@@ -283,7 +283,7 @@ class Turns:
         self._context.forget_turn(turn.id)
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
-        return Outcome(
+        return TurnOutcome(
             turn.id, turn.session, state, body, exit_code, progress.model, progress.usage,
             self._context.pressure(turn.session) or 0.0,
         )  # fmt: skip
@@ -291,7 +291,7 @@ class Turns:
     # ----------------------------------------------------------------------------------------------------------- events
 
     def _tell(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
-        for text in notes if role_of(turn.session) == "owner" else ():
+        for text in notes if session_role(turn.session) == "owner" else ():
             if text not in progress.notes:
                 progress.notes.append(text)
                 self._emit(turn, "notice", text=text)
@@ -300,15 +300,15 @@ class Turns:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
 
 
-def _purpose(turn: Turn) -> Purpose:
+def _purpose(turn: Turn) -> CallPurpose:
     """What the turn, and whatever it delegates, calls a model for: nobody waits where a schedule alone asked."""
-    waited_for = any(not is_scheduled(item.incoming) for item in turn.items)
+    waited_for = any(not is_timed_schedule_prompt(item.incoming) for item in turn.items)
     return "chat" if waited_for or not turn.items else "schedule"
 
 
 def _told(error: ModelError, turn: Turn) -> str:
     """What whoever asked is told: what an error names of the house, addresses and accounts, is for the owner."""
-    if role_of(turn.session) == "owner" or isinstance(error, BudgetExceeded):
+    if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
     return NOT_NOW
 
@@ -330,15 +330,15 @@ def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
 
 
-def _deliveries(turn: Turn, body: str, kind: Any) -> list[Outgoing]:
+def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
     """One delivery for every place that asked in this turn; the first one's key is the turn's own."""
-    places: dict[tuple[str, str], Outgoing] = {}
+    places: dict[tuple[str, str], OutgoingMessage] = {}
     for item in turn.items:
         asked = item.incoming
         suffix = f":{len(places)}" if places else ""
         places.setdefault(
             (asked.bridge, asked.target),
-            Outgoing(
+            OutgoingMessage(
                 f"{kind}:{turn.id}{suffix}", turn.session, turn.scope, asked.bridge, asked.target, body, kind,
                 inbox_id=item.id,
             ),

@@ -16,9 +16,10 @@ from assistant.context.build import build
 from assistant.context.pressure import answer_room, estimated_prompt
 from assistant.context.tokens import learned
 from assistant.core.errors import ModelError
-from assistant.core.ports import Conversation, Model, ModelFacts
-from assistant.core.records import Turn, View
-from assistant.core.requests import Reply, Request
+from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.ports import Model, ModelFactsPort
+from assistant.core.records import ContextView, Turn
+from assistant.core.store_ports import Conversation
 from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures
 from sleep.compaction.summariser import Live
@@ -42,7 +43,7 @@ class _Prepared:
     last_message_id: int
     estimated: int
     terms: Terms
-    request: Request
+    request: ModelRequest
     prompt_tokens: int
 
 
@@ -61,7 +62,7 @@ class WorkingContext:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFacts,
+        facts: ModelFactsPort,
         measures: Measures,
         compacting: Compacting,
         *,
@@ -76,7 +77,7 @@ class WorkingContext:
         self._sent: OrderedDict[str, _Sent] = OrderedDict()
         self._models: dict[str, str] = {}
 
-    async def prepare(self, turn: Turn, model: Model, now: datetime, tell: Tell) -> Request:
+    async def prepare(self, turn: Turn, model: Model, now: datetime, tell: Tell) -> ModelRequest:
         """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
         fit."""
         limits = await model.limits()
@@ -114,7 +115,7 @@ class WorkingContext:
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
         await self._compacting.make_room(turn.session, terms, "overflow", tell, None, plain=attempt > 1)
 
-    def learn(self, turn: Turn, reply: Reply, now: datetime) -> None:
+    def learn(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
         prepared = self._prepared.get(turn.id)
         if prepared is None or reply.message.model not in (None, prepared.model):
@@ -139,7 +140,7 @@ class WorkingContext:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
         return self._measures.ratio(session) if self._measures.knows_who_answers else None
 
-    def snapshot(self, turn: str) -> Request | None:
+    def snapshot(self, turn: str) -> ModelRequest | None:
         """The request that the running turn's last model call was made with."""
         prepared = self._prepared.get(turn)
         return prepared.request if prepared else None
@@ -153,7 +154,7 @@ class WorkingContext:
         same = self._conversation.view(session).prefix_rev == sent.prefix_rev
         return sent.live if same else None
 
-    def request_tokens(self, request: Request, model: str) -> int:
+    def request_tokens(self, request: ModelRequest, model: str) -> int:
         """The whole prompt of a request, as this model is expected to bill it; counted where it was not before."""
         for prepared in self._prepared.values():
             if prepared.request is request and prepared.model == model:
@@ -170,7 +171,7 @@ class WorkingContext:
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
-    def _trigger(self, session: str, model: str, view: View, terms: Terms) -> str:
+    def _trigger(self, session: str, model: str, view: ContextView, terms: Terms) -> str:
         """Why room has to be made before this call; "" where it has not."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
@@ -185,7 +186,9 @@ class WorkingContext:
         assert terms is not None
         return terms
 
-    def _remember(self, turn: Turn, model: str, view: View, terms: Terms, request: Request, prompt_tokens: int) -> None:
+    def _remember(
+        self, turn: Turn, model: str, view: ContextView, terms: Terms, request: ModelRequest, prompt_tokens: int
+    ) -> None:
         last = next((m.id for m in reversed(view.messages) if m.id is not None), 0)
         estimated = estimated_prompt(view, terms.counter, terms.fixed, terms.adding)
         self._prepared[turn.id] = _Prepared(model, view.prefix_rev, last, estimated, terms, request, prompt_tokens)

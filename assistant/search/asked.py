@@ -6,24 +6,23 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
-from assistant.core.words import STOP_WORDS
-from assistant.core.words import asked as words_of
+from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import distinct_words as words_of
 
 MOST_STEMS = 24
 
-_WHEN = expression(
+_WHEN = lazy_regex(
     r"\b(?:when|what (?:day|date|time|year|month|week)|how long|which (?:year|month|day|week)|wann|seit|quand|cuándo"
     r"|når|hvor lenge)\b|什么时候|何时|几号|いつ|何時|언제",
     re.IGNORECASE,
 )
-_OF_ASSISTANT = expression(
+_OF_ASSISTANT = lazy_regex(
     r"\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b.*\byou(?:'ve| have| had)?\b.*"
     r"\b(?:tell|told|say|said|suggest\w*|recommend\w*|advise\w*|propose\w*|explain\w*|list\w*|answer\w*|mention\w*)\b"
     r"|\byou\b(?:'ve| have| had)?\s+(?:told|said|suggested|recommended|advised|proposed|explained|listed|mentioned)\b",
     re.IGNORECASE,
 )
-_OF_ONESELF = expression(
+_OF_ONESELF = lazy_regex(
     r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE
 )
 _DATES = {

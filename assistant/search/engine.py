@@ -16,12 +16,12 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.core.search_ports import Found, Shelf, Where
-from assistant.core.words import is_spaceless
+from assistant.core.text import is_spaceless
 from assistant.search.asked import Asked, take_apart
 from assistant.search.bounds import Bounds
 from assistant.search.forms import Floats
 from assistant.search.index import Embed, Index, Ints, StemsOf, second_of
+from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
 
 _K1 = 1.2
@@ -32,14 +32,14 @@ _NEWER = 1e-3
 class Engine:
     """Searches one collection. Not for several threads at once."""
 
-    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
+    def __init__(self, shelf: IndexStore, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
         self.index = Index(shelf, stems, embed)
         self._stems = stems
         self._embed = embed
         self._bounds = bounds
         self._lookup = np.full(1_024, -1, np.int32)
 
-    def search(self, question: str, where: Where, *, limit: int = 10) -> list[Found]:
+    def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         index = self.index
         asked = take_apart(question, self._stems)
@@ -66,7 +66,7 @@ class Engine:
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
-    def _allowed(self, where: Where) -> Bools | None:
+    def _allowed(self, where: SearchFilter) -> Bools | None:
         meta, scope = self.index.meta, self.index.number_of(where.scope)
         if scope is None:
             return None
@@ -210,15 +210,15 @@ class Engine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, found: Scores, likeness: Floats, limit: int) -> list[Found]:
+    def _ranked(self, candidates: Ints, found: Scores, likeness: Floats, limit: int) -> list[SourceHit]:
         meta = self.index.meta
-        ranked: dict[int, Found] = {}
+        ranked: dict[int, SourceHit] = {}
         for place in np.argsort(-found.total, kind="stable"):
             if found.bm25[place] <= 0:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = Found(source, float(found.total[place]), float(likeness[place]))
+                ranked[source] = SourceHit(source, float(found.total[place]), float(likeness[place]))
                 if len(ranked) == limit:
                     break
         return list(ranked.values())

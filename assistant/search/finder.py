@@ -12,7 +12,7 @@ from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from assistant.core.search_ports import Found, Spoke, Spoken, Where
+from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
 from assistant.search.units import Unit, split
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class SourceFinder:
     def __init__(
         self,
         engine: Callable[[], Engine],
-        spoke: Spoke,
+        spoke: TextSource,
         zone: tzinfo,
         *,
         patient: bool = False,
@@ -48,7 +48,7 @@ class SourceFinder:
         self._engine: Engine | None = None
         self._lock = RLock()
 
-    def find(self, question: str, where: Where, *, limit: int) -> list[Found]:
+    def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
         with self._lock:
             engine = self._opened()
             self._take_in(engine.index, self._most)
@@ -121,7 +121,7 @@ class SourceFinder:
                 taken += len(records)
         return taken
 
-    def _units(self, records: Iterable[Spoken]) -> Iterator[Unit]:
+    def _units(self, records: Iterable[SourceText]) -> Iterator[Unit]:
         for record in records:
             if record.hidden:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.core.search_ports import META_BYTES, POSTING_BYTES, VECTOR_BYTES
+from assistant.search.index_values import META_BYTES, POSTING_BYTES, VECTOR_BYTES
 
 DIMENSIONS = 256
 SCALE = 127.0

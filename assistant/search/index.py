@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.core.search_ports import Fresh, Page, Shelf, Stemmed, Term
-from assistant.core.words import WORD, fold, spread
+from assistant.core.text import WORD, fold_text, split_spaceless_runs
 from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Floats, Meta, Vectors, quantised
+from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
 from assistant.search.units import Unit, form_of
 from assistant.search.vocabulary import Vocabulary
 
@@ -59,7 +59,7 @@ class Embed(Protocol):
 
 
 class Index:
-    def __init__(self, shelf: Shelf, stems: StemsOf, embed: Embed, resident: int = _RESIDENT) -> None:
+    def __init__(self, shelf: IndexStore, stems: StemsOf, embed: Embed, resident: int = _RESIDENT) -> None:
         self._resident = resident
         self._shelf = shelf
         self._stems = stems
@@ -85,7 +85,7 @@ class Index:
         self._speakers_until = 0
         self._following = np.full(len(self._meta), -1, np.int32)
         self._last: dict[int, int] = {}
-        self._fresh: list[Fresh] = []
+        self._fresh: list[UnsealedUnit] = []
         self._memory: dict[str, list[tuple[int, int]]] = {}
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
@@ -128,7 +128,7 @@ class Index:
             before, said = last.get(stream) or self._end_of(stream)
             meta["previous"] = before if stream and abs(second - said) <= _SILENCE else -1
             last[stream] = number, second
-            fresh.append(Fresh(number, meta.tobytes(), vectors[offset].tobytes(), stems))
+            fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self._shelf.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
         self._texts.update({number: text for text, number in names.items()})
@@ -150,7 +150,7 @@ class Index:
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         return quantised(self._embed(list(places)))[[places[text] for text in texts]]
 
-    def _meta_of(self, unit: Unit, stems: Sequence[Stemmed], names: dict[str, int]) -> Meta:
+    def _meta_of(self, unit: Unit, stems: Sequence[UnitStem], names: dict[str, int]) -> Meta:
         meta = np.zeros(1, META)
         meta["source"], meta["part"] = unit.source, min(unit.part, 65_535)
         meta["second"], meta["day"] = second_of(unit.said_at), unit.day.toordinal()
@@ -169,7 +169,7 @@ class Index:
             known = new[name] = len(self._names) + len(new) + 1
         return known
 
-    def _take(self, one: Fresh) -> None:
+    def _take(self, one: UnsealedUnit) -> None:
         """A unit that the shelf has, into memory."""
         self._meta[one.number] = np.frombuffer(one.meta, META)[0]
         self._vectors[one.number - self._first_resident] = np.frombuffer(one.vector, np.int8)
@@ -207,12 +207,12 @@ class Index:
             term = self._terms.get(stem) or ids[stem]
             # Of a known one the shelf keeps the vector that it has.
             like = likes.get(term, b"")
-            terms.append(Term(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
+            terms.append(IndexTerm(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
             postings[term] = np.array(where, POSTING).tobytes()
         first = self.sealed
         rows = slice(first - self._first_resident, self.count - self._first_resident)
         meta = self._meta[first : self.count].tobytes()
-        page = Page(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
+        page = IndexPage(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
         total = self._sealed_total + self._fresh_total
         self._shelf.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
@@ -252,7 +252,7 @@ class Index:
         self._shelf.clear()
         self._load()
 
-    def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[Term]:
+    def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[IndexTerm]:
         """The terms of these units with what is left of their counts."""
         lost: dict[str, int] = {}
         sealed = [int(number) for number in numbers if number < self.sealed]
@@ -262,7 +262,7 @@ class Index:
         for number in sealed:
             self._sealed_total -= self._vector(number).astype(np.float64) / SCALE
         known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
-        return [Term(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in known]
+        return [IndexTerm(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in known]
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -275,7 +275,7 @@ class Index:
         """The stems of each speaker's name, by the speaker's number."""
         for number in np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist():
             if number and number not in self._speakers:
-                words = [fold(word) for word in WORD.findall(spread(self._texts[number]))]
+                words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(self._texts[number]))]
                 self._speakers[number] = frozenset(" ".join(self._stems(words).values()).split())
         self._speakers_until = self.count
         return self._speakers
@@ -376,19 +376,19 @@ class Index:
 def _said(text: str) -> dict[str, int]:
     """How often each word of a text stands in it, in their order."""
     counts: dict[str, int] = {}
-    for word, count in Counter(WORD.findall(spread(text))).items():
-        folded = fold(word)
+    for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
+        folded = fold_text(word)
         counts[folded] = counts.get(folded, 0) + count
     return counts
 
 
-def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[Stemmed, ...]:
+def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
     counts: dict[str, tuple[str, int]] = {}
     for word, count in said.items():
         for stem in stems[word].split():
             first, before = counts.get(stem, (word, 0))
             counts[stem] = first, before + count
-    return tuple(Stemmed(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
+    return tuple(UnitStem(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
 
 def second_of(moment: datetime) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
@@ -20,14 +20,14 @@ _SHORT = 120
 QUESTION, GREETING, TIME_WORD = 1, 2, 4
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time."""
 
-_BREAK = expression(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
-_ASKS = expression(r"[?？؟][\s\"'”’)»」]*$")
-_GREETING = expression(
+_BREAK = lazy_regex(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
+_ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
+_GREETING = lazy_regex(
     r"^\W*(?:hi|hey|hello|thanks|thank you|bye|good ?(?:bye|morning|night|evening|afternoon)|take care|wow|cool|hallo"
     r"|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|hei|takk|tack|привет|спасибо|こんにちは|ありがとう|你好|谢谢)\b",
     re.IGNORECASE,
 )
-_TIME = expression(
+_TIME = lazy_regex(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|days?|recently|since|mornings?"
     r"|evenings?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august"
     r"|september|october|november|december|\d{1,2}(?:st|nd|rd|th)|(?:19|20)\d\d|gestern|heute|morgen|hier|demain|ayer"
@@ -35,7 +35,7 @@ _TIME = expression(
     re.IGNORECASE,
 )
 _CJK_A_WORD = 2
-_CJK = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
+_CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from assistant.core.words import STOP_WORDS
+from assistant.core.text import STOP_WORDS
 from assistant.search.forms import Floats, quantised
 
 _MOST = 30_000

@@ -1,22 +1,81 @@
-"""The daemon's pulse: at every beat the runtime is asked to pass, and only while it does is the watchdog fed (F40).
+"""The daemon's heartbeat: at every beat the runtime is asked to tick, and only while it makes progress is the watchdog
+fed (F40). `at` is monotonic, in seconds.
 
-A timer that feeds would beat on over a runtime that stands still. Here a loop that is blocked does not come to its next
-beat, and a runtime that fails, or a conversation that nobody takes up, is found by the probe; then nothing is fed, and
-the service manager starts the daemon again. Without a manager the pulse only tells `status`.
+A timer that feeds would go on over a runtime that is stuck. Here a loop that is blocked does not come to its next
+beat, and a runtime that fails, or a conversation that nothing takes up, is found by the `StallDetector`: at each
+beat it compares the runtime with what it was before (ticks completed, turns that run, sessions that wait although
+nothing keeps them). Then nothing is fed, and the service manager starts the daemon again. A data folder that cannot
+be written is no stall: it is reported by itself, and a new start would not mend it. Without a manager the heartbeat
+only reports the status.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import NoReturn
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import structlog
 
-from assistant.core.progress import Lanes, Progress
-from assistant.service import notify
-from assistant.service.notify import Notifier
+from assistant.service import systemd_notify as notify
+from assistant.service.systemd_notify import SystemdNotifier
+
+# What a turn may take beyond its own limit: to be cancelled, and to note that it failed.
+TURN_GRACE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeActivity:
+    """What the runtime is at: `passes` it completed so far; the sessions of turns that run, by the turns' ids; sessions
+    that wait for a turn while none runs and no trouble is known that keeps them."""
+
+    passes: int
+    turns: Mapping[str, str] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+
+
+class StallDetector:
+    """Remembers since when each thing has been as it is."""
+
+    def __init__(self, turn_seconds: float) -> None:
+        """`turn_seconds` is the longest that a turn may take (turn.max_seconds)."""
+        self._longest = turn_seconds + TURN_GRACE_SECONDS
+        self._passes = -1
+        self._passed_at = 0.0
+        self._since: dict[tuple[str, str], float] = {}
+        self._lag = 0.0
+        self.fault = ""
+
+    def beat(self, lanes: RuntimeActivity, at: float, *, late: float, every: float) -> str:
+        """Look now: what is wrong, as a sentence, or "". `every` is the time between two beats, at each of which the
+        runtime is asked to pass; `late` is by how much this one came after its time."""
+        if lanes.passes != self._passes:
+            self._passes, self._passed_at = lanes.passes, at
+        seen = {("turn", turn) for turn in lanes.turns} | {("waiting", session) for session in lanes.waiting}
+        self._since = {one: self._since.get(one, at) for one in seen}
+        self._lag = max(late, 0.0)
+        self.fault = self._fault(lanes, at, every)
+        return self.fault
+
+    def status(self) -> Mapping[str, Any]:
+        """What the last beat found."""
+        return {"stalled": self.fault, "loop_lag_seconds": round(self._lag, 3)}
+
+    def _fault(self, lanes: RuntimeActivity, at: float, every: float) -> str:
+        # One beat without a pass may be chance.
+        if at - self._passed_at > every * 1.5:
+            return f"The runtime has not passed for {at - self._passed_at:.0f} s."
+        if self._lag > every:
+            return f"Everything stood still for {self._lag:.0f} s."
+        for (kind, name), since in sorted(self._since.items()):
+            if at - since <= self._longest:
+                continue
+            if kind == "turn":
+                return f"A turn of {lanes.turns[name]} has not ended for {at - since:.0f} s, and cannot be ended."
+            return f"Messages of {name} have waited for {at - since:.0f} s, and no turn takes them."
+        return ""
+
 
 log = structlog.get_logger()
 
@@ -25,14 +84,14 @@ _BEATS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class Heartbeat:
     """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` tells the status
     while it gets on; `feed` is called at each beat that finds nothing wrong."""
 
-    progress: Progress
-    lanes: Callable[[], Lanes]
+    progress: StallDetector
+    lanes: Callable[[], RuntimeActivity]
     wake: Callable[[], None]
-    manager: Notifier
+    manager: SystemdNotifier
     serving: Callable[[], str]
     feed: Callable[[], None]
 
@@ -68,6 +127,6 @@ class Pulse:
             log.info("the daemon gets on again")
 
 
-def seconds_between(watchdog_seconds: float, watch_seconds: float) -> float:
+def beat_interval(watchdog_seconds: float, watch_seconds: float) -> float:
     """The time between two beats; `watchdog_seconds` is 0 where no manager watches."""
     return min(watch_seconds, watchdog_seconds / _BEATS) if watchdog_seconds else watch_seconds

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant.core.errors import HomeError, HomeLocked
-from assistant.settings.settings import Home
+from assistant.settings.home import Home
 
 
 @contextmanager
@@ -37,13 +37,13 @@ def home_lock(home: Home) -> Iterator[None]:
                 f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
                 "Talk to it with `assistant chat`, or end it with `assistant stop`."
             ) from None
-        _sign(file, home)
+        _write_holder(file, home)
         yield
     finally:
         os.close(file)
 
 
-def _sign(file: int, home: Home) -> None:
+def _write_holder(file: int, home: Home) -> None:
     """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
     try:
         os.ftruncate(file, 0)
@@ -62,7 +62,7 @@ def lock_holder(home: Home) -> int | None:
     return None
 
 
-def is_served(home: Home) -> bool:
+def is_home_served(home: Home) -> bool:
     """Whether a process holds the home's lock right now."""
     try:
         file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from assistant.core.ending import LEAVE_SECONDS
+from assistant.core.shutdown import EXIT_SECONDS
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A terminal that goes away says so more than once, and means no hurry.
 _HURRIES = (signal.SIGINT, signal.SIGTERM)
 # What the second signal leaves of the time: to note what was aborted, and to go.
@@ -36,14 +36,14 @@ _WORD = (
 )
 
 
-def leave_within(seconds: float) -> None:
+def exit_within(seconds: float) -> None:
     """End the process, with what hangs on standard error, unless it has ended by itself until then."""
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         faulthandler.dump_traceback_later(seconds, exit=True, file=_STANDARD_ERROR)
 
 
 @dataclass(slots=True)
-class Listening:
+class SignalListener:
     """Reads signals from `ears`, a byte each; `mouth` is where the interpreter writes them.
 
     `stop` is called at the first signal, `hurry` at a further one, both in a thread of their own; `arm` is told within
@@ -54,7 +54,7 @@ class Listening:
     end_seconds: float
     stop: Callable[[], None]
     hurry: Callable[[], None]
-    arm: Callable[[float], None] = leave_within
+    arm: Callable[[float], None] = exit_within
     begun: threading.Event = field(default_factory=threading.Event)
     _limit: float | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
@@ -78,7 +78,7 @@ class Listening:
             first = not self.begun.is_set()
             self.begun.set()
         if first:
-            self.leave(self.end_seconds + LEAVE_SECONDS)
+            self.leave(self.end_seconds + EXIT_SECONDS)
 
     def watch(self, seconds: float) -> None:
         """Be gone within so many seconds unless this is said again: the watchdog where no manager has one (launchd)."""
@@ -95,7 +95,7 @@ class Listening:
             self.mouth.send(b"\0")
 
     def _hear(self, number: int) -> None:
-        if number in SIGNALS and not self.begun.is_set():
+        if number in STOP_SIGNALS and not self.begun.is_set():
             self.begin()
             self.stop()
         elif number in _HURRIES:
@@ -104,14 +104,16 @@ class Listening:
 
 
 @contextmanager
-def heard(end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]) -> Iterator[Listening]:
+def listen_for_stop(
+    end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]
+) -> Iterator[SignalListener]:
     """From here on this process ends as told above, for good: what it still does after the context, such as to wait for
     a thread that hangs, is cut off too."""
     ears, mouth = socket.socketpair()
     mouth.setblocking(False)
-    listening = Listening(ears, mouth, end_seconds, stop, hurry)
+    listening = SignalListener(ears, mouth, end_seconds, stop, hurry)
     signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
-    for number in SIGNALS:
+    for number in STOP_SIGNALS:
         # Without a handler of Python's the interpreter would not write the byte.
         signal.signal(number, _noted)
     # A watchdog ends the process by SIGABRT: its log then says where everything stood.
@@ -122,7 +124,7 @@ def heard(end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None
         yield listening
     finally:
         listening.begin()
-        listening.leave(LEAVE_SECONDS)
+        listening.leave(EXIT_SECONDS)
 
 
 def _noted(number: int, frame: object) -> None:

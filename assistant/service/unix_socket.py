@@ -27,7 +27,7 @@ def short_address(path: Path) -> Iterator[str]:
         yield str(link / path.name)
 
 
-def answers(path: Path) -> bool:
+def is_listening(path: Path) -> bool:
     """Whether a living process listens at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, short_address(path) as address:
         probe.setblocking(False)

@@ -1,48 +1,60 @@
-"""Sessions and their generations as people read them, in a chat or on a command line. Pure."""
+"""Sessions and their generations: read from the stores, whether a daemon runs or not, and rendered for a chat, a
+command line or JSON.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from itertools import islice
 from typing import Any
 
-from assistant.core.archive_ports import Archived
-from assistant.core.compactions import Checkpoint
-from assistant.core.generations import Generation, Reset
-from assistant.core.plural import counted
+from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.errors import UsageError
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import kind_of
-from assistant.sessions.reset import Done
+from assistant.core.sessions import (
+    Generation,
+    GenerationsPort,
+    SessionReset,
+    SessionResetsPort,
+    parse_session_name,
+    session_kind,
+)
+from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
+from assistant.sessions.policies import ResetPolicies
+from assistant.sessions.reset import ResetResult
 
-COLUMNS = ("session", "kind", "generation", "messages", "context", "from", "until", "ended", "archive")
-NUMBERS = ("generation", "messages")
+SESSION_COLUMNS = ("session", "kind", "generation", "messages", "context", "from", "until", "ended", "archive")
+NUMERIC_COLUMNS = ("generation", "messages")
 _WHY = {
     "manual": "by hand", "daily": "daily", "idle": "idle", "end": "put away", "resume": "for an earlier one",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SessionRow:
     """One generation as it is listed: `info` of its session where it is the current one."""
 
     generation: Generation
     info: SessionInfo | None
-    archive: Archived | None
-    reset: Reset | None = None
+    archive: ArchiveEntry | None
+    reset: SessionReset | None = None
 
 
-def cells(one: Listed, zone: tzinfo) -> tuple[str, ...]:
+def session_cells(one: SessionRow, zone: tzinfo) -> tuple[str, ...]:
     """A row, under `COLUMNS`. `until` is when it ended, or when something was said last."""
     known = one.generation
     until = known.ended_at or known.last_at
     return (
-        known.session, kind_of(known.session), str(known.number), f"{known.messages:,}", _context(one),
+        known.session, session_kind(known.session), str(known.number), f"{known.messages:,}", _context(one),
         _time(known.started_at, zone), _time(until, zone), _ended(one), one.archive.url if one.archive else "",
     )  # fmt: skip
 
 
-def as_json(one: Listed) -> dict[str, Any]:
+def session_json(one: SessionRow) -> dict[str, Any]:
     """Stable keys; times in UTC."""
     known = one.generation
     return {
@@ -51,51 +63,53 @@ def as_json(one: Listed) -> dict[str, Any]:
         "view_messages": one.info.view_messages if one.info else 0,
         "view_tokens": one.info.view_tokens if one.info else 0,
         "checkpoints": one.info.checkpoints if one.info else 0,
-        "kind": kind_of(known.session), "first_at": _iso(known.first_at), "ended_at": _iso(known.ended_at),
+        "kind": session_kind(known.session), "first_at": _iso(known.first_at), "ended_at": _iso(known.ended_at),
         "ended": known.end_reason or None, "pressure": known.pressure, "resumed": known.resumed,
         "archive": one.archive.url if one.archive else None,
     }  # fmt: skip
 
 
-def markdown(rows: Sequence[Listed], zone: tzinfo) -> str:
+def sessions_markdown(rows: Sequence[SessionRow], zone: tzinfo) -> str:
     lines = [
-        f"| {' | '.join(COLUMNS)} |",
-        "|" + "|".join("---:" if name in NUMBERS else "---" for name in COLUMNS) + "|",
+        f"| {' | '.join(SESSION_COLUMNS)} |",
+        "|" + "|".join("---:" if name in NUMERIC_COLUMNS else "---" for name in SESSION_COLUMNS) + "|",
     ]
-    return "\n".join([*lines, *(f"| {' | '.join(cells(one, zone))} |" for one in rows)])
+    return "\n".join([*lines, *(f"| {' | '.join(session_cells(one, zone))} |" for one in rows)])
 
 
-def shown(one: Listed, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
+def describe_generation(one: SessionRow, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
     """Everything about one generation; `note` is what handed over to it."""
     return "\n\n".join(_sections(one, note, checkpoints, zone))
 
 
-def told(done: Done) -> str:
+def reset_done_text(done: ResetResult) -> str:
     """What a person is told of a reset that was carried out."""
     ended = done.ended
     read = "Everything worth keeping was written down first."
     if done.unread:
-        read = f"{counted(done.unread, 'message')} could not be read for memories now and wait for the next sleep."
+        read = f"{pluralize(done.unread, 'message')} could not be read for memories now and wait for the next sleep."
     if done.unread and done.reading:
-        read = f"{counted(done.unread, 'message')} are still to be read for memories, from now on or at the next sleep."
+        read = (
+            f"{pluralize(done.unread, 'message')} are still to be read for memories, from now on or at the next sleep."
+        )
     kept = f" Archived at {done.archive.url}, read back and proved." if done.archive.url else ""
     again = ""
-    if can_go_on(ended):
+    if can_resume(ended):
         again = f" `/sessions resume {ended.session} {ended.number}` takes the conversation up again."
     return (
-        f"{ended.session} begins afresh (number {done.generation}). {read} The {counted(ended.messages, 'message')} of "
+        f"{ended.session} begins afresh (number {done.generation}). {read} The {pluralize(ended.messages, 'message')} of "
         f"number {ended.number} stay in the master log.{kept} Open requests, to-dos and pins go on.{again}"
     )
 
 
-def can_go_on(ended: Generation) -> bool:
+def can_resume(ended: Generation) -> bool:
     """Whether there is something in it to take up again."""
     return bool(ended.messages) or ended.resumed is not None
 
 
-def _sections(one: Listed, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> Iterator[str]:
+def _sections(one: SessionRow, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> Iterator[str]:
     known = one.generation
-    begun = f"{known.session}, number {known.number} ({kind_of(known.session)}): {counted(known.messages, 'message')}"
+    begun = f"{known.session}, number {known.number} ({session_kind(known.session)}): {pluralize(known.messages, 'message')}"
     going_on = f", going on from number {known.resumed}" if known.resumed is not None else ""
     since = f"begun {_time(known.started_at, zone)}{going_on}"
     ended = f"ended {_time(known.ended_at, zone)}, {_ended(one)}" if known.ended_at else _ended(one) or "going on"
@@ -112,13 +126,13 @@ def _sections(one: Listed, note: str, checkpoints: Sequence[Checkpoint], zone: t
         yield f"Compactions, as `aihistory show ID` tells more of: {listed}."
 
 
-def _context(one: Listed) -> str:
+def _context(one: SessionRow) -> str:
     if one.info is not None:
         return f"{one.info.view_tokens:,} tokens"
     return "" if one.generation.pressure is None else f"{one.generation.pressure:.0%}"
 
 
-def _ended(one: Listed) -> str:
+def _ended(one: SessionRow) -> str:
     if one.generation.ended_at is not None:
         return _WHY.get(one.generation.end_reason, one.generation.end_reason)
     if one.reset is not None and one.reset.state == "waiting":
@@ -132,3 +146,62 @@ def _time(moment: datetime | None, zone: tzinfo) -> str:
 
 def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
+
+
+class SessionReader:
+    """Reads alone, whether a daemon runs or not."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        generations: GenerationsPort,
+        resets: SessionResetsPort,
+        archive: ArchivePort,
+        policies: ResetPolicies,
+    ) -> None:
+        self._conversation = conversation
+        self.generations = generations
+        self._resets = resets
+        self._archive = archive
+        self.policies = policies
+
+    def listed(self, most: int) -> Iterator[SessionRow]:
+        """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
+        for info in self._conversation.sessions():
+            yield from islice(self._of(info), most)
+
+    def listed_of(self, key: str) -> Iterator[SessionRow]:
+        """The generations of one session, newest first."""
+        for info in self._conversation.sessions():
+            if info.key == key:
+                yield from self._of(info)
+
+    def one(self, session: str, number: int | None) -> SessionRow:
+        """A generation, the current one unless named. Raises `UsageError`."""
+        key = self.known(session)
+        found = next((one for one in self.listed_of(key) if number in (None, one.generation.number)), None)
+        if found is None:
+            raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
+        return found
+
+    def _of(self, info: SessionInfo) -> Iterator[SessionRow]:
+        waiting = next((one for one in self._resets.unfinished() if one.session == info.key), None)
+        for known in reversed(self.generations.all(info.key)):
+            archived = self._archive.find(info.key, known.number)
+            if known.number == info.generation:
+                yield SessionRow(known, info, archived, waiting)
+            else:
+                yield SessionRow(known, None, archived)
+
+    def known(self, name: str) -> str:
+        """The key of a session that there is, as a person names it. Raises `UsageError`."""
+        key = parse_session_name(name)
+        keys = [info.key for info in self._conversation.sessions()]
+        if key not in keys:
+            raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
+        return key
+
+    def note(self, known: Generation) -> str:
+        """The words that handed over to a generation; "" where it is the first, or they were forgotten."""
+        first = next(iter(self.generations.records(known.session, known.number)), None)
+        return first.content if first is not None and first.kind in ("handover", "resume") else ""

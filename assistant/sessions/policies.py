@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
-from assistant.core.generations import EndReason, Spoken
-from assistant.core.sessions import SessionKind, kind_of
+from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, session_kind
 from sleep.cycle.nights import Nights, is_late
 
-Policy = Literal["manual", "daily", "idle"]
+SessionResetPolicy = Literal["manual", "daily", "idle"]
 
 # A sleep of the same night that does not come to its end is not waited for all day.
 _LONGEST_WAIT_FOR_SLEEP = timedelta(hours=2)
@@ -26,7 +25,7 @@ _OVERDUE = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueReset:
     """A generation that is to end now, and why. `slot` is when it was due; `late`: a good while ago, as where nobody
     was up then."""
 
@@ -38,11 +37,11 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
+class ResetPolicies:
     """What holds in a home: a policy for each kind of session, the hour of daily resets in the home's zone, the minutes
     of an idle one."""
 
-    of: Mapping[SessionKind, Policy]
+    of: Mapping[SessionKind, SessionResetPolicy]
     at: str
     idle: timedelta
     zone: tzinfo
@@ -52,10 +51,10 @@ class Policies:
         """Whether any conversation ends by itself."""
         return any(policy != "manual" for policy in self.of.values())
 
-    def policy(self, session: str) -> Policy:
-        return self.of[kind_of(session)]
+    def policy(self, session: str) -> SessionResetPolicy:
+        return self.of[session_kind(session)]
 
-    def due(self, spoken: Spoken, now: datetime) -> Due | None:
+    def due(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
         """Whether the current generation is to end now."""
         if spoken.first_at is None or spoken.last_at is None:
             return None
@@ -68,14 +67,14 @@ class Policies:
                 slot = spoken.last_at + self.idle
         if slot is None:
             return None
-        return Due(spoken.session, spoken.generation, reason, slot, is_late(slot, now))
+        return DueReset(spoken.session, spoken.generation, reason, slot, is_late(slot, now))
 
-    def overdue(self, spoken: Spoken, now: datetime) -> Due | None:
+    def overdue(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
         """A daily reset that should have happened long ago."""
         due = self.due(spoken, now)
         return due if due is not None and due.reason == "daily" and now - due.slot > _OVERDUE else None
 
 
-def waits_for_sleep(due: Due, night_is_due: bool, since: datetime, now: datetime) -> bool:
+def waits_for_sleep(due: DueReset, night_is_due: bool, since: datetime, now: datetime) -> bool:
     """Whether a daily reset, known to be due `since`, comes after a sleep that is due as well."""
     return due.reason == "daily" and night_is_due and now - since < _LONGEST_WAIT_FOR_SLEEP

@@ -1,31 +1,80 @@
-"""One conversation ended and the next begun, step by step.
+"""One conversation ended and the next begun, step by step, and what that works with.
 
-What always holds: nothing is cleared before the archive was proved; nothing ends that was not read for the journal or
-queued to be read (F28, F31); the turn itself is one record of the log and one transaction (`Turnover.turn_over`). Each
-step is durable before the next. Until the turn, whatever fails leaves the old generation whole, and talk goes on in it.
+Nothing is cleared before the archive was proved; nothing ends that was not read for the journal or queued to be
+read (F28, F31); the rollover itself is one record of the log and one transaction (`Conversation.end_generation`).
+Each step is durable before the next. Until the rollover, whatever fails leaves the old generation whole, and talk
+goes on in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 import structlog
 
-from assistant.core.archive_ports import Archived
+from assistant.core.archives import ArchiveEntry, ArchivePort
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
-from assistant.core.generations import Ending, EndReason, Generation, Reset
-from assistant.core.plural import counted
+from assistant.core.ports import DelegationsPort, RequestsPort, TodosPort
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import role_of
-from assistant.sessions.handover import Ended, handover, summary_of
-from assistant.sessions.means import Around, Stores
+from assistant.core.sessions import (
+    EndReason,
+    Generation,
+    GenerationEnd,
+    GenerationsPort,
+    SessionReset,
+    SessionResetsPort,
+    session_role,
+)
+from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
+from assistant.sessions.handover import EndedGeneration, summarise_generation, write_handover
+
+
+@dataclass(frozen=True, slots=True)
+class ResetStores:
+    """Where sessions, what was open in them and their archives are kept."""
+
+    conversation: Conversation
+    generations: GenerationsPort
+    resets: SessionResetsPort
+    archive: ArchivePort
+    requests: RequestsPort
+    todos: TodosPort
+    delegations: DelegationsPort
+
+
+@dataclass(frozen=True, slots=True)
+class ResetContext:
+    """The running house, as far as a reset needs it.
+
+    `extract` reads a session for the journal, to its end or until a time, and tells how it went; `read_on` has what is
+    left read soon, beside everything else. While `holding` a session no turn of it begins, and while `awake` nobody
+    sleeps (each raises `UsageError` where that cannot be). `pressure` is how full a context is. `tell`
+    tells the person with their next turn, `show` whoever looks on now."""
+
+    extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
+    read_on: Callable[[str], None]
+    holding: Callable[[str], AbstractContextManager[None]]
+    awake: Callable[[], AbstractAsyncContextManager[None]]
+    is_compacting: Callable[[str], bool]
+    night_is_due: Callable[[datetime], bool]
+    pressure: Callable[[str], Awaitable[float]]
+    count: Callable[[str], int]
+    tell: Callable[[str, str], None]
+    show: Callable[[str, str], None]
+    clock: Callable[[], datetime]
+    zone: tzinfo
+
 
 log = structlog.get_logger()
 
 _FIRST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(hours=1)
+MAX_RETRY_PAUSE = timedelta(hours=1)
 _MOST_DOUBLINGS = 6
 # Where something is written again and again while a generation is archived.
 _MOST_TRIES = 5
@@ -33,7 +82,7 @@ _SUMMARY_TOKENS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ResetRequest:
     """What is to end and why; `late`: long after it was due; with `resumes` that earlier generation goes on."""
 
     session: str
@@ -43,28 +92,30 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ResetResult:
     """A reset that was carried out: what ended, the generation that began, where the former is kept, how many of its
     messages are still to be read for the journal (`reading`: right after this), and the note that hands it over."""
 
     ended: Generation
     generation: int
-    archive: Archived
+    archive: ArchiveEntry
     unread: int
     note: str
     reading: bool = False
 
 
-class Resetting:
+class SessionResetter:
     """Carries resets out."""
 
-    def __init__(self, stores: Stores, around: Around, *, handover_tokens: int, learn_for: timedelta) -> None:
+    def __init__(
+        self, stores: ResetStores, around: ResetContext, *, handover_tokens: int, learn_for: timedelta
+    ) -> None:
         self._stores = stores
         self._around = around
         self._handover_tokens = handover_tokens
         self._learn_for = learn_for
 
-    async def carry_out(self, wanted: Wanted) -> Done:
+    async def carry_out(self, wanted: ResetRequest) -> ResetResult:
         """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
         `StoreError`; then the conversation is as it was."""
         stores, around = self._stores, self._around
@@ -74,7 +125,7 @@ class Resetting:
                 raise UsageError(f"{wanted.session} is being compacted. Nothing was changed; try again in a minute.")
             with around.holding(wanted.session):
                 now = around.clock()
-                begun = Reset(
+                begun = SessionReset(
                     known.session, known.number, known.scope, wanted.reason, "begun", now, wanted.resumes,
                     round(await around.pressure(known.session), 4),
                 )  # fmt: skip
@@ -85,7 +136,7 @@ class Resetting:
             around.read_on(wanted.session)
         return replace(done, reading=more)
 
-    def _current(self, wanted: Wanted) -> Generation:
+    def _current(self, wanted: ResetRequest) -> Generation:
         """Raises `UsageError` where there is nothing to end."""
         found = self._stores.generations.all(wanted.session, newest=1)
         if not found:
@@ -95,7 +146,7 @@ class Resetting:
             raise UsageError(f"Nothing was said in {wanted.session} since it began. Nothing was changed.")
         return found[-1]
 
-    async def _learn(self, wanted: Wanted) -> bool:
+    async def _learn(self, wanted: ResetRequest) -> bool:
         """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
         read is queued when the generation ends."""
         self._around.show(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
@@ -107,18 +158,18 @@ class Resetting:
             return False
         return bool(went["waiting"]) and not went["error"]
 
-    async def _end(self, wanted: Wanted, reset: Reset) -> Done:
+    async def _end(self, wanted: ResetRequest, reset: SessionReset) -> ResetResult:
         for _ in range(_MOST_TRIES):
             # Anew each time: something may have been written while it was archived.
             ended = self._ended(wanted)
             seq = self._stores.generations.last_seq(wanted.session)
             archived = await self._archive(wanted, ended, reset)
-            where = archived.url if role_of(wanted.session) == "owner" else ""
+            where = archived.url if session_role(wanted.session) == "owner" else ""
             note = self._note(replace(ended, archive=where))
             if archived.records and archived.to_seq != seq:
                 continue
             self._stores.resets.archived(reset.session, reset.generation)
-            ending = Ending(
+            ending = GenerationEnd(
                 reset.session, reset.generation, seq, note, wanted.reason, ended.sources, wanted.resumes
             )  # fmt: skip
             try:
@@ -130,14 +181,14 @@ class Resetting:
             f"{wanted.session} changed again and again while it was archived. Nothing was cleared; try again."
         )
 
-    async def _archive(self, wanted: Wanted, ended: Ended, reset: Reset) -> Archived:
+    async def _archive(self, wanted: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
         """Raises `ArchiveUnavailable`: then the reset waits."""
-        self._around.show(wanted.session, f"Archiving {counted(ended.messages, 'message')}…")
-        summary = summary_of(ended, _SUMMARY_TOKENS, self._around.count, self._around.zone)
+        self._around.show(wanted.session, f"Archiving {pluralize(ended.messages, 'message')}…")
+        summary = summarise_generation(ended, _SUMMARY_TOKENS, self._around.count, self._around.zone)
         note = self._note(ended)
         archive, now = self._stores.archive, self._around.clock()
 
-        def store() -> Archived:
+        def store() -> ArchiveEntry:
             archive.tidy()
             return archive.store(
                 reset.session, reset.generation, now, handover=note, summary=summary, reason=wanted.reason
@@ -146,7 +197,7 @@ class Resetting:
         try:
             return await asyncio.to_thread(store)
         except ArchiveUnavailable as error:
-            pause = min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
+            pause = min(MAX_RETRY_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
             self._stores.resets.wait(reset.session, reset.generation, str(error), self._around.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
@@ -154,10 +205,10 @@ class Resetting:
                 f"`/reset {reset.session} --cancel` gives it up."
             ) from error
 
-    def _note(self, ended: Ended) -> str:
-        return handover(ended, self._handover_tokens, self._around.count, self._around.zone)
+    def _note(self, ended: EndedGeneration) -> str:
+        return write_handover(ended, self._handover_tokens, self._around.count, self._around.zone)
 
-    def _ended(self, wanted: Wanted) -> Ended:
+    def _ended(self, wanted: ResetRequest) -> EndedGeneration:
         stores = self._stores
         current = self._current(wanted)
         view = stores.conversation.view(wanted.session)
@@ -168,14 +219,14 @@ class Resetting:
         ]
         requests = stores.requests.open(wanted.session)
         helpers = stores.delegations.of(wanted.session, state="running")
-        return Ended(
+        return EndedGeneration(
             wanted.session, current.scope, current.number, wanted.reason, self._around.clock(), current.messages,
             current.first_at, tuple(requests), len(stores.todos.all(current.scope)),
             tuple(one.task for one in helpers), live[-1] if live else None, view.messages, late=wanted.late,
             resumes=wanted.resumes, sources=tuple(one.message_id for one in requests),
         )  # fmt: skip
 
-    def _done(self, info: SessionInfo, archived: Archived, note: str) -> Done:
+    def _done(self, info: SessionInfo, archived: ArchiveEntry, note: str) -> ResetResult:
         former = self._stores.generations.all(info.key, newest=2)[0]
         unread = sum(
             one.unextracted
@@ -183,4 +234,4 @@ class Resetting:
             if (one.key, one.generation) == (info.key, former.number)
         )
         log.info("a conversation ended", session=info.key, generation=former.number, reason=former.end_reason)
-        return Done(former, info.generation, archived, unread, note)
+        return ResetResult(former, info.generation, archived, unread, note)

@@ -16,7 +16,7 @@ from tomlkit.items import AbstractTable
 
 from assistant.core.errors import UsageError
 
-HEADER = """\
+CONFIG_HEADER = """\
 # The settings of this home. `assistant config show` lists every setting with what it is now; what is not set here is
 # at its default.
 """
@@ -27,7 +27,7 @@ _BY_HAND = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """A key ("context.target") with what it was and what it is; None where it was not, or is not, in the text."""
 
     key: str
@@ -35,7 +35,7 @@ class Change:
     new: Any
 
 
-def with_value(text: str, key: str, value: Any) -> str:
+def set_key(text: str, key: str, value: Any) -> str:
     """`text` with `key` set to a value of TOML, a tuple as a list. Raises `UsageError` for a text that is not TOML, or
     in which the key stands in a way that cannot be changed."""
     section, _, name = key.partition(".")
@@ -50,13 +50,13 @@ def with_value(text: str, key: str, value: Any) -> str:
         raise UsageError(f"What `{key}` is to be is not valid UTF-8 text. Nothing was changed.") from None
     except (TOMLKitError, TypeError, AttributeError) as error:
         raise UsageError(f"`{key}` {_BY_HAND}") from error
-    return proved(text, _written(text, document), key, value)
+    return check_only_key_changed(text, _written(text, document), key, value)
 
 
-def without(text: str, key: str) -> str:
+def remove_key(text: str, key: str) -> str:
     """`text` without `key`; the same text where it is not there. Raises `UsageError` as `with_value` does."""
     section, _, name = key.partition(".")
-    if key not in flat(_meaning(text)):
+    if key not in flatten_keys(_meaning(text)):
         return text
     document = _parsed(text)
     table = document.get(section)
@@ -66,29 +66,31 @@ def without(text: str, key: str) -> str:
         table.remove(name)
     except TOMLKitError as error:
         raise UsageError(f"`{key}` {_BY_HAND}") from error
-    return proved(text, _written(text, document), key, None)
+    return check_only_key_changed(text, _written(text, document), key, None)
 
 
-def proved(before: str, after: str, key: str, value: Any) -> str:
+def check_only_key_changed(before: str, after: str, key: str, value: Any) -> str:
     """`after`, where it means what `before` means but for `key`, which is `value`, or not there for None. Raises
     `UsageError`: no file of somebody's is entrusted to the writing alone."""
-    wanted = flat(_meaning(before))
+    wanted = flatten_keys(_meaning(before))
     wanted.pop(key, None)
     wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
     # As text: nan is not equal to itself.
-    if {name: repr(found) for name, found in flat(_meaning(after)).items()} != {n: repr(v) for n, v in wanted.items()}:
+    if {name: repr(found) for name, found in flatten_keys(_meaning(after)).items()} != {
+        n: repr(v) for n, v in wanted.items()
+    }:
         raise UsageError(f"`{key}` {_BY_HAND}")
     return after
 
 
-def changes(before: str, after: str) -> list[Change]:
+def diff_keys(before: str, after: str) -> list[SettingChange]:
     """The keys that differ, those of `after` in its order first. A text that is not TOML has none."""
-    old, new = flat(_meaning(before)), flat(_meaning(after))
+    old, new = flatten_keys(_meaning(before)), flatten_keys(_meaning(after))
     keys = dict.fromkeys([*new, *old])
-    return [Change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+    return [SettingChange(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
 
 
-def flat(document: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """The values of all sections by dotted key; what stands in no section by its own name."""
     found: dict[str, Any] = {}
     for section, content in document.items():

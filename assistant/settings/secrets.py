@@ -21,10 +21,10 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from assistant.core.errors import SecretsUnavailable, UsageError
-from assistant.settings.settings_sections import FIELDS
+from assistant.settings.sections import SETTING_FIELDS
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
-NAMES = (*PROVIDER_KEYS, *(key for key, spec in FIELDS.items() if spec.annotation is SecretStr))
+SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if spec.annotation is SecretStr))
 IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
 
@@ -54,7 +54,7 @@ class SecretStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class SecretIndex:
     """What `secrets.toml` says: `values` by name, and by name the account in the keyring."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -62,7 +62,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSecret:
     """A secret that was found; `origin` tells where, in words."""
 
     name: str
@@ -71,37 +71,37 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SecretLookup:
     """What one place has. `problems` keep the assistant from starting; `warnings` turn its status red."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundSecret, ...] = ()
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def known(name: str) -> str:
+def canonical_secret_name(name: str) -> str:
     """The name as it is spelled here. Raises `UsageError` for what is none."""
-    spelled = {one.casefold(): one for one in NAMES}
+    spelled = {one.casefold(): one for one in SECRET_NAMES}
     if name.casefold() in spelled:
         return spelled[name.casefold()]
     near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.6)
-    meant = f"did you mean {spelled[near[0]]}?" if near else f"secrets: {', '.join(NAMES)}."
+    meant = f"did you mean {spelled[near[0]]}?" if near else f"secrets: {', '.join(SECRET_NAMES)}."
     raise UsageError(f"{name} is not the name of a secret; {meant} Nothing was changed.")
 
 
 # ------------------------------------------------------------------------------------------------------------- looking
 
 
-def credentials(directory: Path | None) -> Search:
+def read_credentials(directory: Path | None) -> SecretLookup:
     """What the service manager handed over: a file a secret, named like it, in any case of letters."""
     if directory is None:
-        return Search()
-    spelled = {one.casefold(): one for one in NAMES}
+        return SecretLookup()
+    spelled = {one.casefold(): one for one in SECRET_NAMES}
     found, problems = [], []
     try:
         files = sorted(path for path in directory.iterdir() if path.name.casefold() in spelled)
     except OSError as error:
-        return Search(problems=(f"CREDENTIALS_DIRECTORY: {directory} cannot be read: {error.strerror}.",))
+        return SecretLookup(problems=(f"CREDENTIALS_DIRECTORY: {directory} cannot be read: {error.strerror}.",))
     for path in files:
         try:
             value = path.read_text(encoding="utf-8").strip()
@@ -109,28 +109,28 @@ def credentials(directory: Path | None) -> Search:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             problems.append(f"The credential {path.name} cannot be read: {why}.")
         else:
-            found.append(Found(spelled[path.name.casefold()], SecretStr(value), f"credential {path.name}"))
-    return Search(tuple(found), tuple(problems))
+            found.append(FoundSecret(spelled[path.name.casefold()], SecretStr(value), f"credential {path.name}"))
+    return SecretLookup(tuple(found), tuple(problems))
 
 
-def stored(path: Path, ring: Keyring | None) -> Search:
+def read_stored_secrets(path: Path, ring: Keyring | None) -> SecretLookup:
     """What the secret store at `path` has; without `ring`, what is in the file alone."""
     try:
-        index = read_index(path)
-        open_to_others = index != Index() and stat.S_IMODE(path.stat().st_mode) & 0o077
+        index = read_secret_index(path)
+        open_to_others = index != SecretIndex() and stat.S_IMODE(path.stat().st_mode) & 0o077
     except (SecretsUnavailable, OSError) as error:
-        return Search(problems=(str(error),))
+        return SecretLookup(problems=(str(error),))
     warnings = [f"{path} can be read by others. `chmod 600 {path}` closes it."] if open_to_others else []
-    found = [Found(name, SecretStr(value), IN_FILE) for name, value in index.values.items()]
+    found = [FoundSecret(name, SecretStr(value), IN_FILE) for name, value in index.values.items()]
     if ring is not None:
         kept, silent = _in_keyring(index, ring)
         found, warnings = [*found, *kept], [*warnings, *silent]
-    return Search(tuple(found), warnings=tuple(warnings))
+    return SecretLookup(tuple(found), warnings=tuple(warnings))
 
 
-def _in_keyring(index: Index, ring: Keyring) -> tuple[list[Found], list[str]]:
+def _in_keyring(index: SecretIndex, ring: Keyring) -> tuple[list[FoundSecret], list[str]]:
     """What the keyring has, and what is to be said where it has not; one that does not answer is asked no more."""
-    found: list[Found] = []
+    found: list[FoundSecret] = []
     missing: list[str] = []
     for name, account in index.accounts.items():
         try:
@@ -142,23 +142,23 @@ def _in_keyring(index: Index, ring: Keyring) -> tuple[list[Found], list[str]]:
         if value is None:
             missing.append(f"{name} is no longer in the keyring. `assistant config secret set {name}` puts it there.")
         else:
-            found.append(Found(name, SecretStr(value), IN_KEYRING))
+            found.append(FoundSecret(name, SecretStr(value), IN_KEYRING))
     return found, missing
 
 
-def read_index(path: Path) -> Index:
+def read_secret_index(path: Path) -> SecretIndex:
     """What the list at `path` says. Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
     try:
-        return index_of(path.read_text(encoding="utf-8"), path)
+        return parse_secret_index(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
-        return Index()
+        return SecretIndex()
     except OSError as error:
         raise SecretsUnavailable(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise SecretsUnavailable(f"{path} is not UTF-8 text.") from None
 
 
-def index_of(text: str, path: Path) -> Index:
+def parse_secret_index(text: str, path: Path) -> SecretIndex:
     """The list that `text` is; raises as `read_index` does."""
     try:
         document = tomllib.loads(text)
@@ -168,4 +168,4 @@ def index_of(text: str, path: Path) -> Index:
     tables = [table for table in (values, accounts) if isinstance(table, dict)]
     if len(tables) < 2 or not all(isinstance(value, str) for table in tables for value in table.values()):
         raise SecretsUnavailable(f"{path} may only have names with texts, under [file] and [keyring].")
-    return Index(values, accounts)
+    return SecretIndex(values, accounts)

@@ -1,8 +1,9 @@
-"""Settings: default.toml < config.toml of the home < secrets < environment -> one frozen `Settings`, read at start.
+"""Settings: default.toml < config.toml of the data folder < secrets < environment -> one frozen `Settings`, read at
+start.
 
-`config/default.toml` is the only place where defaults stand; the classes of `settings_sections` hold types and ranges;
-`assistant.settings.secrets` tells where secrets are kept. Every value keeps its origin, so that an error, and
-`assistant config show`, can name the file or variable it came from. This is the only module that reads the environment.
+The TOML file `config/default.toml` is the only place where defaults stand; the classes of `sections` have types and
+ranges; `secrets` says where secrets are kept. Every value keeps its origin, so that an error, and `assistant config
+show`, can name the file or variable it came from. Only this module and `home` read the environment.
 """
 
 from __future__ import annotations
@@ -10,41 +11,48 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import tzlocal
-from platformdirs import user_data_path
 from pydantic import SecretStr, ValidationError
 
 from assistant.core.errors import SettingsError
-from assistant.settings.secrets import PROVIDER_KEYS, Found, Keyring, Search, credentials, stored
-from assistant.settings.settings_layers import (
-    Layer,
+from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps
+from assistant.settings.layers import (
+    SettingsLayer,
     environment_layers,
-    explain,
-    file_layer,
+    environment_variable,
+    explain_validation_error,
+    format_setting_value,
+    parse_text_layer,
+    read_file_layer,
     secret_layers,
-    shown,
-    text_layer,
-    variable,
 )
-from assistant.settings.settings_networks import exposed
-from assistant.settings.settings_sections import (
-    FIELDS,
+from assistant.settings.network_sections import web_exposure_problems
+from assistant.settings.secrets import (
+    PROVIDER_KEYS,
+    FoundSecret,
+    Keyring,
+    SecretLookup,
+    read_credentials,
+    read_stored_secrets,
+)
+from assistant.settings.sections import (
+    SETTING_FIELDS,
     BudgetSettings,
     ContextSettings,
     DaemonSettings,
     HomeSettings,
     LogSettings,
     ModelSettings,
+    SettingsValues,
     ToolSettings,
     TurnSettings,
-    Values,
-    allowed,
+    describe_allowed,
 )
 from assistant.settings.system_keyring import SystemKeyring
 
@@ -76,7 +84,7 @@ __all__ = [
 ]
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
-VARIABLES: Mapping[str, str] = {
+ENVIRONMENT_VARIABLES: Mapping[str, str] = {
     "ASSISTANT_HOME": "The home directory. Without it, the platform's directory for user data.",
     "ANTHROPIC_API_KEY": "Anthropic's key. Never printed.",
     "ANTHROPIC_BASE_URL": "Another address of Anthropic's API, as of a proxy.",
@@ -93,51 +101,6 @@ SYSTEM_KEYRING = SystemKeyring()
 _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-Mark = tuple[int, int, int] | None
-# Of config.toml and of the secrets.
-Marks = tuple[Mark, Mark]
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """The data directory and the places in it. Only this class and `store/` know paths."""
-
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        return self.path / "config.toml"
-
-    @property
-    def understood(self) -> Path:
-        """What config.toml said when whoever serves the home last understood it; only while somebody does."""
-        return self.run / "config.toml"
-
-    @property
-    def secrets(self) -> Path:
-        return self.path / "secrets.toml"
-
-    @property
-    def persona(self) -> Path:
-        return self.path / "PERSONA.md"
-
-    @property
-    def workspace(self) -> Path:
-        return self.path / "workspace"
-
-    @property
-    def run(self) -> Path:
-        return self.path / "run"
-
-    @property
-    def socket(self) -> Path:
-        return self.run / "control.sock"
-
-    @property
-    def lock(self) -> Path:
-        return self.run / "lock"
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that was configured, validated; where the home is; where each value came from.
@@ -150,7 +113,7 @@ class Settings:
     read are still the same."""
 
     home: Home
-    values: Values
+    values: SettingsValues
     origins: Mapping[str, str]
     anthropic_key: SecretStr
     openai_key: SecretStr
@@ -159,7 +122,7 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
-    marks: Marks = (None, None)
+    marks: FileStamps = (None, None)
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -173,16 +136,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceManager:
-    """What started this process as a service, if anything did: `address` is where it listens, "" for nowhere;
-    `watchdog_seconds` is the time within which it wants to hear of progress, 0 for never."""
-
-    address: str = ""
-    watchdog_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
+class SettingRow:
     """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` is what `origins` says,
     or "not set"; `variable` sets it from the environment; `about` tells unit, range and reason; `allowed` is what it
     may be, in words."""
@@ -195,40 +149,19 @@ class Shown:
     allowed: str
 
 
-def config_dir() -> Path:
+def shipped_config_dir() -> Path:
     """The shipped data (default.toml, prices, prompts): inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     shipped = package / "config"
     return shipped if shipped.is_dir() else package.parent / "config"
 
 
-def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
-    """The home that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for a `~name` nobody has."""
-    environ = os.environ if environ is None else environ
-    chosen = environ.get("ASSISTANT_HOME")
-    if not chosen:
-        return Home(user_data_path("assistant", appauthor=False))
-    try:
-        return Home(Path(chosen).expanduser().absolute())
-    except RuntimeError:
-        raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
-
-
-def service_manager(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> ServiceManager:
-    """The manager of this process (or of `pid`), taken out of the environment, so that no child speaks for it."""
-    environ = os.environ if environ is None else environ
-    address = environ.pop("NOTIFY_SOCKET", "")
-    microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
-    watches = microseconds.isdecimal() and meant in ("", str(pid or os.getpid()))
-    return ServiceManager(address, int(microseconds) / 1e6 if watches else 0.0)
-
-
-def load(
+def load_settings(
     home: Home | None = None,
     environ: Mapping[str, str] | None = None,
     *,
     ring: Keyring | None = SYSTEM_KEYRING,
-    config: Layer | None = None,
+    config: SettingsLayer | None = None,
 ) -> Settings:
     """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of
     config.toml. Raises `SettingsError` with one line for each problem: the file or variable, the key, what was found
@@ -236,13 +169,15 @@ def load(
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
     # Before it is read: one that is changed in between counts as changed.
-    marks = marks_of(home)
+    marks = settings_stamps(home)
     handed = environ.get("CREDENTIALS_DIRECTORY")
-    secrets = (stored(home.secrets, ring), credentials(Path(handed) if handed else None))
+    secrets = (read_stored_secrets(home.secrets, ring), read_credentials(Path(handed) if handed else None))
     values, origins = _merge(_layers(home, config, environ, secrets))
     keys = {found.name: found for search in secrets for found in search.found}
     keys |= {
-        name: Found(name, SecretStr(text), name) for name in PROVIDER_KEYS if (text := environ.get(name, "").strip())
+        name: FoundSecret(name, SecretStr(text), name)
+        for name in PROVIDER_KEYS
+        if (text := environ.get(name, "").strip())
     }
     url = values.model.base_url or environ.get("OPENAI_BASE_URL", "").strip()
     owner = _owner_of_key(values.model, url)
@@ -251,7 +186,7 @@ def load(
         values=values,
         origins={
             **origins,
-            **{name: name for name in VARIABLES if environ.get(name)},
+            **{name: name for name in ENVIRONMENT_VARIABLES if environ.get(name)},
             **{name: keys[name].origin for name in PROVIDER_KEYS if name in keys},
         },
         anthropic_key=_key(keys.get("ANTHROPIC_API_KEY"), values.model if owner == "anthropic" else None),
@@ -265,48 +200,44 @@ def load(
     )
 
 
-def mark_of(path: Path) -> Mark:
-    """What becomes another when a file does; None where there is none to read."""
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
-
-
-def marks_of(home: Home) -> Marks:
-    return mark_of(home.config), mark_of(home.secrets)
-
-
-def problems_of(home: Home, text: str) -> tuple[str, ...]:
+def settings_problems(home: Home, text: str) -> tuple[str, ...]:
     """What `load` would refuse of config.toml if it held `text`, in the same words; whatever the environment says."""
     try:
-        values_of(home, text)
+        parse_settings_values(home, text)
     except SettingsError as error:
         return error.problems
     return ()
 
 
-def values_of(home: Home, text: str) -> tuple[Values, Mapping[str, str]]:
+def parse_settings_values(home: Home, text: str) -> tuple[SettingsValues, Mapping[str, str]]:
     """What the defaults and a config.toml that holds `text` come to, and the origin of each. Raises `SettingsError`."""
-    return _merge([_defaults(), text_layer(text, str(home.config))])
+    return _merge([_defaults(), parse_text_layer(text, str(home.config))])
 
 
-def describe(settings: Settings) -> list[Shown]:
+def describe_settings(settings: Settings) -> list[SettingRow]:
     """Every setting in force, in the order of default.toml, then the other variables: for `assistant config show`.
 
     Values are text ready to print, secrets masked; group by the part of `key` before its dot. Variables outside the
     sections have their own name as key and no `allowed`."""
     comments = _comments()
     rows = []
-    for key, spec in FIELDS.items():
+    for key, spec in SETTING_FIELDS.items():
         section, _, name = key.partition(".")
-        value = shown(getattr(getattr(settings.values, section), name))
-        rows.append(Shown(key, value, settings.origins[key], variable(key), comments.get(key, ""), allowed(spec)))
+        value = format_setting_value(getattr(getattr(settings.values, section), name))
+        rows.append(
+            SettingRow(
+                key,
+                value,
+                settings.origins[key],
+                environment_variable(key),
+                comments.get(key, ""),
+                describe_allowed(spec),
+            )
+        )
     return rows + [_variable_row(settings, name) for name in _DESCRIBED]
 
 
-def _variable_row(settings: Settings, name: str) -> Shown:
+def _variable_row(settings: Settings, name: str) -> SettingRow:
     in_force: dict[str, str | SecretStr] = {
         "ASSISTANT_HOME": str(settings.home.path),
         "ANTHROPIC_API_KEY": settings.anthropic_key,
@@ -316,26 +247,28 @@ def _variable_row(settings: Settings, name: str) -> Shown:
     }
     unset = ("the platform's default", in_force[name]) if name == "ASSISTANT_HOME" else ("not set", "")
     origin, value = (settings.origins[name], in_force[name]) if name in settings.origins else unset
-    return Shown(name, shown(value), origin, name, VARIABLES[name], "")
+    return SettingRow(name, format_setting_value(value), origin, name, ENVIRONMENT_VARIABLES[name], "")
 
 
-def _layers(home: Home, config: Layer | None, environ: Mapping[str, str], secrets: Iterable[Search]) -> list[Layer]:
+def _layers(
+    home: Home, config: SettingsLayer | None, environ: Mapping[str, str], secrets: Iterable[SecretLookup]
+) -> list[SettingsLayer]:
     found = [
         layer
         for search in secrets
-        for layer in (Layer("secrets", problems=search.problems), *secret_layers(search.found))
+        for layer in (SettingsLayer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
-    in_file = config or file_layer(home.config, str(home.config))
-    return [_defaults(), in_file, *found, *environment_layers(environ, reserved=VARIABLES)]
+    in_file = config or read_file_layer(home.config, str(home.config))
+    return [_defaults(), in_file, *found, *environment_layers(environ, reserved=ENVIRONMENT_VARIABLES)]
 
 
-def _defaults() -> Layer:
-    return file_layer(config_dir() / "default.toml", "default.toml", required=True)
+def _defaults() -> SettingsLayer:
+    return read_file_layer(shipped_config_dir() / "default.toml", "default.toml", required=True)
 
 
-def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
+def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:
     """The later layer wins, key by key; all problems of all layers are told at once."""
-    merged: dict[str, dict[str, Any]] = {section: {} for section in Values.model_fields}
+    merged: dict[str, dict[str, Any]] = {section: {} for section in SettingsValues.model_fields}
     origins: dict[str, str] = {}
     problems = [problem for layer in layers for problem in layer.problems]
     for layer in layers:
@@ -344,10 +277,10 @@ def _merge(layers: list[Layer]) -> tuple[Values, dict[str, str]]:
             merged[section][name] = value
             origins[key] = layer.origin
     try:
-        values = Values.model_validate(merged)
-        problems += exposed(values.web, origins)
+        values = SettingsValues.model_validate(merged)
+        problems += web_exposure_problems(values.web, origins)
     except ValidationError as error:
-        problems += explain(error, origins)
+        problems += explain_validation_error(error, origins)
     if problems:
         these = "it" if len(problems) == 1 else f"these {len(problems)}"
         last = f"Nothing was started; correct {these} (`assistant config edit` opens config.toml) and start again."
@@ -359,7 +292,7 @@ def _comments() -> dict[str, str]:
     """What default.toml says above each key."""
     found: dict[str, str] = {}
     section, words = "", []
-    for line in (config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
+    for line in (shipped_config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             words.append(line.lstrip("# "))
             continue
@@ -378,7 +311,7 @@ def _owner_of_key(model: ModelSettings, openai_url: str) -> str:
     return model.provider
 
 
-def _key(found: Found | None, model: ModelSettings | None) -> SecretStr:
+def _key(found: FoundSecret | None, model: ModelSettings | None) -> SecretStr:
     """The key configured for this provider wins over the one that is found by the name that other programs share."""
     configured = model.api_key.get_secret_value().strip() if model else ""
     return SecretStr(configured or (found.value.get_secret_value().strip() if found else ""))

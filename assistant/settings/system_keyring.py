@@ -26,21 +26,21 @@ class SystemKeyring:
     write_seconds: float = 120.0
 
     def read(self, account: str) -> str | None:
-        value: str | None = _asked(lambda ring: ring.get_password(_SERVICE, account), self.read_seconds)
+        value: str | None = _call_keyring(lambda ring: ring.get_password(_SERVICE, account), self.read_seconds)
         return value
 
     def write(self, account: str, value: str) -> None:
         """Proved by reading it back."""
-        _asked(lambda ring: ring.set_password(_SERVICE, account, value), self.write_seconds)
+        _call_keyring(lambda ring: ring.set_password(_SERVICE, account, value), self.write_seconds)
         if self.read(account) != value:
             raise SecretsUnavailable("The keyring did not keep what it was given.")
 
     def remove(self, account: str) -> None:
         if self.read(account) is not None:
-            _asked(lambda ring: ring.delete_password(_SERVICE, account), self.write_seconds)
+            _call_keyring(lambda ring: ring.delete_password(_SERVICE, account), self.write_seconds)
 
 
-def _asked(work: Callable[[Any], Any], seconds: float) -> Any:
+def _call_keyring(work: Callable[[Any], Any], seconds: float) -> Any:
     """What `work` returns, given the keyring. A thread of its own asks, which nobody waits for at the end."""
     answers: list[Any] = []
     reasons: list[str] = []

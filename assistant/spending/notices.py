@@ -1,8 +1,8 @@
-"""What people are told of the budget: notices to the owner, once each, and the line under an answer that the budget
-kept the chosen model from giving. Pure.
+"""Notices about the budget: to the owner, once each, and the line under an answer that the budget kept the chosen
+model from giving. Pure.
 
-What always holds: a notice has a key of its own, so that it goes out once, whoever finds the same; whoever is not the
-owner reads no sums, no settings and no names of what was asked.
+A notice has a key of its own, so that it goes out once, whatever finds it; anybody but the owner reads no sums, no
+settings and no names of requests.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from assistant.core.caps import CapUse, Level, Standing, Stopped
-from assistant.core.records import Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.budget import BlockedRequest, BudgetLevel, BudgetStatus, CapUsage
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 
 
-def mark(level: Level, cap: CapUse, *, background: bool = False) -> str:
+def notice_key(level: BudgetLevel, cap: CapUsage, *, background: bool = False) -> str:
     """The name under which it is kept that this was told: once a period, and anew for a cap that was changed."""
     part = "background:" if background else ""
     return f"{part}{level}:{cap.setting}:{cap.period}:{cap.most:g}"
 
 
-def cap_notice(level: Level, cap: CapUse) -> Outgoing:
+def cap_notice(level: BudgetLevel, cap: CapUsage) -> OutgoingMessage:
     if level == "near":
         body = (
             f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% the built-in model answers "
@@ -30,26 +30,26 @@ def cap_notice(level: Level, cap: CapUse) -> Outgoing:
     else:
         body = (
             f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost; the built-in model answers until "
-            f"the next {cap.unit}. {how_to_raise(cap)} `/usage` tells what took it."
+            f"the next {cap.unit}. {raise_cap_hint(cap)} `/usage` tells what took it."
         )
-    return _notice(mark(level, cap), body)
+    return _notice(notice_key(level, cap), body)
 
 
-def background_notice(cap: CapUse) -> Outgoing:
+def background_notice(cap: CapUsage) -> OutgoingMessage:
     body = (
         f"The part of the {cap.name} budget that work in the background may use is used up: {cap.describe()}. Sleep "
         f"goes on by rules, without a model, until the next {cap.unit}; you are answered as before. "
         "`budget.background_share` is how large that part is."
     )
-    return _notice(mark("reached", cap, background=True), body)
+    return _notice(notice_key("reached", cap, background=True), body)
 
 
-def runaway_notice(stopped: Stopped, zone: ZoneInfo, now: datetime) -> Outgoing:
+def runaway_notice(stopped: BlockedRequest, zone: ZoneInfo, now: datetime) -> OutgoingMessage:
     day = now.astimezone(zone).date().isoformat()
-    return _notice(f"runaway:{stopped.purpose}:{day}", told_stopped(stopped, zone))
+    return _notice(f"runaway:{stopped.purpose}:{day}", blocked_request_text(stopped, zone))
 
 
-def told_stopped(stopped: Stopped, zone: ZoneInfo) -> str:
+def blocked_request_text(stopped: BlockedRequest, zone: ZoneInfo) -> str:
     """A request that is not sent any more, in a line that ends with what to do."""
     until = f"{stopped.until.astimezone(zone):%Y-%m-%d %H:%M}"
     return (
@@ -58,18 +58,18 @@ def told_stopped(stopped: Stopped, zone: ZoneInfo) -> str:
     )
 
 
-def standing_problems(standing: Standing, zone: ZoneInfo) -> list[str]:
+def budget_problems(standing: BudgetStatus, zone: ZoneInfo) -> list[str]:
     """What of the budget needs the owner, each in a line that ends with what to do."""
     spent = [
         f"The {cap.name} budget is used up: {cap.describe()}. The built-in model answers until the next {cap.unit}. "
-        f"{how_to_raise(cap)}"
+        f"{raise_cap_hint(cap)}"
         for cap in standing.caps
         if cap.is_used_up
     ]
-    return [*spent, *(told_stopped(one, zone) for one in standing.stopped)]
+    return [*spent, *(blocked_request_text(one, zone) for one in standing.stopped)]
 
 
-def standing_notes(standing: Standing) -> list[str]:
+def budget_notes(standing: BudgetStatus) -> list[str]:
     """What is good to know of it, and needs nobody."""
     near = [
         f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}"
@@ -85,11 +85,11 @@ def standing_notes(standing: Standing) -> list[str]:
     return [*near, *quiet]
 
 
-def how_to_raise(cap: CapUse) -> str:
+def raise_cap_hint(cap: CapUsage) -> str:
     return f"Raise it with `assistant config set budget.{cap.setting} NUMBER`, which takes effect at once."
 
 
-def footnote(why: str, *, owner: bool, under_way: bool) -> str:
+def budget_footnote(why: str, *, owner: bool, under_way: bool) -> str:
     """Under an answer of another model than the one that was chosen, because of the budget. `why` is what happened, as
     whoever asked may read it; `under_way`: the turn had begun with the chosen one."""
     if not owner:
@@ -105,5 +105,17 @@ def footnote(why: str, *, owner: bool, under_way: bool) -> str:
     return f"\n\n*({why}{ran_out} {more})*"
 
 
-def _notice(key: str, body: str) -> Outgoing:
-    return Outgoing(f"budget:{key}", MAIN, OWNER_SCOPE, "terminal", MAIN, body, "notice")
+def _notice(key: str, body: str) -> OutgoingMessage:
+    return OutgoingMessage(f"budget:{key}", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice")
+
+
+def share_notice(role: str, cap: str, day: str) -> OutgoingMessage:
+    """What the owner is told, once a day, when others have used their part of the budget."""
+    who = "guests" if role == "guest" else "rooms"
+    body = (
+        f"The part of the {cap} budget that {who} may use is used up, so that the built-in model answers them. "
+        f"`{role}.budget_share` in the settings is how large that part is."
+    )
+    return OutgoingMessage(
+        f"share:{role}:{cap}:{day}", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice"
+    )

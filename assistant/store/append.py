@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from assistant.core.messages import Message, RecordKind, Span, Trust
-from assistant.core.records import InboxItem, LogPlace, Record
+from assistant.core.messages import LogByteRange, Message, RecordKind, Trust
+from assistant.core.records import InboxItem, LogLocation, LogRecord
 from assistant.store import branch, bulk, index, requests, session_rows, turnover
 from assistant.store.blanking import forgotten
 from assistant.store.database import Database
@@ -26,7 +26,7 @@ from assistant.store.session_rows import Session, Size
 from assistant.store.text import clean_message, stamp
 from assistant.store.view import Counted, Views
 
-AsViewed = Callable[[Message, LogPlace], Message]
+AsViewed = Callable[[Message, LogLocation], Message]
 Count = Callable[[Message], int]
 
 _BATCH_RECORDS = 500
@@ -57,7 +57,7 @@ def origin_of(item: InboxItem, turn: str | None) -> Origin:
 class Draft:
     """A record that has no place in the log yet, and what the view is to know of it besides."""
 
-    record: Record
+    record: LogRecord
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -77,7 +77,7 @@ class Appender:
         self._as_viewed = as_viewed
         self._count = count
         self._settled: set[str] = set()
-        self._left: dict[str, tuple[Record, ...]] = {}
+        self._left: dict[str, tuple[LogRecord, ...]] = {}
         self._last_id = index.largest_id(db)
 
     def current(self, key: str, now: datetime) -> Session:
@@ -92,14 +92,14 @@ class Appender:
         self._last_id += 1
         return self._last_id
 
-    def saw(self, records: Sequence[Record]) -> None:
+    def saw(self, records: Sequence[LogRecord]) -> None:
         """Records that are there already: their ids are taken."""
         self._last_id = max(self._last_id, *(record.id for record in records))
 
     def draft(self, session: Session, message: Message, origin: Origin, now: datetime) -> Draft:
         """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
         message = clean_message(message)
-        record = Record(
+        record = LogRecord(
             id=self.next_id() if message.id is None else message.id,
             seq=0,
             ts=message.ts or now,
@@ -140,7 +140,7 @@ class Appender:
                 self._left[session.key] = records
             raise
 
-    def _place(self, session: str, records: Sequence[Record], now: datetime) -> tuple[Record, ...]:
+    def _place(self, session: str, records: Sequence[LogRecord], now: datetime) -> tuple[LogRecord, ...]:
         """The records, logged. A call that is repeated after its transaction failed finds them there already."""
         left = self._left.pop(session, ())
         if (
@@ -152,7 +152,7 @@ class Appender:
         self.settle(session, now)
         return self._log.append(records) if records else ()
 
-    def viewed(self, record: Record, metadata: Mapping[str, Any] | None = None) -> Message | None:
+    def viewed(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> Message | None:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
@@ -175,14 +175,14 @@ class Appender:
         last = index.last(self._db, session)
         known = Head()
         if last is not None:
-            hashed = header_hash(self._log.header(session, Span(last.start, last.end)))
+            hashed = header_hash(self._log.header(session, LogByteRange(last.start, last.end)))
             known = Head(last.end, last.seq, last.id, hashed)
         torn = self._log.settle(session, known, now)
         adopted = sum(self._adopt(batch, now) for batch in batches(self._log.scan(session, known.end)))
         self._settled.add(session)
         return Settled(adopted, torn)
 
-    def _adopt(self, records: Sequence[Record], now: datetime) -> int:
+    def _adopt(self, records: Sequence[LogRecord], now: datetime) -> int:
         """Index and show records that the log has and the index lacks."""
         with self._db.write():
             for generation in dict.fromkeys(record.generation for record in records):
@@ -199,7 +199,7 @@ class Appender:
     # ------------------------------------------------------------------------------------------------------ showing
 
     def _show(
-        self, session: Session, records: Sequence[Record], metadata: Mapping[int, Mapping[str, Any]]
+        self, session: Session, records: Sequence[LogRecord], metadata: Mapping[int, Mapping[str, Any]]
     ) -> tuple[Message, ...]:
         if not records:
             return ()
@@ -219,13 +219,13 @@ class Appender:
                 self._end_tool(record, metadata.get(record.id, {}))
         return tuple(message for message in viewed if message is not None)
 
-    def _hide(self, session: Session, undo: Record) -> None:
+    def _hide(self, session: Session, undo: LogRecord) -> None:
         """What is withdrawn leaves the view; it stays in log and index, and what it asked for is withdrawn."""
         index.hide(self._db, undo)
         requests.withdraw(self._db, undo)
         session_rows.revise(self._db, session, Size() - self._views.remove(session, undo.refs))
 
-    def _end_tool(self, result: Record, metadata: Mapping[str, Any]) -> None:
+    def _end_tool(self, result: LogRecord, metadata: Mapping[str, Any]) -> None:
         state = "interrupted" if metadata.get("interrupted") else "done"
         self._db.execute(
             "UPDATE tool_runs SET state = ?, ended_at = ? WHERE turn = ? AND call_id = ? AND state = 'started'",
@@ -233,7 +233,7 @@ class Appender:
         )
 
 
-def _said(record: Record) -> tuple[object, ...]:
+def _said(record: LogRecord) -> tuple[object, ...]:
     """What a record says, without when and where."""
     return (
         record.kind, record.role, record.content, record.name, record.tool_calls, record.tool_call_id, record.media,
@@ -241,8 +241,8 @@ def _said(record: Record) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    batch: list[Record] = []
+def batches(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:
+    batch: list[LogRecord] = []
     size = 0
     for record in records:
         batch.append(record)

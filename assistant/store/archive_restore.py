@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.core.archive_ports import Kept, Restored
+from assistant.core.archives import LogRestoreResult, StoredObject
 from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, lines_of, walked
@@ -24,7 +24,7 @@ from assistant.store.line import GENESIS, SALT, commitment, header_hash, split
 from assistant.store.log_files import LogFiles, last_line
 
 
-def restore(archive: StoredArchive, home: Path, session: str, generation: int) -> Restored:
+def restore(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
     """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
     what a full disk cut off."""
     url = archive.url(session, generation)
@@ -42,8 +42,8 @@ def restore(archive: StoredArchive, home: Path, session: str, generation: int) -
         ) from error
     if archive.find(session, generation) is None:
         with archive.writing() as db:
-            archives.put(db, header, Kept(url, got.bytes, got.sha256, url.endswith(".age")))
-    return Restored(held, len(missing))
+            archives.put(db, header, StoredObject(url, got.bytes, got.sha256, url.endswith(".age")))
+    return LogRestoreResult(held, len(missing))
 
 
 def _proved(url: str, data: bytes, session: str, generation: int) -> Header:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from sqlite3 import Row
 
+from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
-from assistant.core.forgotten import Left
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of
 from assistant.store.archiving import StoredArchive, prove
@@ -23,24 +23,24 @@ from assistant.store.marked import Marked
 _AGAIN = "It is tried again at the next start, and when something is forgotten."
 
 
-def forget_in_archives(archive_of_home: StoredArchive, marked: Marked) -> list[Left]:
+def forget_in_archives(archive_of_home: StoredArchive, marked: Marked) -> list[ErasureLeftover]:
     """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
     Raises `StoreError`. Slow: for a worker thread."""
-    left: list[Left] = []
+    left: list[ErasureLeftover] = []
     silent = ""
     with archive_of_home.lock:
         archive_of_home.tidy()
         for row in archive_of_home.outdated(marked.scope):
             if silent and not archive_of_home.shelf.is_local(row["url"]):
-                left.append(Left(row["url"], 1, f"not done: {silent}"))
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {silent}"))
                 continue
             try:
                 _rewrite(archive_of_home, row, marked)
             except ArchiveUnavailable as error:
                 silent = silent or ("" if archive_of_home.shelf.is_local(row["url"]) else f"{error} {_AGAIN}")
-                left.append(Left(row["url"], 1, f"not done: {error} {_AGAIN}"))
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
             except Damaged as error:
-                left.append(Left(row["url"], 1, f"not done: {error}. Remove it, or put it right. {_AGAIN}"))
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or put it right. {_AGAIN}"))
     return left
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from sqlite3 import Row
 
-from assistant.core.archive_ports import Archived, Kept
+from assistant.core.archives import ArchiveEntry, StoredObject
 from assistant.store.archive_form import Header
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
@@ -23,7 +23,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def put(db: Database, header: Header, kept: Kept) -> None:
+def put(db: Database, header: Header, kept: StoredObject) -> None:
     """Inside `write()`; in place of an earlier row of the generation."""
     db.execute(
         f"INSERT OR REPLACE INTO archives ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
@@ -91,16 +91,16 @@ def _is_logged(db: Database, row: Row) -> bool:
     return known is not None
 
 
-def archived(row: Row) -> Archived:
-    return Archived(
+def archived(row: Row) -> ArchiveEntry:
+    return ArchiveEntry(
         row["session"], row["generation"], row["scope"], row["url"], row["records"], row["first_id"], row["last_id"],
         row["from_seq"], row["to_seq"], row["bytes"], row["sha256"], bool(row["encrypted"]),
         moment(row["archived_at"]), row["reason"], moment(row["from_ts"]), moment(row["to_ts"]),
     )  # fmt: skip
 
 
-def archived_of(header: Header, kept: Kept) -> Archived:
-    return Archived(
+def archived_of(header: Header, kept: StoredObject) -> ArchiveEntry:
+    return ArchiveEntry(
         header.session, header.generation, header.scope, kept.url, header.records, header.first_id, header.last_id,
         header.from_seq, header.to_seq, kept.bytes, kept.sha256, kept.encrypted, moment(header.archived_at),
         header.reason, moment(header.from_ts), moment(header.to_ts),

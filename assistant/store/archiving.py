@@ -19,10 +19,10 @@ from pathlib import Path
 from sqlite3 import Row
 
 from assistant import __version__
-from assistant.core.archive_ports import Archived, Kept, Notes, Shelf
+from assistant.core.archives import ArchiveEntry, ArchiveNotes, ObjectStore, StoredObject
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
-from assistant.core.messages import Span
-from assistant.core.records import Problem, Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import IntegrityProblem, LogRecord
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, proves, walked
 from assistant.store.database import Database
@@ -48,7 +48,7 @@ class StoredArchive:
     """`home` is the home's directory; `open_shelf` is called when the shelf is first needed. Of a copy of a home
     (`is_copy`) the archives elsewhere are the home's own affair."""
 
-    def __init__(self, home: Path, open_shelf: Callable[[], Shelf], *, is_copy: bool = False) -> None:
+    def __init__(self, home: Path, open_shelf: Callable[[], ObjectStore], *, is_copy: bool = False) -> None:
         self._home = home
         self._is_copy = is_copy
         self._log = LogFiles(home)
@@ -57,7 +57,7 @@ class StoredArchive:
         self.lock = threading.RLock()
 
     @cached_property
-    def shelf(self) -> Shelf:
+    def shelf(self) -> ObjectStore:
         return self._open_shelf()
 
     @contextmanager
@@ -82,14 +82,14 @@ class StoredArchive:
 
     def store(
         self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
-    ) -> Archived:
+    ) -> ArchiveEntry:
         """See `Archive.store`."""
         with self.lock:
             self.shelf.tidy()
             for _ in range(_TRIES):
                 start, walk, member = self._taken(session, generation)
                 if not walk.records:
-                    return Archived(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
+                    return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
                 header = walk.header(
                     start, reason=clean(reason), archived_at=stamp(now), program=_PROGRAM,
                     handover=clean(handover), summary=clean(summary),
@@ -127,7 +127,7 @@ class StoredArchive:
             digest.update(line)
         return not records or digest.hexdigest() == header.lines_sha256
 
-    def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[Span, int]:
+    def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[LogByteRange, int]:
         """Where a generation stands in the log, and how many records of it the index knows."""
         with self.reading() as db:
             row = db.row(
@@ -135,16 +135,20 @@ class StoredArchive:
                 " WHERE session = ? AND generation = ? AND (seq <= ? OR ? IS NULL)",
                 (session, generation, to_seq, to_seq),
             )
-        return (Span(row["start"], row["end"]), row["records"]) if row and row["records"] else (Span(0, 0), 0)
+        return (
+            (LogByteRange(row["start"], row["end"]), row["records"])
+            if row and row["records"]
+            else (LogByteRange(0, 0), 0)
+        )
 
-    def _walking(self, walk: Walk, span: Span) -> Iterator[bytes]:
+    def _walking(self, walk: Walk, span: LogByteRange) -> Iterator[bytes]:
         for offset, line in self._log.lines(walk.session, span.start):
             if offset >= span.end:
                 return
             walk.take(line)
             yield line
 
-    def _kept(self, header: Header, member: bytes) -> tuple[Kept, Header]:
+    def _kept(self, header: Header, member: bytes) -> tuple[StoredObject, Header]:
         """What stands there already, if it says the same; else what was put in its place."""
         with self.reading() as db:
             row = archives.find(db, header.session, header.generation)
@@ -159,7 +163,7 @@ class StoredArchive:
                 self.shelf.remove(row["url"])
         return kept, said
 
-    def place_for(self, header: Header, data: bytes, own: str) -> tuple[str, tuple[Kept, Header] | None]:
+    def place_for(self, header: Header, data: bytes, own: str) -> tuple[str, tuple[StoredObject, Header] | None]:
         """The name at which an archive may be put, and what stands there if that says the same. What holds records that
         this one has not (the home was set back to an earlier state, and went on otherwise) keeps its name. `own` is
         where the index says that this one stands, "" for nowhere. Raises `ArchiveUnavailable`, also where the place
@@ -175,13 +179,13 @@ class StoredArchive:
             except (ArchiveMissing, Damaged):
                 break
             if not walk.problems and _says_the_same(standing, header):
-                return name, (Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing)
+                return name, (StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing)
             if any(header_hash(split(line)[0]) == standing.last_hash for line in lines_of(data)):
                 break
             self._must_be_own(url, standing, header)
         return name, None
 
-    def _known(self, url: str, header: Header) -> tuple[Kept, Header] | None:
+    def _known(self, url: str, header: Header) -> tuple[StoredObject, Header] | None:
         """What the index says stands at `url`, if it says the same."""
         try:
             got = self.shelf.get(url)
@@ -190,7 +194,7 @@ class StoredArchive:
             return None
         if walk.problems or not _says_the_same(standing, header):
             return None
-        return Kept(url, got.bytes, got.sha256, url.endswith(".age")), standing
+        return StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing
 
     def _must_be_own(self, url: str, standing: Header, header: Header) -> None:
         """Raises `ArchiveUnavailable` where nothing tells that what stands at `url` is of this home."""
@@ -207,16 +211,16 @@ class StoredArchive:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    def find(self, session: str, generation: int) -> Archived | None:
+    def find(self, session: str, generation: int) -> ArchiveEntry | None:
         with self.reading() as db:
             row = archives.find(db, session, generation)
         return None if row is None else archives.archived(row)
 
-    def listed(self, scope: str | None = None) -> list[Archived]:
+    def listed(self, scope: str | None = None) -> list[ArchiveEntry]:
         with self.reading() as db:
             return [archives.archived(row) for row in archives.listed(db, scope)]
 
-    def lost(self, scope: str | None = None) -> list[Archived]:
+    def lost(self, scope: str | None = None) -> list[ArchiveEntry]:
         with self.reading() as db:
             rows = [row for row in archives.listed(db, scope) if not self._is_logged(db, row)]
         return [archives.archived(row) for row in rows]
@@ -225,12 +229,12 @@ class StoredArchive:
         place = db.row("SELECT byte_end FROM messages WHERE session = ? AND seq = ?", (row["session"], row["to_seq"]))
         return place is not None and place["byte_end"] <= self._log.size(row["session"])
 
-    def notes(self, session: str, generation: int) -> Notes:
+    def notes(self, session: str, generation: int) -> ArchiveNotes:
         """See `Archive.notes`."""
         header = self._opened(session, generation)[0]
-        return Notes(header.handover, header.summary)
+        return ArchiveNotes(header.handover, header.summary)
 
-    def read(self, session: str, generation: int) -> list[Record]:
+    def read(self, session: str, generation: int) -> list[LogRecord]:
         """See `Archive.read`; `span` of each record is its place in the log."""
         header, data = self._opened(session, generation)
         records, start = [], header.start
@@ -276,7 +280,7 @@ class StoredArchive:
 
     # --------------------------------------------------------------------------------------------------------- checking
 
-    def verify(self, session: str, generation: int) -> list[Problem]:
+    def verify(self, session: str, generation: int) -> list[IntegrityProblem]:
         """See `Archive.verify`."""
         url = self.url(session, generation)
         with self.reading() as db:
@@ -285,7 +289,7 @@ class StoredArchive:
             got = self.shelf.get(url)
             header, walk = walked(got.data)
         except (ArchiveUnavailable, Damaged) as error:
-            return [Problem("archive", url, str(error))]
+            return [IntegrityProblem("archive", url, str(error))]
         found = list(walk.problems)
         if (header.session, header.generation) != (session, generation):
             found.append(f"it is of generation {header.generation} of {header.session!r}")
@@ -293,9 +297,9 @@ class StoredArchive:
             found += _differs(row, got.bytes, got.sha256, header)
         if not self._still_says(header):
             found.append("the home's log does not say the same; `assistant verify` tells whether it is whole")
-        return [Problem("archive", url, text) for text in found]
+        return [IntegrityProblem("archive", url, text) for text in found]
 
-    def check(self, *, remote: bool) -> list[Problem]:
+    def check(self, *, remote: bool) -> list[IntegrityProblem]:
         """See `Archive.check`."""
         chosen = [one for one in self.listed() if remote or self.shelf.is_local(one.url)]
         return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
@@ -308,7 +312,7 @@ class StoredArchive:
             rows = [row for row in archives.listed(db, scope) if row["outdated"]]
         return [row for row in rows if not self._is_copy or row["url"].startswith("archive/")]
 
-    def store_again(self, session: str, generation: int, now: datetime) -> Archived:
+    def store_again(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
         """See `Archive.store_again`."""
         with self.reading() as db:
             row = archives.find(db, session, generation)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.core.search_ports import Finder
+from assistant.search.index_values import FinderPort
 from assistant.store.coincidence import Coincidence
 from assistant.store.matching import Matcher
 from assistant.store.stems import Stems
@@ -19,7 +19,7 @@ class Asked:
     chance: Coincidence
 
 
-def asked_of(finder: Finder, words: Sequence[QueryWord], stems: Stems) -> Asked:
+def asked_of(finder: FinderPort, words: Sequence[QueryWord], stems: Stems) -> Asked:
     """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
     counts, sources = finder.frequencies([word.text for word in words])
     idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]

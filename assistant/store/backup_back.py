@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from assistant.core.errors import StoreError
-from assistant.core.messages import Span
+from assistant.core.messages import LogByteRange
 from assistant.store.database import Database
 from assistant.store.index import spans
 from assistant.store.log_files import LogFiles
@@ -29,5 +29,5 @@ def _redacted(home: Path) -> set[int]:
         return set()
     with closing(Database.reader(home / "script.db")) as db, closing(LogFiles(home)) as log:
         rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
-        records = [log.read(row["session"], Span(row["byte_start"], row["byte_end"])) for row in rows]
+        records = [log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
     return {message_id for record in records for message_id in record.refs}

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.core.backup_values import DATABASES
+from assistant.core.backups import BACKUP_DATABASES
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
 from assistant.store.log_files import LOG_NAME
@@ -45,7 +45,7 @@ def cut(home: Path) -> Iterator[Cut]:
         readers: dict[str, Database] = {}
         damaged: dict[str, str] = {}
         holders = []
-        for path in (home / name for name in DATABASES if (home / name).is_file()):
+        for path in (home / name for name in BACKUP_DATABASES if (home / name).is_file()):
             try:
                 reader = stack.enter_context(closing(Database.reader(path)))
                 reader.row("SELECT count(*) FROM sqlite_master")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.core.backup_values import Backup, named
+from assistant.core.backups import Backup, parse_backup_name
 from assistant.core.errors import StoreError, UsageError
 from assistant.store.files import make_directory, sync_directory
 
@@ -35,7 +35,11 @@ class BackupFolder:
     def all(self) -> list[Backup]:
         """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
         try:
-            found = [named(entry.name, entry.stat().st_size) for entry in os.scandir(self.path) if _is_plain(entry)]
+            found = [
+                parse_backup_name(entry.name, entry.stat().st_size)
+                for entry in os.scandir(self.path)
+                if _is_plain(entry)
+            ]
         except FileNotFoundError:
             if self.is_own:
                 return []

@@ -17,9 +17,9 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.core.backup_values import DATABASES, PARTS, Backup, Entry, Manifest
+from assistant.core.backups import BACKUP_DATABASES, BACKUP_PARTS, Backup, BackupEntry, BackupManifest
+from assistant.core.erasure import ErasureLeftover, ErasureRequest
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
-from assistant.core.forgotten import Left, Wanted
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import Packing, proved, unpacked
@@ -44,7 +44,7 @@ class Rewritten:
     """Backups that lost the words, what is left and why, and how many files were searched in them afterwards."""
 
     names: tuple[str, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[ErasureLeftover, ...] = ()
     searched: int = 0
 
 
@@ -74,16 +74,16 @@ def forget_in_backups(folder: BackupFolder, marked: Marked, opening: Opening, no
                     left += done.left
                     searched += done.searched
         except AssistantError as error:
-            left.append(Left("backups", len(backups), f"not done: {error}"))
+            left.append(ErasureLeftover("backups", len(backups), f"not done: {error}"))
     return Rewritten(tuple(names), tuple(left), searched)
 
 
-def _all(folder: BackupFolder) -> tuple[list[Backup], list[Left]]:
+def _all(folder: BackupFolder) -> tuple[list[Backup], list[ErasureLeftover]]:
     try:
         return folder.all(), []
     except StoreError as error:
         why = f"not done: {error} Backups in it may have the words. It is tried again at the next start."
-        return [], [Left(str(folder.path), 1, why)]
+        return [], [ErasureLeftover(str(folder.path), 1, why)]
 
 
 def _attempted(
@@ -95,42 +95,42 @@ def _attempted(
         manifest = unpacked(folder.path / backup.name, copy, pace)
         with opening(copy) as store:
             own = store.of_this_home(marked)
-            has_words = bool(store.look(Wanted(marked.scope), own))
+            has_words = bool(store.look(ErasureRequest(marked.scope), own))
             undone = _carried_out(store, copy, own, now) if has_words else []
             kept, searched = store.prove(own)
         if has_words:
             _pack_again(folder, backup, copy, replace(manifest, rewritten_at=now), pace)
     except AssistantError as error:
-        return Rewritten(left=(Left(backup.name, 1, f"not done: {error} {advice}"),))
+        return Rewritten(left=(ErasureLeftover(backup.name, 1, f"not done: {error} {advice}"),))
     finally:
         shutil.rmtree(copy, ignore_errors=True)
     return Rewritten((backup.name,) if has_words else (), tuple(_told(backup, [*undone, *kept], advice)), searched)
 
 
-def _carried_out(store: ForgettingStore, copy: Path, own: Marked, now: datetime) -> list[Left]:
+def _carried_out(store: ForgettingStore, copy: Path, own: Marked, now: datetime) -> list[ErasureLeftover]:
     undone = store.carry_out(own, now, again=True)
     undone += store.archived(own)
     undone += _without_memories(copy / _MEMORY, own)
     return [*undone, *store.sweep()]
 
 
-def _told(backup: Backup, left: Sequence[Left], advice: str) -> Iterator[Left]:
+def _told(backup: Backup, left: Sequence[ErasureLeftover], advice: str) -> Iterator[ErasureLeftover]:
     """A line or two a backup, however many of its files have the words."""
     undone = [one for one in left if one.why.startswith("not ")]
     own = [one for one in left if one.why.startswith("your own file")]
     if undone:
-        yield Left(backup.name, sum(one.count for one in undone), f"not done in {undone[0].where}. {advice}")
+        yield ErasureLeftover(backup.name, sum(one.count for one in undone), f"not done in {undone[0].where}. {advice}")
         return
     if own:
         why = f"it has your own files as they were ({', '.join(one.where for one in own[:3])}). {advice}"
-        yield Left(backup.name, sum(one.count for one in own), why)
+        yield ErasureLeftover(backup.name, sum(one.count for one in own), why)
     others = [one for one in left if one not in own and not one.why.startswith("another person's")]
     if others:
         why = f"the same words in something else that was said ({others[0].where}), as in the home"
-        yield Left(backup.name, sum(one.count for one in others), why)
+        yield ErasureLeftover(backup.name, sum(one.count for one in others), why)
 
 
-def _without_memories(path: Path, marked: Marked) -> list[Left]:
+def _without_memories(path: Path, marked: Marked) -> list[ErasureLeftover]:
     if not marked.memories or not path.exists():
         return []
     try:
@@ -138,14 +138,14 @@ def _without_memories(path: Path, marked: Marked) -> list[Left]:
             memory.keep_nothing_deleted()
             forget_in_memory_copy(memory, marked.memories)
     except StoreError as error:
-        return [Left(path.name, len(marked.memories), f"not done: {error}")]
+        return [ErasureLeftover(path.name, len(marked.memories), f"not done: {error}")]
     return []
 
 
 # -------------------------------------------------------------------------------------------------------- packing again
 
 
-def _pack_again(folder: BackupFolder, backup: Backup, copy: Path, manifest: Manifest, pace: Pace) -> None:
+def _pack_again(folder: BackupFolder, backup: Backup, copy: Path, manifest: BackupManifest, pace: Pace) -> None:
     """Raises `StoreError`; then the backup is as it was."""
     partial = folder.partial(backup.name)
     try:
@@ -160,9 +160,9 @@ def _pack_again(folder: BackupFolder, backup: Backup, copy: Path, manifest: Mani
         partial.unlink(missing_ok=True)
 
 
-def _packed(copy: Path, partial: Path, manifest: Manifest, pace: Pace) -> Manifest:
-    schemas, entries, logs = {}, list[Entry](), dict[str, int]()
-    for name in (one for one in DATABASES if one in manifest.schemas):
+def _packed(copy: Path, partial: Path, manifest: BackupManifest, pace: Pace) -> BackupManifest:
+    schemas, entries, logs = {}, list[BackupEntry](), dict[str, int]()
+    for name in (one for one in BACKUP_DATABASES if one in manifest.schemas):
         with closing(Database.reader(copy / name)) as database:
             schemas[name] = database.schema()
     packing = Packing(partial, pace)
@@ -186,7 +186,7 @@ def _files(copy: Path, known: set[str]) -> Iterator[tuple[str, Path]]:
     for at, folders, files in os.walk(copy):
         folders.sort()
         if Path(at) == copy:
-            folders[:] = [one for one in folders if one in PARTS]
+            folders[:] = [one for one in folders if one in BACKUP_PARTS]
         else:
             yield Path(at).relative_to(copy).as_posix(), Path(at)
         for one in sorted(files):

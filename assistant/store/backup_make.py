@@ -17,7 +17,17 @@ from datetime import datetime
 from pathlib import Path
 
 from assistant import __version__
-from assistant.core.backup_values import FILES, FOLDERS, Backup, BackupKind, Entry, Made, Manifest, name_of, named
+from assistant.core.backups import (
+    BACKUP_FILES,
+    BACKUP_FOLDERS,
+    Backup,
+    BackupEntry,
+    BackupKind,
+    BackupManifest,
+    BackupResult,
+    backup_name,
+    parse_backup_name,
+)
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup_cut import Cut, cut
 from assistant.store.backup_folder import BackupFolder
@@ -47,7 +57,7 @@ class Order:
     workspace: bool = True
 
 
-def make(folder: BackupFolder, order: Order, pace: Pace) -> Made:
+def make(folder: BackupFolder, order: Order, pace: Pace) -> BackupResult:
     """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
     begun = time.monotonic()
     _must_be_there(folder.home)
@@ -65,8 +75,10 @@ def make(folder: BackupFolder, order: Order, pace: Pace) -> Made:
             size = partial.stat().st_size
             partial.rename(folder.path / name)
             sync_directory(folder.path)
-    backup = Backup(name, (named(name, size) or Backup(name, order.now, order.kind, size)).made_at, order.kind, size)
-    return Made(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
+    backup = Backup(
+        name, (parse_backup_name(name, size) or Backup(name, order.now, order.kind, size)).made_at, order.kind, size
+    )
+    return BackupResult(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
 
 
 def _must_be_there(home: Path) -> None:
@@ -76,7 +88,7 @@ def _must_be_there(home: Path) -> None:
         raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
 
-def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> Manifest:
+def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> BackupManifest:
     staged = folder.partial("databases")
     staged.mkdir(mode=0o700)
     home = folder.home
@@ -86,7 +98,7 @@ def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> Ma
     try:
         with cut(home) as of:
             # What is small, and changed together with the databases, is taken while these are still as they were.
-            for name in FILES:
+            for name in BACKUP_FILES:
                 if _is_plain(home / name):
                     entries.append(packing.add(name, home / name))
             entries += _added(packing, _below(folder, _EARLY, left_out), left_out)
@@ -97,10 +109,10 @@ def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> Ma
             path.unlink()
         for name, length in logs.items():
             entries.append(packing.add(name, home / name, length))
-        late = [one for one in FOLDERS if one not in _EARLY and (order.workspace or one != _WORKSPACE)]
+        late = [one for one in BACKUP_FOLDERS if one not in _EARLY and (order.workspace or one != _WORKSPACE)]
         left_out |= {} if order.workspace else {_WORKSPACE: "backup.workspace is off"}
         entries += _added(packing, _below(folder, late, left_out), left_out)
-        manifest = Manifest(__version__, order.now, order.kind, tuple(entries), schemas, logs, left_out)
+        manifest = BackupManifest(__version__, order.now, order.kind, tuple(entries), schemas, logs, left_out)
         packing.finish(manifest)
     finally:
         packing.close()
@@ -140,7 +152,7 @@ def is_sound(path: Path) -> bool:
         return False
 
 
-def _added(packing: Packing, found: Iterator[tuple[str, Path]], left_out: dict[str, str]) -> Iterator[Entry]:
+def _added(packing: Packing, found: Iterator[tuple[str, Path]], left_out: dict[str, str]) -> Iterator[BackupEntry]:
     for name, path in found:
         if path.is_dir():
             packing.add_folder(name)
@@ -184,7 +196,7 @@ def _room_or_refuse(folder: BackupFolder, order: Order) -> None:
     """The databases once as they are, and everything packed, which in the worst case is as long. Raises
     `StoreError`."""
     databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name != "search.db")
-    rest = sum(_size(folder, top) for top in FOLDERS if order.workspace or top != _WORKSPACE)
+    rest = sum(_size(folder, top) for top in BACKUP_FOLDERS if order.workspace or top != _WORKSPACE)
     needed, free = 2 * databases + rest + _SPARE, shutil.disk_usage(folder.path).free
     if free < needed:
         raise StoreError(
@@ -214,9 +226,9 @@ def _megabytes(count: int) -> int:
 
 def _free_name(folder: BackupFolder, order: Order) -> str:
     number = 1
-    while (folder.path / name_of(order.now, order.kind, number)).exists():
+    while (folder.path / backup_name(order.now, order.kind, number)).exists():
         number += 1
-    return name_of(order.now, order.kind, number)
+    return backup_name(order.now, order.kind, number)
 
 
 @contextmanager

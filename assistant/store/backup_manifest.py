@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from assistant.core.backup_values import MANIFEST, Entry, Manifest
+from assistant.core.backups import MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, NewerSchema
 from assistant.store.text import moment, stamp
 
@@ -14,7 +14,7 @@ _FORMAT = 1
 _MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."
 
 
-def manifest_bytes(manifest: Manifest) -> bytes:
+def manifest_bytes(manifest: BackupManifest) -> bytes:
     """Names that are no UTF-8 are escaped, as JSON can."""
     told: dict[str, Any] = {
         "format": _FORMAT,
@@ -31,21 +31,21 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return json.dumps(told, indent=1).encode() + b"\n"
 
 
-def manifest_from(data: bytes) -> Manifest:
+def manifest_from(data: bytes) -> BackupManifest:
     """Raises `CorruptStore` for what is no manifest, `NewerSchema` for one of a later form."""
     try:
         told = json.loads(data)
         if told["format"] > _FORMAT:
             raise NewerSchema("The backup was made by a newer version. Nothing was changed; install that version.")
-        return Manifest(
+        return BackupManifest(
             program=str(told["program"]),
             made_at=moment(told["made_at"]),
             kind="daily" if told["kind"] == "daily" else "manual",
-            files=tuple(Entry(str(one["path"]), int(one["bytes"]), str(one["sha256"])) for one in told["files"]),
+            files=tuple(BackupEntry(str(one["path"]), int(one["bytes"]), str(one["sha256"])) for one in told["files"]),
             schemas={str(name): tuple(map(str, applied)) for name, applied in told["schemas"].items()},
             logs={str(name): int(length) for name, length in told["logs"].items()},
             left_out={str(name): str(why) for name, why in told["left_out"].items()},
             rewritten_at=moment(told["rewritten_at"]) if told["rewritten_at"] else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptStore(f"{MANIFEST} of the backup cannot be read ({error}). Nothing was changed.") from error
+        raise CorruptStore(f"{MANIFEST_NAME} of the backup cannot be read ({error}). Nothing was changed.") from error

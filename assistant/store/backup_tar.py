@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from assistant.core.backup_values import MANIFEST, PARTS, Entry, Manifest
+from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup_manifest import manifest_bytes, manifest_from
 from assistant.store.files import sync, sync_directory
@@ -40,7 +40,7 @@ class Packing:
         self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)
         self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
 
-    def add(self, name: str, path: Path, size: int | None = None) -> Entry:
+    def add(self, name: str, path: Path, size: int | None = None) -> BackupEntry:
         """The first `size` bytes of a file, all of it without. Raises `StoreError` where it has fewer by now."""
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
@@ -58,17 +58,17 @@ class Packing:
                         f"{path} grew shorter while it was copied. No backup was kept of this; try again."
                     ) from error
                 raise
-        return Entry(name, size, measured.digest.hexdigest())
+        return BackupEntry(name, size, measured.digest.hexdigest())
 
     def add_folder(self, name: str) -> None:
         member = tarfile.TarInfo(name)
         member.type, member.mode = tarfile.DIRTYPE, 0o700
         self._tar.addfile(member)
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: BackupManifest) -> None:
         """The manifest, and everything on the disk."""
         data = manifest_bytes(manifest)
-        self._tar.addfile(_member(MANIFEST, len(data), 0o600, manifest.made_at.timestamp()), io.BytesIO(data))
+        self._tar.addfile(_member(MANIFEST_NAME, len(data), 0o600, manifest.made_at.timestamp()), io.BytesIO(data))
         self._tar.close()
         self._zipped.close()
         sync(self._file.fileno())
@@ -101,17 +101,17 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-def proved(path: Path, pace: Pace) -> Manifest:
+def proved(path: Path, pace: Pace) -> BackupManifest:
     """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
     return _read(path, lambda member, name, source: _hashed(name, source, pace.go_on))
 
 
-def unpacked(path: Path, target: Path, pace: Pace) -> Manifest:
+def unpacked(path: Path, target: Path, pace: Pace) -> BackupManifest:
     """As `proved`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`, `StoreError`;
     then something may be left in `target`."""
     folders = {target}
 
-    def put(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> Entry | None:
+    def put(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> BackupEntry | None:
         tarfile.data_filter(member, str(target))
         place = target / name
         folder = place if source is None else place.parent
@@ -139,22 +139,22 @@ def unpacked(path: Path, target: Path, pace: Pace) -> Manifest:
     return manifest
 
 
-Taking = Callable[[tarfile.TarInfo, str, IO[bytes] | None], Entry | None]
+Taking = Callable[[tarfile.TarInfo, str, IO[bytes] | None], BackupEntry | None]
 
 
-def _read(path: Path, take: Taking) -> Manifest:
-    found: dict[str, Entry] = {}
-    manifest: Manifest | None = None
+def _read(path: Path, take: Taking) -> BackupManifest:
+    found: dict[str, BackupEntry] = {}
+    manifest: BackupManifest | None = None
     with _explained(path):
         for member, name, source in _members(path):
             if name in found or manifest is not None:
                 raise CorruptStore(f"{path} has {name!r} twice, or after its end. Nothing was changed.")
-            if name == MANIFEST and source is not None and member.size <= _LARGEST_MANIFEST:
+            if name == MANIFEST_NAME and source is not None and member.size <= _LARGEST_MANIFEST:
                 manifest = manifest_from(source.read())
             elif (entry := take(member, name, source)) is not None:
                 found[name] = entry
     if manifest is None:
-        raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST}. Nothing was changed.")
+        raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST_NAME}. Nothing was changed.")
     promised = {entry.path: entry for entry in manifest.files}
     wrong = sorted({*promised, *found} - {name for name in found if found[name] == promised.get(name)})
     if wrong:
@@ -179,7 +179,7 @@ def _allowed(path: Path, member: tarfile.TarInfo) -> str:
     parts = member.name.split("/")
     plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
     inside = not {"", ".", ".."} & {*parts} and "\0" not in member.name
-    known = parts[0] in PARTS or (parts == [MANIFEST] and member.type != tarfile.DIRTYPE)
+    known = parts[0] in BACKUP_PARTS or (parts == [MANIFEST_NAME] and member.type != tarfile.DIRTYPE)
     if not (plain and inside and known):
         raise CorruptStore(f"{path} has {member.name!r}, which no backup has. Nothing was unpacked from it.")
     return member.name
@@ -187,7 +187,7 @@ def _allowed(path: Path, member: tarfile.TarInfo) -> str:
 
 def _hashed(
     name: str, source: IO[bytes] | None, go_on: Callable[[], None], write: Callable[[bytes], object] | None = None
-) -> Entry | None:
+) -> BackupEntry | None:
     if source is None:
         return None
     digest, size = hashlib.sha256(), 0
@@ -197,7 +197,7 @@ def _hashed(
         size += len(data)
         if write is not None:
             write(data)
-    return Entry(name, size, digest.hexdigest())
+    return BackupEntry(name, size, digest.hexdigest())
 
 
 @contextmanager

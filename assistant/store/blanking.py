@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import Message, Span
+from assistant.core.messages import LogByteRange, Message
 from assistant.store.files import sync, sync_directory, write_all
 from assistant.store.line import SALT, SALT_LENGTH
 from assistant.store.log_files import LogFiles
@@ -55,7 +55,7 @@ def is_blanked(line: bytes) -> bool:
     return at >= 0 and not line[at + len(SALT) : at + len(SALT) + SALT_LENGTH].strip()
 
 
-def blank(log: LogFiles, session: str, span: Span) -> None:
+def blank(log: LogFiles, session: str, span: LogByteRange) -> None:
     """Blank the record at `span`, durably. Raises `StoreError`, `CorruptStore`."""
     line = blanked_line(log.header(session, span), span.end - span.start)
     path = log.path(session)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from assistant.context.structure import block_starts
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
-from assistant.core.records import Record, View
-from assistant.core.sessions import BRANCH, role_of
+from assistant.core.records import ContextView, LogRecord
+from assistant.core.sessions import BRANCH_PREFIX, session_role
 from assistant.store import index, session_rows
 from assistant.store.database import Database
 from assistant.store.session_rows import Session, total
@@ -32,7 +32,7 @@ class Fork(NamedTuple):
 def plan(db: Database, views: Views, key: str, message_id: int) -> Fork:
     """The next branch. Raises `UsageError` where none can be made of this conversation at this message."""
     parent = session_rows.require(db, key)
-    if role_of(key) != "owner":
+    if session_role(key) != "owner":
         raise UsageError(f"Only the owner's own conversations have branches, and {key!r} is none. Nothing was changed.")
     last = _end(db, views.read(key), message_id)
     if last != message_id:
@@ -41,14 +41,15 @@ def plan(db: Database, views: Views, key: str, message_id: int) -> Fork:
             f"message #{last}."
         )
     row = db.row(
-        "SELECT max(CAST(substr(key, ?) AS INTEGER)) FROM sessions WHERE key GLOB ?", (len(BRANCH) + 1, f"{BRANCH}*")
+        "SELECT max(CAST(substr(key, ?) AS INTEGER)) FROM sessions WHERE key GLOB ?",
+        (len(BRANCH_PREFIX) + 1, f"{BRANCH_PREFIX}*"),
     )
     number = 1 + (row[0] if row is not None and row[0] else 0)
     words = f"This conversation branched from {key} at message #{message_id}."
-    return Fork(Session(f"{BRANCH}{number}", 1, parent.scope), words)
+    return Fork(Session(f"{BRANCH_PREFIX}{number}", 1, parent.scope), words)
 
 
-def _end(db: Database, view: View, message_id: int) -> int | None:
+def _end(db: Database, view: ContextView, message_id: int) -> int | None:
     """The first message from `message_id` on after which nothing is torn apart. Raises `UsageError`."""
     at = next((n for n, row in enumerate(view.messages) if row.id == message_id), None)
     if at is None:
@@ -66,7 +67,7 @@ def _end(db: Database, view: View, message_id: int) -> int | None:
     return view.messages[min(start for start in starts if start > at) - 1].id
 
 
-def inherit(db: Database, views: Views, record: Record) -> None:
+def inherit(db: Database, views: Views, record: LogRecord) -> None:
     """Inside a transaction, with the branch's first record: the branch has copies of what its parent shows up to the
     message. Where that does not stand there any longer, there are none."""
     said = index.find(db, record.refs[0]) if record.refs else None

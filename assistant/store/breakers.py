@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from assistant.core.compactions import Breaker
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 
@@ -13,14 +13,14 @@ class Breakers:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def get(self, name: str) -> Breaker:
+    def get(self, name: str) -> CircuitBreaker:
         row = self._db.row("SELECT * FROM breakers WHERE name = ?", (name,))
         if row is None:
-            return Breaker(name, 0, None)
+            return CircuitBreaker(name, 0, None)
         opened = None if row["opened_at"] is None else moment(row["opened_at"])
-        return Breaker(name, row["failures"], opened, row["last_error"])
+        return CircuitBreaker(name, row["failures"], opened, row["last_error"])
 
-    def failed(self, name: str, error: str, most: int, now: datetime) -> Breaker:
+    def failed(self, name: str, error: str, most: int, now: datetime) -> CircuitBreaker:
         """The try that a half-open fuse lets through opens it anew when it fails."""
         with self._db.write() as db:
             db.execute(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.store import checkpoints, commit, earlier, session_rows
 from assistant.store.checkpoints import BELONGS_IN_VIEW, Covered
 from assistant.store.database import Database

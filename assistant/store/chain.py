@@ -13,7 +13,7 @@ from operator import itemgetter
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.messages import Span
+from assistant.core.messages import LogByteRange
 from assistant.store import index
 from assistant.store.database import Database
 from assistant.store.findings import Findings
@@ -57,7 +57,7 @@ class Walk:
 
 def walk_log(db: Database, log: LogFiles, session: str, findings: Findings, *, last: int | None = None) -> Walk:
     """Check chain, commitments and index of a session's log, or of its `last` so many records alone."""
-    walk = Walk(session, log.place(session, Span(0, 0)).path)
+    walk = Walk(session, log.place(session, LogByteRange(0, 0)).path)
     start = None if last is None else db.row(_LAST, (session, last - 1))
     if start is not None:
         # What stands before is not looked at, so nobody knows what the first one has to continue.

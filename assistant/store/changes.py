@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.bridge_ports import Change
+from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import CorruptStore
 from assistant.core.messages import Message, RecordKind
 from assistant.core.records import InboxItem
@@ -50,7 +50,7 @@ class Changes:
         self._inbox = Inbox(db, appender.next_id)
         self._states = BridgeStates(db)
 
-    def record(self, change: Change, now: datetime) -> str | None:
+    def record(self, change: MessageChange, now: datetime) -> str | None:
         """See `people_ports.Changes`."""
         kept = self._kept(change)
         if kept is None and (item := self._of(change)) is not None:
@@ -68,12 +68,12 @@ class Changes:
 
     # ------------------------------------------------------------------------------------------------------- accepting
 
-    def _kept(self, change: Change) -> Row | None:
+    def _kept(self, change: MessageChange) -> Row | None:
         """The change, where an earlier attempt kept it."""
         names = (clean(change.bridge), clean(change.change_id))
         return self._db.row("SELECT * FROM changes WHERE bridge = ? AND change_id = ?", names)
 
-    def _of(self, change: Change) -> InboxItem | None:
+    def _of(self, change: MessageChange) -> InboxItem | None:
         """The message that this account sent and may change; None where nothing is to be kept."""
         row = self._db.row(
             "SELECT * FROM inbox WHERE bridge = ? AND external_id = ? AND sender = ?",
@@ -86,7 +86,7 @@ class Changes:
     def _is_deleted(self, message_id: int) -> bool:
         return self._db.row("SELECT 1 FROM changes WHERE message_id = ? AND kind = 'delete'", (message_id,)) is not None
 
-    def _accept(self, change: Change, item: InboxItem, now: datetime) -> Row | None:
+    def _accept(self, change: MessageChange, item: InboxItem, now: datetime) -> Row | None:
         """Durable when it returns; None where the message says that already."""
         session = item.incoming.session
         self._appender.settle(session, now)

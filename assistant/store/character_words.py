@@ -17,8 +17,7 @@ from dataclasses import replace
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.profiles import folded
-from assistant.core.remembered import Attribute, Profile
+from assistant.core.profiles import Profile, ProfileAttribute, fold_name
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows, without_json
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE
@@ -189,7 +188,7 @@ def _learned_of(profile: Profile, marked: Marked) -> bool:
     return any(_is_of(one, marked) for one in profile.attributes)
 
 
-def _is_of(attribute: Attribute, marked: Marked) -> bool:
+def _is_of(attribute: ProfileAttribute, marked: Marked) -> bool:
     """Whether it was learned from entries that go, and from no other."""
     return bool(attribute.sources) and set(attribute.sources) <= set(marked.entries)
 
@@ -198,7 +197,7 @@ def _values(profile: Profile) -> dict[str, Any]:
     raw = json.loads(as_text(profile))
     return {
         "name": profile.name,
-        "folded": folded(profile.name),
+        "folded": fold_name(profile.name),
         "aliases": dumps(raw["aliases"]),
         "summary": profile.summary,
         "attributes": dumps(raw["attributes"]),

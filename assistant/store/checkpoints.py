@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Checkpoint, CheckpointState, Compaction
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.errors import CorruptStore
 from assistant.store import extraction
 from assistant.store.database import Database

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from assistant.core.records import Fit
+from assistant.core.records import MatchQuality
 from assistant.store.terms import QueryWord
 
 _TELLING = math.log(20)
@@ -30,13 +30,13 @@ class Coincidence:
     idf: Sequence[float]
     passages: int
 
-    def fit(self, found: Set[int]) -> Fit:
+    def fit(self, found: Set[int]) -> MatchQuality:
         """How an excerpt fits that has the words `found` (by index)."""
         unheard = math.log(2 * (self.passages + 1))
         whole = sum(worth or unheard for worth in self.idf)
         telling = [i for i in self._apart(sorted(found)) if self.idf[i] >= _TELLING]
         chance = (self.passages + 1) * math.exp(-sum(self.idf[i] for i in telling))
-        return Fit(len(telling), chance, sum(self.idf[i] for i in found) / whole if whole else 0.0)
+        return MatchQuality(len(telling), chance, sum(self.idf[i] for i in found) / whole if whole else 0.0)
 
     def _apart(self, found: Sequence[int]) -> list[int]:
         """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every

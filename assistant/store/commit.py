@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Checkpoint, CheckpointState, Compaction
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.store import checkpoints, earlier, index, lease, session_rows
 from assistant.store.checkpoints import Covered, refused, uncovered
 from assistant.store.database import Database

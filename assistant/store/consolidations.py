@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from assistant.core.remembered import ChangePlan, JournalEntry, KnownThen, Reading
+from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, PhaseCursor
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.known_then import KnowledgeThen
@@ -48,7 +48,7 @@ class Consolidations:
         )
         return [entry_of(row) for row in rows]
 
-    def scored(self, weights: Mapping[int, float], reading: Reading, now: datetime) -> None:
+    def scored(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
         with self._db.write() as db:
             for entry_id, weight in weights.items():
                 db.execute("UPDATE journal SET importance = ? WHERE id = ?", (weight, entry_id))
@@ -95,7 +95,7 @@ class Consolidations:
             found.setdefault(row["by"], []).append(row["id"])
         return found
 
-    def known_then(self, scope: str, at: datetime) -> KnownThen:
+    def known_then(self, scope: str, at: datetime) -> MemorySnapshot:
         return self._then.everything(scope, at)
 
     def first_known(self, scope: str) -> datetime | None:

@@ -11,25 +11,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.core.compactions import Checkpoint, Compaction, Restorable
+from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.generations import Ending
-from assistant.core.messages import Message, RecordKind, Role, Span, ToolCall, Trust
+from assistant.core.messages import LogByteRange, Message, RecordKind, Role, ToolCall, Trust
 from assistant.core.records import (
-    Accepted,
+    ContextView,
     InboxItem,
-    Incoming,
-    LogPlace,
-    Outgoing,
-    Reconciled,
-    Record,
+    InboxReceipt,
+    IncomingMessage,
+    LogLocation,
+    LogRecord,
+    OutgoingMessage,
+    RecoveryResult,
     SessionInfo,
     ToolRun,
     Turn,
     TurnState,
-    View,
 )
-from assistant.core.sessions import BRANCH
+from assistant.core.sessions import BRANCH_PREFIX, GenerationEnd
 from assistant.store import (
     branch,
     bulk,
@@ -90,7 +89,7 @@ class Conversation:
         self.appender = Appender(db, log, self.views, as_viewed=as_viewed, count=count)
         self._inbox = Inbox(db, self.appender.next_id)
 
-    def reconcile(self, now: datetime) -> Reconciled:
+    def reconcile(self, now: datetime) -> RecoveryResult:
         known = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         settled = [
             self.appender.settle(session, now, again=True)
@@ -100,11 +99,11 @@ class Conversation:
             lease.settle(db, self._begun)
         running = [rows.turn(row, self._inbox.of_turn(row["id"])) for row in turns.running(self._db)]
         torn = [one.torn for one in settled if one.torn is not None] + self._log.set_aside_stumps(now)
-        return Reconciled(sum(one.adopted for one in settled), tuple(map(str, torn)), tuple(running))
+        return RecoveryResult(sum(one.adopted for one in settled), tuple(map(str, torn)), tuple(running))
 
     # -------------------------------------------------------------------------------------------------------- inbox
 
-    def accept(self, incoming: Incoming, now: datetime) -> Accepted:
+    def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         return self._inbox.accept(incoming, now)
 
     def waiting(self) -> list[str]:
@@ -170,7 +169,7 @@ class Conversation:
         shown = self.views.shown(_session(turn), [row["id"] for row in found])
         for row in found:
             if row["id"] not in shown:
-                record = self._log.read(turn.session, Span(row["byte_start"], row["byte_end"]))
+                record = self._log.read(turn.session, LogByteRange(row["byte_start"], row["byte_end"]))
                 again = self.appender.viewed(record)
                 if again is not None:
                     shown[record.id] = again
@@ -184,7 +183,7 @@ class Conversation:
         turn: Turn,
         state: TurnState,
         reply: Message | None,
-        outgoing: Sequence[Outgoing],
+        outgoing: Sequence[OutgoingMessage],
         now: datetime,
         *,
         error: str = "",
@@ -205,7 +204,7 @@ class Conversation:
                 requests.answer(self._db, turn.id, said.id, now)
         return said
 
-    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[Outgoing], now: datetime) -> None:
+    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
         """Items of several sessions are settled session by session, the outgoing ones with the last."""
         by_session = dict.fromkeys(item.incoming.session for item in items)
         for key in by_session:
@@ -222,10 +221,10 @@ class Conversation:
 
     # ----------------------------------------------------------------------------------------------------- the view
 
-    def view(self, session: str) -> View:
+    def view(self, session: str) -> ContextView:
         return self.views.read(session)
 
-    def places(self, message_ids: Sequence[int]) -> dict[int, LogPlace]:
+    def places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
         found = index.spans(self._db, message_ids)
         return {one: self._log.place(session, span) for one, (session, span) in found.items()}
 
@@ -269,10 +268,10 @@ class Conversation:
         self._to_take_out.add(done.session)
         return done
 
-    def restorable(self, session: str, checkpoint_id: int | None = None) -> Restorable:
+    def restorable(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
         return restore.restorable(self._db, session, checkpoint_id)
 
-    def uncompact(self, restorable: Restorable, session: str, now: datetime) -> View:
+    def uncompact(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
         with self._db.write() as db:
             of = session_rows.compare(db, session, restorable.prefix_rev)
             restore.uncompact(db, self._log, self.views, of, restorable, self.appender.counted)
@@ -283,7 +282,7 @@ class Conversation:
         self._note(of, Message("system", words), Origin("branch", None, None, "system", None, (message_id,)), now)
         return session_rows.info(self._db, of.key)
 
-    def turn_over(self, ending: Ending, now: datetime) -> SessionInfo:
+    def turn_over(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
         of = self.appender.current(ending.session, now)
         turnover.check(self._db, of, ending)
         kind: RecordKind = "handover"
@@ -312,7 +311,7 @@ class Conversation:
         with self._db.write() as db:
             db.execute("UPDATE checkpoints SET journaled = 1 WHERE id = ?", (checkpoint_id,))
 
-    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> Record:
+    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
         of = self.appender.current(session, now)
         for message_id in message_ids:
             row = index.find(self._db, message_id)
@@ -320,7 +319,7 @@ class Conversation:
                 raise StoreError(f"There is no message {message_id} in {session!r} to undo. Nothing was changed.")
         return self._note(of, Message("system"), Origin("undo", None, by, "owner", None, tuple(message_ids)), now)
 
-    def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> Record:
+    def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
         of = self.appender.current(session, now)
         return self._note(of, Message("system", content), Origin(kind, None, None, "system", None, tuple(refs)), now)
 
@@ -362,18 +361,20 @@ class Conversation:
     def _counted(self, messages: Sequence[Message]) -> list[Counted]:
         return [self.appender.counted(clean_message(message)) for message in messages]
 
-    def _note(self, session: Session, message: Message, origin: Origin, now: datetime) -> Record:
+    def _note(self, session: Session, message: Message, origin: Origin, now: datetime) -> LogRecord:
         draft = self.appender.draft(session, message, origin, now)
         with self.appender.appending(session, [draft], now):
             row = index.find(self._db, draft.record.id)
         if row is None:
             raise CorruptStore
-        return self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+        return self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"]))
 
 
 def parents_first(sessions: Collection[str]) -> list[str]:
     """Sessions in an order in which every branch comes after what it branched from."""
-    return sorted(sessions, key=lambda key: (key.startswith(BRANCH), len(key) if key.startswith(BRANCH) else 0, key))
+    return sorted(
+        sessions, key=lambda key: (key.startswith(BRANCH_PREFIX), len(key) if key.startswith(BRANCH_PREFIX) else 0, key)
+    )
 
 
 def _session(turn: Turn) -> Session:

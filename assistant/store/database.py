@@ -21,7 +21,7 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import CorruptStore, EarlierSchema, HomeError, HomeReplaced, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, OlderSchema, StoreError
 from assistant.store.files import file_identity, sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000
@@ -296,7 +296,7 @@ class Database:
         self._must_not_be_newer(applied, migrations)
         missing = [name for name in _names(migrations) if name not in applied]
         if missing:
-            raise EarlierSchema(
+            raise OlderSchema(
                 f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; start "
                 "the assistant anew (`assistant run` or `assistant chat`), which brings it up to date and keeps a copy."
             )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Delegation, DelegationState
+from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.bridging_values import Brought, Fate, Undelivered
+from assistant.core.bridge_api import DeliveryOutcome, RedirectResult, UndeliveredItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store import outbox
 from assistant.store.database import Database
@@ -29,20 +29,20 @@ class Deliveries:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def stuck(self, *, limit: int = 100) -> list[Undelivered]:
+    def stuck(self, *, limit: int = 100) -> list[UndeliveredItem]:
         """And what waits for another try; the newest, oldest of them first."""
         where = f"{_UNSENT} AND ({_STUCK} OR {_WAITS})"
         rows = self._db.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY +id DESC LIMIT ?", (limit,))
         return [_undelivered(row) for row in rows][::-1]
 
-    def one(self, item_id: int) -> Undelivered | None:
+    def one(self, item_id: int) -> UndeliveredItem | None:
         """None where it was sent, or dropped."""
         row = self._db.row(f"SELECT * FROM outbox WHERE id = ? AND ({_STUCK} OR {_OPEN})", (item_id,))
         return None if row is None else _undelivered(row)
 
-    def fate(self, key: str) -> Fate | None:
+    def fate(self, key: str) -> DeliveryOutcome | None:
         row = self._db.row("SELECT state, error FROM outbox WHERE key = ?", (key,))
-        return None if row is None else Fate(row["state"], row["error"])
+        return None if row is None else DeliveryOutcome(row["state"], row["error"])
 
     def again(self, item_id: int, now: datetime) -> bool:
         """Have it sent once more; False where it is not stuck."""
@@ -63,7 +63,7 @@ class Deliveries:
         with self._db.write() as db:
             _cut_off(db, bridge, "cut off when its bridge got another account", now)
 
-    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> Brought:
+    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult:
         """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
         more, so that nobody will learn what became of a send that was cut off."""
         with self._db.write() as db:
@@ -76,7 +76,7 @@ class Deliveries:
             )
             for row in owners:
                 outbox.send_on(db, row["id"], home, row["session"], now)
-        return Brought(len(owners), self.waiting().get(bridge, 0))
+        return RedirectResult(len(owners), self.waiting().get(bridge, 0))
 
     def _settle(self, item_id: int, state: str, now: datetime, where: str) -> bool:
         with self._db.write() as db:
@@ -93,8 +93,8 @@ def _cut_off(db: Database, bridge: str, error: str, now: datetime) -> None:
     )
 
 
-def _undelivered(row: Row) -> Undelivered:
-    return Undelivered(
+def _undelivered(row: Row) -> UndeliveredItem:
+    return UndeliveredItem(
         row["id"], row["state"], row["bridge"], row["target"], row["session"], row["scope"], row["body"], row["error"],
         row["parts_sent"], row["attempts"], moment(row["created_at"]), moment(row["updated_at"]),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import UsageError
-from assistant.core.remembered import Edit
+from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 
@@ -23,7 +23,7 @@ class Edits:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def add(self, edit: Edit, key: str | None) -> Edit:
+    def add(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         """Inside `write()`: the edit with its id."""
         edit_id = self._db.insert(
             "INSERT INTO edits (key, scope, target, by, before, after, cycle, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -34,14 +34,14 @@ class Edits:
         )  # fmt: skip
         return replace(edit, id=edit_id)
 
-    def keyed(self, key: str | None, scope: str, target: str) -> Edit | None:
+    def keyed(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
         """The edit of a file, or of any profile, that was made under a key."""
         if key is None:
             return None
         row = self._db.row("SELECT * FROM edits WHERE key = ?", (_named(key, scope, target),))
         return None if row is None else _edit(row)
 
-    def all(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
+    def all(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         """Newest first."""
         rows = self._db.rows(
             "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
@@ -49,12 +49,12 @@ class Edits:
         )
         return [_edit(row) for row in rows]
 
-    def of_cycle(self, cycle: int) -> list[Edit]:
+    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """Of every scope, newest first, but for those that were taken back."""
         rows = self._db.rows("SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,))
         return [_edit(row) for row in rows]
 
-    def to_undo(self, edit_id: int, scope: str) -> Edit:
+    def to_undo(self, edit_id: int, scope: str) -> UndoableEdit:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
@@ -64,16 +64,16 @@ class Edits:
             raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
         return edit
 
-    def by_id(self, edit_id: int) -> Edit | None:
+    def by_id(self, edit_id: int) -> UndoableEdit | None:
         row = self._db.row("SELECT * FROM edits WHERE id = ?", (edit_id,))
         return None if row is None else _edit(row)
 
-    def mark_undone(self, edit: Edit, at: datetime | None) -> Edit:
+    def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
         """Inside `write()`. None: it was not taken back after all."""
         self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (stamp(at) if at else None, edit.id))
         return replace(edit, undone_at=at)
 
-    def drop(self, edit: Edit) -> None:
+    def drop(self, edit: UndoableEdit) -> None:
         """Inside `write()`: an edit that was not made after all."""
         self._db.execute("DELETE FROM edits WHERE id = ?", (edit.id,))
 
@@ -82,7 +82,7 @@ class Edits:
         self._db.execute("DELETE FROM edits WHERE scope = ? AND target = ?", (scope, target))
 
 
-def _stored_key(edit: Edit, key: str | None) -> str | None:
+def _stored_key(edit: UndoableEdit, key: str | None) -> str | None:
     return None if key is None else _named(key, edit.scope, edit.target)
 
 
@@ -91,9 +91,9 @@ def _named(key: str, scope: str, target: str) -> str:
     return clean(f"{PROFILE if target.startswith(PROFILE) else target} {scope} {key}")
 
 
-def _edit(row: Row) -> Edit:
+def _edit(row: Row) -> UndoableEdit:
     undone = moment(row["undone_at"]) if row["undone_at"] else None
-    return Edit(
+    return UndoableEdit(
         row["target"], row["scope"], row["by"], row["before"], row["after"], moment(row["at"]), row["cycle"], undone,
         row["id"],
     )  # fmt: skip

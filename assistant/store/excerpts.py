@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 EXCERPT = 240
 """About how many characters an excerpt has; never more than a third above."""
 
 _SLACK = EXCERPT // 3
-_SENTENCE = expression(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
-_SPACE = expression(r"\s+")
+_SENTENCE = lazy_regex(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
+_SPACE = lazy_regex(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.core.messages import Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store.changed import as_changed
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
@@ -27,7 +27,7 @@ class LogReader:
         self._db = db
         self._log = log
 
-    def after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[Record]:
+    def after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
         # What a running turn has said so far is not its end; its few messages are found by their turn.
         running = self._db.row(
             "SELECT min(m.seq) FROM turns t CROSS JOIN messages m INDEXED BY messages_turn ON m.turn = t.id"
@@ -40,7 +40,7 @@ class LogReader:
             f" AND {_TO_READ} AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
             (session, seq, generation, end, end, limit),
         )
-        records = [self._log.read(session, Span(row["byte_start"], row["byte_end"])) for row in rows]
+        records = [self._log.read(session, LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
         hold = as_changed(self._db, self._log, session, [record.id for record in records])
         # What somebody took back is not to be learned, and of what they corrected the correction is.
         return [

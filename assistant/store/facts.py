@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from assistant.core.records import Calibration
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
+from assistant.core.records import TokenCalibration
 from assistant.store.database import Database
 from assistant.store.text import stamp
 
@@ -16,13 +16,13 @@ class ModelFacts:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def calibration(self, model: str) -> Calibration | None:
+    def calibration(self, model: str) -> TokenCalibration | None:
         row = self._db.row(
             "SELECT factor, samples FROM model_facts WHERE model = ? AND factor IS NOT NULL", (model,)
         )  # fmt: skip
-        return None if row is None else Calibration(model, row["factor"], row["samples"])
+        return None if row is None else TokenCalibration(model, row["factor"], row["samples"])
 
-    def set_calibration(self, calibration: Calibration, now: datetime) -> None:
+    def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO model_facts (model, factor, samples, updated_at) VALUES (?, ?, ?, ?)"
@@ -31,13 +31,13 @@ class ModelFacts:
                 (calibration.model, calibration.factor, calibration.samples, stamp(now)),
             )
 
-    def limits(self, model: str) -> Limits | None:
+    def limits(self, model: str) -> ModelLimits | None:
         row = self._db.row("SELECT * FROM model_facts WHERE model = ? AND window IS NOT NULL", (model,))
         if row is None:
             return None
-        return Limits(row["window"], row["max_output"], row["max_bytes"], row["max_images"], row["source"])
+        return ModelLimits(row["window"], row["max_output"], row["max_bytes"], row["max_images"], row["source"])
 
-    def set_limits(self, model: str, limits: Limits, now: datetime) -> None:
+    def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO model_facts (model, window, max_output, max_bytes, max_images, source, updated_at)"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from assistant.core.remembered import Edit, FileThen
+from assistant.core.memories import FileSnapshot, UndoableEdit
 
 _Step = tuple[datetime, int, str, str]
 
 
-def text_then(edits: Sequence[Edit], at: datetime, now: str, changed_at: datetime | None) -> FileThen:
+def text_then(edits: Sequence[UndoableEdit], at: datetime, now: str, changed_at: datetime | None) -> FileSnapshot:
     """`edits` of one file in any order; `now` is what it says now, last changed at `changed_at`."""
     steps = sorted(_steps(edits))
     before = [step for step in steps if step[0] <= at]
@@ -22,13 +22,13 @@ def text_then(edits: Sequence[Edit], at: datetime, now: str, changed_at: datetim
     left = before[-1][3] if before else None
     if after:
         found = after[0][2]
-        return FileThen(found if left is None else left, found == (left or ""))
+        return FileSnapshot(found if left is None else left, found == (left or ""))
     if left == now or (changed_at is not None and changed_at <= at):
-        return FileThen(now)
-    return FileThen("" if left is None else left, sure=False)
+        return FileSnapshot(now)
+    return FileSnapshot("" if left is None else left, sure=False)
 
 
-def _steps(edits: Sequence[Edit]) -> Iterator[_Step]:
+def _steps(edits: Sequence[UndoableEdit]) -> Iterator[_Step]:
     """When a text took the place of which."""
     for edit in edits:
         yield edit.at, 2 * (edit.id or 0), edit.before, edit.after

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant.core.errors import StoreError
-from assistant.core.records import Problem
+from assistant.core.records import IntegrityProblem
 
 _TOLD_OF_A_KIND = 20
 
 
 class Findings:
     def __init__(self) -> None:
-        self._told: list[Problem] = []
+        self._told: list[IntegrityProblem] = []
         self._found: Counter[tuple[str, str, bool]] = Counter()
 
     def add(self, kind: str, where: str, text: str, *, repairable: bool = False) -> None:
         self._found[kind, where, repairable] += 1
         if self._found[kind, where, repairable] <= _TOLD_OF_A_KIND:
-            self._told.append(Problem(kind, where, text, repairable))
+            self._told.append(IntegrityProblem(kind, where, text, repairable))
 
     @contextmanager
     def broken(self, where: str) -> Iterator[None]:
@@ -30,9 +30,9 @@ class Findings:
         except StoreError as error:
             self.add("database", where, str(error))
 
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[IntegrityProblem, ...]:
         rest = [
-            Problem(kind, where, f"... and {found - _TOLD_OF_A_KIND} more like these", repairable)
+            IntegrityProblem(kind, where, f"... and {found - _TOLD_OF_A_KIND} more like these", repairable)
             for (kind, where, repairable), found in self._found.items()
             if found > _TOLD_OF_A_KIND
         ]

@@ -18,10 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from assistant.core.erasure import ErasureLeftover, ErasurePreview, ErasureRequest
+from assistant.core.erasure import ErasureMatches as Shown
 from assistant.core.errors import StoreError
-from assistant.core.forgotten import Found, Left, Wanted
-from assistant.core.forgotten import Place as Shown
-from assistant.core.messages import Span
+from assistant.core.messages import LogByteRange
 from assistant.store import archives
 from assistant.store.archive_words import forget_in_archives
 from assistant.store.archiving import StoredArchive
@@ -91,7 +91,7 @@ class ForgettingStore:
 
     # -------------------------------------------------------------------------------------------------------- looking
 
-    def mark(self, wanted: Wanted) -> Marked:
+    def mark(self, wanted: ErasureRequest) -> Marked:
         """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
         marked = self._marking.mark(wanted)
         return self.with_memories(marked, tuple(memory for memory, _ in self._local_memories(marked)))
@@ -105,12 +105,12 @@ class ForgettingStore:
         are there too, in their places; and the memories that have the words there."""
         memories = tuple(memory for memory, _ in self._local_memories(marked))
         if marked.everywhere:
-            return self._marking.mark(Wanted(marked.scope, memories=memories, text=marked.phrases[0]))
+            return self._marking.mark(ErasureRequest(marked.scope, memories=memories, text=marked.phrases[0]))
         here = spans(self._db, [record.id for record in marked.records])
         records = tuple(one for one in marked.records if here.get(one.id) == (one.session, one.span))
         return marked.with_found(records=records, memories=memories)
 
-    def look(self, wanted: Wanted, marked: Marked) -> Found:
+    def look(self, wanted: ErasureRequest, marked: Marked) -> ErasurePreview:
         """What would go, by place; nothing is changed."""
         said = {record.id for record in marked.records if not self._log.is_blank(record.session, record.span)}
         lines: dict[str, list[str]] = {}
@@ -129,7 +129,7 @@ class ForgettingStore:
         places = tuple(
             Shown(kind, len(of_it), tuple(dict.fromkeys(of_it))[:_SHOWN]) for kind, of_it in lines.items()
         )  # fmt: skip
-        return Found(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
+        return ErasurePreview(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
 
     def has_message(self, message_id: int, scope: str) -> bool:
         """Whether something was said under this number."""
@@ -170,7 +170,7 @@ class ForgettingStore:
         """What was begun and not finished."""
         return read_notes(self._home)
 
-    def carry_out(self, marked: Marked, now: datetime, *, again: bool) -> list[Left]:
+    def carry_out(self, marked: Marked, now: datetime, *, again: bool) -> list[ErasureLeftover]:
         """All but the memory layer; what could not be done. `again`: an earlier attempt was cut off. Raises
         `StoreError` where databases or logs cannot be written: then it is to be repeated."""
         self._leave_index(marked, again=again)
@@ -182,7 +182,7 @@ class ForgettingStore:
         for record in marked.records:
             blank(self._log, record.session, record.span)
         waiting = MemoryFiles(self._home, self._people, count=len, most=0).reconcile()
-        left = [Left("memory files", 1, f"not done: {why}") for why in waiting]
+        left = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():
             journal = forget_in_character(self._people, marked)
         if self._entries is not None and (journal or again):
@@ -192,18 +192,18 @@ class ForgettingStore:
         left += self._attempt((path.name, self._backup_step(path, marked)) for path in backups(self._home))
         return left
 
-    def archived(self, marked: Marked) -> list[Left]:
+    def archived(self, marked: Marked) -> list[ErasureLeftover]:
         """Rewrite archives, wherever they are; what could not be done. Slow, and uses nothing that another thread
         uses: for a worker thread. Raises `StoreError`."""
         return [] if self._archive is None else forget_in_archives(self._archive, marked)
 
-    def sweep(self) -> list[Left]:
+    def sweep(self) -> list[ErasureLeftover]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
         found = [self._home / name for name in (_SEARCH, "memory.db")]
         steps = [(db.path.name, db.rewrite) for db in (self._db, self._people)]
         return self._attempt([*steps, *((path.name, _rewriting(path)) for path in found if path.exists())])
 
-    def prove(self, marked: Marked) -> tuple[list[Left], int]:
+    def prove(self, marked: Marked) -> tuple[list[ErasureLeftover], int]:
         """What a search through every byte of the home still finds, and how many files it read."""
         return proved(self._home, self._marking, marked)
 
@@ -235,10 +235,10 @@ class ForgettingStore:
         rows = self._db.rows(
             "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'redaction'", (session,)
         )
-        spans = [Span(row["byte_start"], row["byte_end"]) for row in rows]
+        spans = [LogByteRange(row["byte_start"], row["byte_end"]) for row in rows]
         return {message_id for span in spans for message_id in self._log.read(session, span).refs}
 
-    def _files(self, marked: Marked) -> list[Left]:
+    def _files(self, marked: Marked) -> list[ErasureLeftover]:
         found = self._word_files(marked)
         return self._attempt((file.path.relative_to(self._home).as_posix(), file.forget) for file in found)
 
@@ -255,13 +255,13 @@ class ForgettingStore:
         return step
 
     @staticmethod
-    def _attempt(steps: Iterable[tuple[str, Callable[[], None]]]) -> list[Left]:
+    def _attempt(steps: Iterable[tuple[str, Callable[[], None]]]) -> list[ErasureLeftover]:
         left = []
         for name, step in steps:
             try:
                 step()
             except StoreError as error:
-                left.append(Left(name, 1, f"not done: {error}"))
+                left.append(ErasureLeftover(name, 1, f"not done: {error}"))
         return left
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.generations import Generation, Spoken
-from assistant.core.messages import Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
+from assistant.core.sessions import Generation, GenerationActivity
 from assistant.store import earlier, session_rows
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
@@ -42,17 +42,17 @@ class StoredGenerations:
         )
         return [_generation(row) for row in reversed(rows)]
 
-    def spoken(self, session: str) -> Spoken | None:
+    def spoken(self, session: str) -> GenerationActivity | None:
         current = session_rows.current(self._db, session)
         if current is None:
             return None
-        return Spoken(session, current.generation, self._said(current, "ASC"), self._said(current, "DESC"))
+        return GenerationActivity(session, current.generation, self._said(current, "ASC"), self._said(current, "DESC"))
 
     def last_seq(self, session: str) -> int:
         row = self._db.row("SELECT max(seq) FROM messages WHERE session = ?", (session,))
         return 0 if row is None or row[0] is None else int(row[0])
 
-    def records(self, session: str, generation: int) -> Iterator[Record]:
+    def records(self, session: str, generation: int) -> Iterator[LogRecord]:
         seq = 0
         while rows := self._db.rows(
             "SELECT seq, byte_start, byte_end FROM messages WHERE session = ? AND generation = ? AND seq > ?"
@@ -60,7 +60,7 @@ class StoredGenerations:
             (session, generation, seq, _RECORDS_AT_ONCE),
         ):
             for row in rows:
-                yield self._log.read(session, Span(row["byte_start"], row["byte_end"]))
+                yield self._log.read(session, LogByteRange(row["byte_start"], row["byte_end"]))
             seq = rows[-1]["seq"]
 
     def _said(self, session: Session, order: str) -> datetime | None:

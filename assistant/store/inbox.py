@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.messages import Media, Message
-from assistant.core.records import Accepted, InboxItem, InboxState, Incoming
+from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage
 from assistant.store import bridge_states, session_rows
 from assistant.store.database import Database
 from assistant.store.rows import inbox_body, inbox_item
@@ -39,26 +39,26 @@ class Inbox:
         self._db = db
         self._next_id = next_id
 
-    def accept(self, incoming: Incoming, now: datetime) -> Accepted:
+    def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """See `ports.Conversation.accept`."""
         incoming = _cleaned(incoming)
         body = inbox_body(incoming)
         with self._db.write():
             return self._put(incoming, body, now)
 
-    def put(self, incoming: Incoming, now: datetime) -> Accepted:
+    def put(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Inside a transaction: the same."""
         incoming = _cleaned(incoming)
         return self._put(incoming, inbox_body(incoming), now)
 
-    def _put(self, incoming: Incoming, body: str, now: datetime) -> Accepted:
+    def _put(self, incoming: IncomingMessage, body: str, now: datetime) -> InboxReceipt:
         known = self._db.row(
             "SELECT * FROM inbox WHERE bridge = ? AND external_id = ?", (incoming.bridge, incoming.external_id)
         )
         bridge_states.put(self._db, incoming.bridge, incoming.position)
         if known is not None:
             differs = not _says_the_same(incoming, inbox_item(known).incoming)
-            return Accepted(known["id"], known["message_id"], duplicate=True, differs=differs)
+            return InboxReceipt(known["id"], known["message_id"], duplicate=True, differs=differs)
         session = session_rows.ensure(self._db, incoming.session, incoming.scope, now)
         message_id = self._next_id()
         inbox_id = self._db.insert(
@@ -68,7 +68,7 @@ class Inbox:
                 incoming.sender, incoming.trust, incoming.target, body, message_id, stamp(now),
             ),
         )  # fmt: skip
-        return Accepted(inbox_id, message_id)
+        return InboxReceipt(inbox_id, message_id)
 
     def waiting(self) -> list[str]:
         return [row["session"] for row in self._db.rows(_WAITING)]
@@ -113,7 +113,7 @@ def message_of(item: InboxItem) -> Message:
     )  # fmt: skip
 
 
-def _says_the_same(incoming: Incoming, known: Incoming) -> bool:
+def _says_the_same(incoming: IncomingMessage, known: IncomingMessage) -> bool:
     """Whether a message that comes again is the one that is kept, as far as that can be told: of pictures the bytes are
     gone with the end of the turn, and a file that comes on a later day lies under that day's name."""
     if (incoming.session, incoming.content, incoming.name) != (known.session, known.content, known.name):
@@ -127,7 +127,7 @@ def _may_be(one: Media, other: Media) -> bool:
     return same and (None in (one.data, other.data) or one.data == other.data)
 
 
-def _cleaned(incoming: Incoming) -> Incoming:
+def _cleaned(incoming: IncomingMessage) -> IncomingMessage:
     message = clean_message(Message("user", incoming.content, name=incoming.name, media=incoming.media))
     return replace(
         incoming,

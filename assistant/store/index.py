@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from assistant.core.messages import Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store.database import Database
 from assistant.store.text import stamp
 
@@ -33,7 +33,7 @@ class Indexed:
     end: int
 
 
-def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> None:
+def insert(db: Database, records: Sequence[LogRecord], tokens: Sequence[int]) -> None:
     """Index records that the log has; `tokens` as counted for the view, in the same order."""
     db.execute_many(
         _INSERT,
@@ -48,7 +48,7 @@ def insert(db: Database, records: Sequence[Record], tokens: Sequence[int]) -> No
     )  # fmt: skip
 
 
-def withdrawn(db: Database, record: Record) -> tuple[int, ...]:
+def withdrawn(db: Database, record: LogRecord) -> tuple[int, ...]:
     """What a record takes out of sight: all that an undo names, and of what a deletion names what no turn had taken."""
     if record.kind != "delete":
         return record.refs if record.kind == "undo" else ()
@@ -56,7 +56,7 @@ def withdrawn(db: Database, record: Record) -> tuple[int, ...]:
     return tuple(one for one, found in zip(record.refs, untaken, strict=True) if found is not None)
 
 
-def hide(db: Database, undo: Record) -> None:
+def hide(db: Database, undo: LogRecord) -> None:
     """Mark what is withdrawn as hidden by this record; what an earlier one hid stays as it is."""
     db.execute_many(
         "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
@@ -79,15 +79,15 @@ def find(db: Database, message_id: int) -> Row | None:
     return db.row("SELECT * FROM messages WHERE id = ?", (message_id,))
 
 
-def spans(db: Database, message_ids: Sequence[int]) -> dict[int, tuple[str, Span]]:
+def spans(db: Database, message_ids: Sequence[int]) -> dict[int, tuple[str, LogByteRange]]:
     """Session and byte range of those messages that are indexed."""
-    found: dict[int, tuple[str, Span]] = {}
+    found: dict[int, tuple[str, LogByteRange]] = {}
     for first in range(0, len(message_ids), _IDS_A_QUERY):
         some = message_ids[first : first + _IDS_A_QUERY]
         marks = ", ".join("?" * len(some))
         query = f"SELECT id, session, byte_start, byte_end FROM messages WHERE id IN ({marks})"
         for row in db.rows(query, tuple(some)):
-            found[row["id"]] = (row["session"], Span(row["byte_start"], row["byte_end"]))
+            found[row["id"]] = (row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
     return found
 
 

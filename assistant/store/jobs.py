@@ -13,12 +13,22 @@ from datetime import datetime
 from itertools import groupby
 from sqlite3 import Row
 
-from assistant.agenda.telling import as_fact
-from assistant.core.agenda_values import Due, Fired, Firing, Job, Kind, NewJob, Place, Slot, Telling
+from assistant.agenda.jobs import (
+    DeliveryTarget,
+    DueSlot,
+    EndedSlot,
+    FiringBatch,
+    Job,
+    JobKind,
+    JobOutcome,
+    NewJob,
+    ReminderMessage,
+)
+from assistant.agenda.notifications import sent_reminder_note
+from assistant.agenda.recurrence import spec_from_json, spec_to_json
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
-from assistant.core.records import Outgoing
-from assistant.core.recurrence import spec_from_json, spec_to_json
+from assistant.core.records import OutgoingMessage
 from assistant.store import index, outbox, session_rows
 from assistant.store.append import Appender, Origin
 from assistant.store.database import Database
@@ -75,7 +85,7 @@ class Jobs:
         row = self._db.row("SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
         return None if row is None else _job(row)
 
-    def get(self, job_id: int, scope: str, kind: Kind) -> Job | None:
+    def get(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
         row = self._row(job_id, scope, kind)
         return None if row is None else _job(row)
 
@@ -85,14 +95,14 @@ class Jobs:
         )
         return None if row is None else _job(row)
 
-    def waiting(self, scope: str, kind: Kind, *, limit: int = 1000) -> list[Job]:
+    def waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
         rows = self._db.rows(
             f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_WAITS} ORDER BY next_due_at, id LIMIT ?",
             (scope, kind, limit),
         )
         return [_job(row) for row in rows]
 
-    def cancel(self, job_id: int, scope: str, kind: Kind, key: str, now: datetime) -> Job:
+    def cancel(self, job_id: int, scope: str, kind: JobKind, key: str, now: datetime) -> Job:
         with self._db.write() as db:
             row = self._row(job_id, scope, kind)
             if row is None or (row["state"] not in ("active", "paused") and row["end_key"] != key):
@@ -110,18 +120,18 @@ class Jobs:
                 "UPDATE jobs SET state = 'paused' WHERE id = ? AND scope = ? AND state = 'active'", (job_id, scope)
             )
 
-    def resume(self, job_id: int, scope: str, due: Due | None, now: datetime) -> None:
+    def resume(self, job_id: int, scope: str, due: DueSlot | None, now: datetime) -> None:
         with self._db.write() as db:
             if db.row("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)) is not None:
                 self._move([(job_id, due)], "paused", now)
 
-    def place_of(self, turn: str) -> tuple[Place, int] | None:
+    def place_of(self, turn: str) -> tuple[DeliveryTarget, int] | None:
         row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
         if row is None:
             return None
-        return Place(row["session"], row["scope"], row["bridge"], row["target"]), row["message_id"]
+        return DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]), row["message_id"]
 
-    def _row(self, job_id: int, scope: str, kind: Kind) -> Row | None:
+    def _row(self, job_id: int, scope: str, kind: JobKind) -> Row | None:
         return self._db.row("SELECT * FROM jobs WHERE id = ? AND scope = ? AND kind = ?", (job_id, scope, kind))
 
     # ------------------------------------------------------------------------------------------------------- firing
@@ -138,7 +148,7 @@ class Jobs:
         row = self._db.row("SELECT min(next_due_at) AS at FROM jobs WHERE state = 'active'")
         return None if row is None or row["at"] is None else moment(row["at"])
 
-    def fire(self, firing: Firing, now: datetime) -> None:
+    def fire(self, firing: FiringBatch, now: datetime) -> None:
         with self._db.write():
             self._end(firing.fired, now)
             self._move([(one.job_id, one.due) for one in firing.fired], "active", now)
@@ -147,7 +157,7 @@ class Jobs:
             for prompt in firing.prompts:
                 self._inbox.put(prompt, now)
 
-    def _end(self, fired: Sequence[Fired], now: datetime) -> None:
+    def _end(self, fired: Sequence[JobOutcome], now: datetime) -> None:
         at = stamp(now)
         self._db.execute_many(
             "INSERT INTO slots (job_id, scope, due_at, local_key, state, ended_at, note, told, logged)"
@@ -163,7 +173,7 @@ class Jobs:
             ],
         )  # fmt: skip
 
-    def _move(self, jobs: Sequence[tuple[int, Due | None]], state: str, now: datetime) -> None:
+    def _move(self, jobs: Sequence[tuple[int, DueSlot | None]], state: str, now: datetime) -> None:
         """Jobs in that state go on at a slot; None: there is none left."""
         self._db.execute_many(
             "UPDATE jobs SET state = 'done', next_due_at = NULL, next_key = NULL, ended_at = ?"
@@ -175,10 +185,10 @@ class Jobs:
             [(stamp(due.at), due.key, job_id, state) for job_id, due in jobs if due is not None],
         )
 
-    def _send(self, telling: Telling, now: datetime) -> None:
+    def _send(self, telling: ReminderMessage, now: datetime) -> None:
         place = telling.place
         session = session_rows.ensure(self._db, place.session, place.scope, now)
-        outgoing = Outgoing(
+        outgoing = OutgoingMessage(
             telling.key, place.session, place.scope, place.bridge, place.target, telling.body,
             message_id=self._appender.next_id(), buttons=telling.buttons,
         )  # fmt: skip
@@ -207,7 +217,7 @@ class Jobs:
         self._appender.settle(key, now)
         drafts = [
             self._appender.draft(
-                session, Message("system", as_fact(row["body"]), row["message_id"]),
+                session, Message("system", sent_reminder_note(row["body"]), row["message_id"]),
                 Origin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])), now,
             )
             for row in rows
@@ -229,7 +239,9 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------- looking back
 
-    def slots(self, scope: str, *, kind: Kind | None = None, job_id: int | None = None, limit: int = 100) -> list[Slot]:
+    def slots(
+        self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
+    ) -> list[EndedSlot]:
         rows = self._db.rows(
             "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
             " WHERE s.scope = ? AND (? IS NULL OR j.kind = ?) AND (? IS NULL OR s.job_id = ?)"
@@ -261,16 +273,16 @@ class Jobs:
 
 
 def _job(row: Row) -> Job:
-    due = None if row["next_due_at"] is None else Due(moment(row["next_due_at"]), row["next_key"])
+    due = None if row["next_due_at"] is None else DueSlot(moment(row["next_due_at"]), row["next_key"])
     return Job(
-        row["id"], row["kind"], row["name"], Place(row["session"], row["scope"], row["bridge"], row["target"]),
+        row["id"], row["kind"], row["name"], DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]),
         row["text"], spec_from_json(json.loads(row["spec"])), row["zone"], row["catch_up"], row["state"], due,
         moment(row["created_at"]), row["made_by"],
     )  # fmt: skip
 
 
-def _slot(row: Row) -> Slot:
-    return Slot(
+def _slot(row: Row) -> EndedSlot:
+    return EndedSlot(
         row["id"], row["job_id"], row["kind"], row["name"], row["text"], moment(row["due_at"]), row["local_key"],
         row["state"], moment(row["ended_at"]), row["note"], moment(row["seen_at"]) if row["seen_at"] else None,
     )  # fmt: skip

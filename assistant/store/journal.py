@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.remembered import WHOLE_SLEEPS, CycleReport, JournalEntry, Reading
+from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
 from assistant.store.database import Database
 from assistant.store.terms import either, query_words
 from assistant.store.text import clean, dumps, moment, stamp
@@ -36,7 +36,7 @@ class Journal:
         entries: Sequence[JournalEntry],
         now: datetime,
         *,
-        reading: Reading | None = None,
+        reading: PhaseCursor | None = None,
         replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
         with self._db.write():
@@ -154,14 +154,14 @@ class Journal:
         self._begun.add(begun)
         return begun
 
-    def note_cycle(self, report: CycleReport) -> None:
+    def note_cycle(self, report: SleepReport) -> None:
         with self._db.write() as db:
             db.execute(
                 "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
                 (stamp(report.ended_at) if report.ended_at else None, report.state, dumps(report.phases), report.id),
             )
 
-    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[CycleReport]:
+    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
         found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
         return [
@@ -175,7 +175,7 @@ class Journal:
         row = self._db.row(
             "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
             " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",
-            (dumps(list(WHOLE_SLEEPS)),),
+            (dumps(list(FULL_CYCLE_TRIGGERS)),),
         )
         return None if row is None else moment(row["at"])
 
@@ -198,8 +198,8 @@ def entry_of(row: Row) -> JournalEntry:
     )
 
 
-def _cycle(row: Row) -> CycleReport:
+def _cycle(row: Row) -> SleepReport:
     ended = moment(row["ended_at"]) if row["ended_at"] else None
-    return CycleReport(
+    return SleepReport(
         row["id"], row["trigger"], moment(row["started_at"]), ended, row["state"], json.loads(row["phases"])
     )

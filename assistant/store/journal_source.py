@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assistant.core.search_ports import Spoken
+from assistant.search.index_values import SourceText
 from assistant.store.database import Database
 from assistant.store.text import moment
 
@@ -27,13 +27,13 @@ class JournalWords:
         last = int(row["id"] or 0) if row else 0
         return {_STREAM: last} if last > read_to.get(_STREAM, 0) else {}
 
-    def after(self, stream: str, seq: int, *, limit: int) -> list[Spoken]:
+    def after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
         rows = self._db.rows(
             "SELECT id, scope, source_type, content, timestamp FROM journal WHERE id > ? ORDER BY id LIMIT ?",
             (seq, limit),
         )
         return [
-            Spoken(
+            SourceText(
                 row["id"], "", row["id"], row["scope"], ENTRY, "", moment(row["timestamp"]),
                 "" if row["source_type"] == "context_synthesis" else row["content"],
             )

@@ -13,7 +13,7 @@ from pathlib import Path
 import tomlkit
 
 from assistant.core.errors import SecretsUnavailable, StoreError
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, Index, Keyring, index_of
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, Keyring, SecretIndex, parse_secret_index
 from assistant.store.config_file import ConfigFile
 
 _HEADER = """\
@@ -63,13 +63,13 @@ class KeptSecrets:
             except SecretsUnavailable:
                 return
 
-    def _change(self, edit: Callable[[Index], Index]) -> Index:
+    def _change(self, edit: Callable[[SecretIndex], SecretIndex]) -> SecretIndex:
         """What the list said before."""
-        before: list[Index] = []
+        before: list[SecretIndex] = []
 
         def rewritten(text: str) -> str:
             try:
-                before.append(index_of(text, self._path))
+                before.append(parse_secret_index(text, self._path))
             except SecretsUnavailable as error:
                 raise StoreError(f"{error} Nothing was changed; mend it or take it away.") from None
             return _text(edit(before[0]))
@@ -78,21 +78,21 @@ class KeptSecrets:
         return before[0]
 
 
-def _with(index: Index, name: str, value: str, account: str) -> Index:
+def _with(index: SecretIndex, name: str, value: str, account: str) -> SecretIndex:
     rest = _without(index, name)
     if account:
-        return Index(rest.values, {**rest.accounts, name: account})
-    return Index({**rest.values, name: value}, rest.accounts)
+        return SecretIndex(rest.values, {**rest.accounts, name: account})
+    return SecretIndex({**rest.values, name: value}, rest.accounts)
 
 
-def _without(index: Index, name: str) -> Index:
-    return Index(
+def _without(index: SecretIndex, name: str) -> SecretIndex:
+    return SecretIndex(
         {key: value for key, value in index.values.items() if key != name},
         {key: value for key, value in index.accounts.items() if key != name},
     )
 
 
-def _text(index: Index) -> str:
+def _text(index: SecretIndex) -> str:
     document = tomlkit.document()
     for section, content in (("file", index.values), ("keyring", index.accounts)):
         if content:

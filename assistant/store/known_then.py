@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.remembered import JournalEntry, KnownThen, Memory
+from assistant.core.memories import JournalEntry, Memory, MemorySnapshot
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.plan_form import entry_subject, plan_from_json
@@ -57,7 +57,7 @@ class KnowledgeThen:
         )
         return (moment(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
-    def everything(self, scope: str, at: datetime) -> KnownThen:
+    def everything(self, scope: str, at: datetime) -> MemorySnapshot:
         made = _folded(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, stamp(at))), at)
         settled = made.rejected | made.taken_back
         settled |= {entry for memory in made.memories.values() for entry in memory.entries}
@@ -67,7 +67,7 @@ class KnowledgeThen:
             (scope, stamp(at), stamp(at)),
         )
         bare = self._entries([row["id"] for row in rows if row["id"] not in settled], scope, at)
-        return KnownThen(
+        return MemorySnapshot(
             tuple(sorted(made.memories.values(), key=lambda one: (one.said_at, one.entries))),
             tuple(sorted(bare.values(), key=lambda one: (one.timestamp, one.id or 0))),
             self._replaced(None, scope, at),

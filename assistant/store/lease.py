@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from assistant.core.compactions import Compaction
+from assistant.core.checkpoints import Compaction
 from assistant.core.errors import StaleView
 from assistant.store import checkpoints, index, session_rows
 from assistant.store.checkpoints import COMMITTED, Covered, refused

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.core.caps import CapUse, Standing, Sums, first_refused, forecast, uses
-from assistant.core.errors import BudgetExceeded, RequestRepeated
+from assistant.core.budget import BudgetStatus, CapUsage, PeriodSpend, cap_usages, first_exceeded_cap, forecast_spend
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
-from assistant.core.requests import BACKGROUND, Call, Reservation, Spent, UsageKey
-from assistant.settings.settings_sections import BudgetSettings
-from assistant.spending.notices import background_notice, cap_notice, mark, runaway_notice
+from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
+from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import background_notice, cap_notice, notice_key, runaway_notice
 from assistant.store.database import Database
 from assistant.store.shares import ShareExceeded, Shares, role
 from assistant.store.spending_guard import Marks, Repeats
@@ -42,7 +42,7 @@ class _Cost:
 class _CapReached(BudgetExceeded):
     """A cap, or the part of it that work in the background may use."""
 
-    def __init__(self, text: str, cap: CapUse, *, background: bool) -> None:
+    def __init__(self, text: str, cap: CapUsage, *, background: bool) -> None:
         super().__init__(text)
         self.cap = cap
         self.background = background
@@ -71,7 +71,7 @@ class Ledger:
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
-    def reserve(self, call: Call, now: datetime) -> Reservation:
+    def reserve(self, call: ModelCall, now: datetime) -> Reservation:
         try:
             return self._reserve(call, now)
         except BudgetExceeded as error:
@@ -82,7 +82,7 @@ class Ledger:
                 raise
         return self.reserve(call, now)
 
-    def _reserve(self, call: Call, now: datetime) -> Reservation:
+    def _reserve(self, call: ModelCall, now: datetime) -> Reservation:
         cost = _Cost(call.usd, call.input_tokens + call.max_output)
         with self._db.write() as db:
             if call.fingerprint:
@@ -129,35 +129,35 @@ class Ledger:
                 self._repeats.not_sent(reservation.fingerprint)
             for cap in self._caps(periods):
                 if cap.is_used_up:
-                    self.marks.tell(mark("reached", cap), cap_notice("reached", cap), now)
-                elif cap.is_near and not self.marks.has(mark("reached", cap)):
-                    self.marks.tell(mark("near", cap), cap_notice("near", cap), now)
+                    self.marks.tell(notice_key("reached", cap), cap_notice("reached", cap), now)
+                elif cap.is_near and not self.marks.has(notice_key("reached", cap)):
+                    self.marks.tell(notice_key("near", cap), cap_notice("near", cap), now)
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> Spent:
+    def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
         """What was spent from `since` until before `until`."""
         return self._sums.spent(since, until, session)
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
         return self._sums.by(key, since)
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> BudgetStatus:
         """How the budget stands, from a few rows."""
         periods = self._periods(now)
         day, month = (self._total(period) for period in (periods["day"], periods["month"]))
         caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND)
-        known = self.marks.known(mark("reached", cap) for cap in caps)
-        known_of_part = self.marks.known(mark("reached", cap, background=True) for cap in part)
-        return Standing(
+        known = self.marks.known(notice_key("reached", cap) for cap in caps)
+        known_of_part = self.marks.known(notice_key("reached", cap, background=True) for cap in part)
+        return BudgetStatus(
             periods["day"], day, month,
-            tuple(replace(cap, reached=mark("reached", cap) in known) for cap in caps),
-            tuple(replace(cap, reached=mark("reached", cap, background=True) in known_of_part) for cap in part),
+            tuple(replace(cap, reached=notice_key("reached", cap) in known) for cap in caps),
+            tuple(replace(cap, reached=notice_key("reached", cap, background=True) in known_of_part) for cap in part),
             self._forecast(month, now), tuple(self._repeats.stopped(now)),
         )  # fmt: skip
 
-    def _forecast(self, month: Sums, now: datetime) -> float | None:
+    def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
         """From the first day of the month on which anything was asked, for a home may be younger than that."""
         local = now.astimezone(self._zone)
         first = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -169,25 +169,25 @@ class Ledger:
             return None
         begun = datetime.fromisoformat(row["first"]).replace(tzinfo=self._zone)
         until = (first + timedelta(days=32)).replace(day=1)
-        return forecast(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
+        return forecast_spend(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
 
     # ------------------------------------------------------------------------------------------------------------- caps
 
-    def _check(self, cost: _Cost, call: Call, now: datetime) -> None:
+    def _check(self, cost: _Cost, call: ModelCall, now: datetime) -> None:
         periods, of = self._periods(now), role(call.session)
         usd, unpriced = cost.usd or 0.0, cost.unpriced
         asked = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
-        if cap := first_refused(self._caps(periods), usd, unpriced):
+        if cap := first_exceeded_cap(self._caps(periods), usd, unpriced):
             raise _CapReached(_told(cap, of, asked), cap, background=False)
         budget = self.budget
         for name, unit in (("daily", "day"), ("monthly", "month")):
             most = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
             self.shares.check(of, (name, unit, periods[unit]), most, usd, unpriced)
-        part = self._caps(periods, part=_BACKGROUND) if call.purpose in BACKGROUND else []
-        if cap := first_refused(part, usd, unpriced):
+        part = self._caps(periods, part=_BACKGROUND) if call.purpose in BACKGROUND_PURPOSES else []
+        if cap := first_exceeded_cap(part, usd, unpriced):
             raise _CapReached(_told_of_part(cap, of, asked), cap, background=True)
 
-    def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUse]:
+    def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUsage]:
         """The caps that are set, or the part of each that `part` may use, as they stand."""
         budget = self.budget
         limits: dict[str, float] = {
@@ -195,11 +195,11 @@ class Ledger:
             "monthly_tokens": budget.monthly_tokens,
         }  # fmt: skip
         if not part:
-            return uses(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
-        found = uses(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)
+            return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
+        found = cap_usages(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)
         return [replace(cap, most=cap.most * budget.background_share) for cap in found]
 
-    def _tell(self, error: BudgetExceeded, call: Call, now: datetime) -> None:
+    def _tell(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
         """Why a call was refused, for the owner: once. Outside of any transaction."""
         match error:
             case ShareExceeded():
@@ -209,17 +209,21 @@ class Ledger:
                 if cap.most:
                     notice = background_notice(cap) if background else cap_notice("reached", cap)
                     with self._db.write():
-                        self.marks.tell(mark("reached", cap, background=background), notice, now)
-            case RequestRepeated():
+                        self.marks.tell(notice_key("reached", cap, background=background), notice, now)
+            case RepeatedRequestBlocked():
                 with self._db.write():
                     stopped = self._repeats.stop(call.fingerprint, self._next_day(now))
                     if stopped is not None:
                         notice = runaway_notice(stopped, self._zone, now)
                         self.marks.tell(notice.key, notice, now)
 
-    def _total(self, period: str) -> Sums:
+    def _total(self, period: str) -> PeriodSpend:
         row = self._db.row("SELECT * FROM usage_totals WHERE period = ?", (period,))
-        return Sums() if row is None else Sums(row["usd"], row["tokens"], row["unpriced_tokens"], row["calls"])
+        return (
+            PeriodSpend()
+            if row is None
+            else PeriodSpend(row["usd"], row["tokens"], row["unpriced_tokens"], row["calls"])
+        )
 
     def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
         self._db.execute(
@@ -240,10 +244,10 @@ class Ledger:
 
 def _parts(purpose: str, session: str | None) -> list[str]:
     """Those parts of the budget that a call counts against, beside the whole."""
-    return [role(session), *([_BACKGROUND] if purpose in BACKGROUND else [])]
+    return [role(session), *([_BACKGROUND] if purpose in BACKGROUND_PURPOSES else [])]
 
 
-def _told(cap: CapUse, role: str, asked: str) -> str:
+def _told(cap: CapUsage, role: str, asked: str) -> str:
     if role != "owner":
         return f"The {cap.name} budget is used up. Your message is kept; ask again next {cap.unit}."
     return (
@@ -252,7 +256,7 @@ def _told(cap: CapUse, role: str, asked: str) -> str:
     )
 
 
-def _told_of_part(cap: CapUse, role: str, asked: str) -> str:
+def _told_of_part(cap: CapUsage, role: str, asked: str) -> str:
     part = f"The part of the {cap.name} budget that work in the background may use is used up"
     if role != "owner":
         return f"{part}. Your message is kept; ask again next {cap.unit}."

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assistant.core.messages import Span, call_from_json, call_to_json, media_from_json, media_to_json
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange, media_from_json, media_to_json, tool_call_from_json, tool_call_to_json
+from assistant.core.records import LogRecord
 from assistant.store.text import dumps, moment, stamp
 
 GENESIS = hashlib.sha256(b"").hexdigest()
@@ -28,7 +28,7 @@ SALT = b',"salt":"'
 SALT_LENGTH = 32
 
 
-def encode(record: Record, prev: str, salt: str) -> tuple[Record, bytes, str]:
+def encode(record: LogRecord, prev: str, salt: str) -> tuple[LogRecord, bytes, str]:
     """(the record with its hashes, its line, its header's hash). The span is not known here."""
     body = dumps(_body(record))
     body_bytes = body.encode()
@@ -62,10 +62,10 @@ def split(line: bytes) -> tuple[bytes, str, bytes]:
     return line[:at], line[begin:after].decode("ascii"), b"{" + line[after + 2 : -1]
 
 
-def decode(line: bytes, start: int) -> Record:
+def decode(line: bytes, start: int) -> LogRecord:
     """The record of a line that begins at byte `start`. Raises `ValueError`, `KeyError`, `TypeError`."""
     raw = json.loads(line)
-    return Record(
+    return LogRecord(
         id=raw["id"],
         seq=raw["seq"],
         ts=moment(raw["ts"]),
@@ -79,7 +79,7 @@ def decode(line: bytes, start: int) -> Record:
         prev=raw["prev"],
         salt=raw["salt"],
         name=raw.get("name"),
-        tool_calls=tuple(call_from_json(call) for call in raw.get("tool_calls", ())),
+        tool_calls=tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),
         tool_call_id=raw["tool_call_id"],
         media=tuple(media_from_json(media) for media in raw.get("media", ())),
         thinking=tuple(raw.get("thinking", ())),
@@ -89,11 +89,11 @@ def decode(line: bytes, start: int) -> Record:
         model=raw["model"],
         turn=raw["turn"],
         refs=tuple(raw["refs"]),
-        span=Span(start, start + len(line)),
+        span=LogByteRange(start, start + len(line)),
     )
 
 
-def _header(record: Record, commit: str, prev: str) -> Mapping[str, Any]:
+def _header(record: LogRecord, commit: str, prev: str) -> Mapping[str, Any]:
     return {
         "v": 1,
         "kind": record.kind,
@@ -116,11 +116,11 @@ def _header(record: Record, commit: str, prev: str) -> Mapping[str, Any]:
     }
 
 
-def _body(record: Record) -> Mapping[str, Any]:
+def _body(record: LogRecord) -> Mapping[str, Any]:
     return {
         "content": record.content,
         "name": record.name,
-        "tool_calls": [call_to_json(call) for call in record.tool_calls],
+        "tool_calls": [tool_call_to_json(call) for call in record.tool_calls],
         "media": [media_to_json(media) for media in record.media],
         "thinking": list(record.thinking),
     }

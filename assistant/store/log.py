@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.line import GENESIS, commitment, decode, encode, header_hash, split
 from assistant.store.log_files import LogFiles, last_line
@@ -52,7 +52,7 @@ class MasterLog(LogFiles):
         self._writing: OrderedDict[str, _Open] = OrderedDict()
         self._kept: dict[str, int] = {}
 
-    def append(self, records: Sequence[Record]) -> tuple[Record, ...]:
+    def append(self, records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
         """Write records of one session, durably; returns them with seq, hashes, salt and span. Raises `StoreError`
         with nothing written."""
         session = records[0].session
@@ -245,12 +245,12 @@ def _is_one_line(path: Path) -> bool:
         return not file.readline() or not file.readline()
 
 
-def _chained(records: Sequence[Record], head: Head) -> tuple[tuple[Record, ...], list[bytes], Head]:
+def _chained(records: Sequence[LogRecord], head: Head) -> tuple[tuple[LogRecord, ...], list[bytes], Head]:
     placed, lines = [], []
     for record in records:
         numbered = replace(record, seq=head.seq + 1)
         whole, line, hashed = encode(numbered, head.hash, secrets.token_hex(_SALT_BYTES))
-        span = Span(head.end, head.end + len(line))
+        span = LogByteRange(head.end, head.end + len(line))
         placed.append(replace(whole, span=span))
         lines.append(line)
         head = Head(span.end, numbered.seq, record.id, hashed)

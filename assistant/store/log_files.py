@@ -16,8 +16,8 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import Span
-from assistant.core.records import LogPlace, Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogLocation, LogRecord
 from assistant.store.line import SALT, SALT_LENGTH, decode
 
 LOG_NAME = "conversation.jsonl"
@@ -54,8 +54,8 @@ class LogFiles:
     def path(self, session: str) -> Path:
         return self.root / folder_name(session) / LOG_NAME
 
-    def place(self, session: str, span: Span) -> LogPlace:
-        return LogPlace(session, f"log/{folder_name(session)}/{LOG_NAME}", span)
+    def place(self, session: str, span: LogByteRange) -> LogLocation:
+        return LogLocation(session, f"log/{folder_name(session)}/{LOG_NAME}", span)
 
     def found(self) -> Iterator[tuple[Path, str | None]]:
         """Every log file with the session that its first record names; None where the first line is no record. An
@@ -83,11 +83,11 @@ class LogFiles:
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
-    def read(self, session: str, span: Span) -> Record:
+    def read(self, session: str, span: LogByteRange) -> LogRecord:
         """The record at exactly `span`. Raises `CorruptStore` when no whole record stands there."""
         return _parsed(self.path(session), self.line(session, span), span.start)
 
-    def line(self, session: str, span: Span) -> bytes:
+    def line(self, session: str, span: LogByteRange) -> bytes:
         """The bytes of `span`, which must be one line."""
         path = self.path(session)
         with _reading(path):
@@ -96,7 +96,7 @@ class LogFiles:
             raise CorruptStore(f"{path} has no record at bytes {span.start}-{span.end}. Run `assistant verify`.")
         return data
 
-    def header(self, session: str, span: Span) -> bytes:
+    def header(self, session: str, span: LogByteRange) -> bytes:
         """The header of the record at `span`, without its closing brace; of a long record no more is read."""
         path = self.path(session)
         data = b""
@@ -112,7 +112,7 @@ class LogFiles:
             )
         return data[:end]
 
-    def is_blank(self, session: str, span: Span) -> bool:
+    def is_blank(self, session: str, span: LogByteRange) -> bool:
         """Whether the words of the record at `span` were forgotten; of a long record only its beginning is read."""
         salt = span.start + len(self.header(session, span)) + len(SALT)
         with _reading(self.path(session)):
@@ -126,7 +126,7 @@ class LogFiles:
         with _reading(path), path.open("rb", buffering=_BUFFER) as file:
             yield from _lines(file, start)
 
-    def scan(self, session: str, start: int = 0) -> Iterator[Record]:
+    def scan(self, session: str, start: int = 0) -> Iterator[LogRecord]:
         """The records from byte `start` on, oldest first. Raises `CorruptStore` at the first line that is none."""
         path = self.path(session)
         for offset, line in self.lines(session, start):
@@ -164,7 +164,7 @@ def _lines(file: BinaryIO, start: int) -> Iterator[tuple[int, bytes]]:
         start += len(line)
 
 
-def _parsed(path: Path, line: bytes, start: int) -> Record:
+def _parsed(path: Path, line: bytes, start: int) -> LogRecord:
     try:
         return decode(line, start)
     except (ValueError, KeyError, TypeError) as error:

@@ -13,9 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from assistant.core.erasure import PhraseMatcher
 from assistant.core.errors import StoreError
-from assistant.core.messages import Span
-from assistant.core.wording import Wording
+from assistant.core.messages import LogByteRange
 from assistant.store.files import sync_directory
 from assistant.store.text import dumps
 from assistant.store.text_file import TextFile
@@ -30,7 +30,7 @@ class Place:
 
     id: int
     session: str
-    span: Span
+    span: LogByteRange
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Marked:
     note: str = ""
 
     @cached_property
-    def wording(self) -> Wording:
-        return Wording(self.phrases)
+    def wording(self) -> PhraseMatcher:
+        return PhraseMatcher(self.phrases)
 
     @cached_property
     def ids(self) -> frozenset[int]:
@@ -136,7 +136,8 @@ def _from_json(told: Mapping[str, Any]) -> Marked:
         scope=told["scope"],
         phrases=tuple(told["phrases"]),
         records=tuple(
-            Place(one["id"], one["session"], Span(one["span"]["start"], one["span"]["end"])) for one in told["records"]
+            Place(one["id"], one["session"], LogByteRange(one["span"]["start"], one["span"]["end"]))
+            for one in told["records"]
         ),
         entries=tuple(told["entries"]),
         memories=tuple(told["memories"]),

@@ -10,12 +10,18 @@ import json
 from collections.abc import Iterator, Sequence
 from sqlite3 import Row
 
+from assistant.core.erasure import (
+    MIN_LETTERS,
+    MIN_SPACELESS_LETTERS,
+    ErasureRequest,
+    PhraseMatcher,
+    identifying_phrases,
+    is_searchable_phrase,
+)
 from assistant.core.errors import UsageError
-from assistant.core.forgotten import Wanted
-from assistant.core.messages import Span
-from assistant.core.records import Record
-from assistant.core.references import LEAST_DIGITS
-from assistant.core.wording import FEWEST_LETTERS, FEWEST_SPACELESS, Wording, is_telling, phrases_of
+from assistant.core.memories import MIN_ID_DIGITS
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store import character_words
 from assistant.store.blanking import is_blanked
 from assistant.store.cells import columns_of
@@ -24,7 +30,7 @@ from assistant.store.line import SALT
 from assistant.store.log_files import LogFiles
 from assistant.store.marked import Marked, Place
 
-_LIKE_A_MEMORY = 10 ** (LEAST_DIGITS - 1)
+_LIKE_A_MEMORY = 10 ** (MIN_ID_DIGITS - 1)
 _SAYING = "kind NOT IN ('undo', 'redaction')"
 
 
@@ -38,14 +44,14 @@ class Marking:
         rows = self._db.rows("SELECT DISTINCT key FROM sessions WHERE scope = ? ORDER BY key", (scope,))
         return [row["key"] for row in rows]
 
-    def mark(self, wanted: Wanted) -> Marked:
+    def mark(self, wanted: ErasureRequest) -> Marked:
         """Raises `UsageError` for a text that is too short and for ids that are not there."""
         if wanted.text.strip():
             return self._mark_text(wanted)
         records = self._records(wanted)
         phrases = [phrase for record in records for phrase in _phrases(record)]
         entries = {row["id"]: row["content"] for row in self._entries(wanted)}
-        phrases += [phrase for said in entries.values() for phrase in phrases_of(said)]
+        phrases += [phrase for said in entries.values() for phrase in identifying_phrases(said)]
         marked = Marked(
             wanted.scope,
             tuple(dict.fromkeys(phrases)),
@@ -57,27 +63,27 @@ class Marking:
         alone, _ = character_words.entries_of_messages(self._people, marked)
         return self._with_derived(marked.with_found(entries=(*entries, *(one for one in alone if one not in entries))))
 
-    def _mark_text(self, wanted: Wanted) -> Marked:
-        if not is_telling(wanted.text):
+    def _mark_text(self, wanted: ErasureRequest) -> Marked:
+        if not is_searchable_phrase(wanted.text):
             raise UsageError(
-                f"Less than {FEWEST_LETTERS} letters or digits ({FEWEST_SPACELESS} of Chinese, Japanese or Thai) are "
+                f"Less than {MIN_LETTERS} letters or digits ({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai) are "
                 "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
                 " #17 (a message), entry 12, or a memory's id."
             )
-        wording = Wording([wanted.text])
+        wording = PhraseMatcher([wanted.text])
         records = [place for session in self.sessions(wanted.scope) for place in self.said(session, wording)]
         return self._with_derived(
             Marked(wanted.scope, (wanted.text,), tuple(records), (), wanted.memories, everywhere=True)
         )
 
-    def said(self, session: str, wording: Wording) -> Iterator[Place]:
+    def said(self, session: str, wording: PhraseMatcher) -> Iterator[Place]:
         """The records of a log whose words are among these; of a line that is none, nothing."""
         for offset, line in self._log.lines(session):
             at = line.find(SALT)
             if at < 0 or is_blanked(line) or not wording.ends_in(line[at:]):
                 continue
             try:
-                yield Place(int(json.loads(line[:at] + b"}")["id"]), session, Span(offset, offset + len(line)))
+                yield Place(int(json.loads(line[:at] + b"}")["id"]), session, LogByteRange(offset, offset + len(line)))
             except (ValueError, KeyError, TypeError):
                 continue
 
@@ -107,7 +113,7 @@ class Marking:
 
     # ------------------------------------------------------------------------------------------------------------ ids
 
-    def _records(self, wanted: Wanted) -> list[Record]:
+    def _records(self, wanted: ErasureRequest) -> list[LogRecord]:
         """The messages that are named, what later edits of them said, and reminders that they asked for."""
         found = []
         for message_id in dict.fromkeys(wanted.messages):
@@ -115,14 +121,14 @@ class Marking:
             if row is None:
                 meant = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
                 raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
-            found.append(self._log.read(row["session"], Span(row["byte_start"], row["byte_end"])))
+            found.append(self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])))
         edits = self._db.rows(
             "SELECT session, byte_start, byte_end FROM messages"
             " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
             (wanted.scope,),
         )
         for row in edits:
-            record = self._log.read(row["session"], Span(row["byte_start"], row["byte_end"]))
+            record = self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
             if set(record.refs) & set(wanted.messages) and record.id not in wanted.messages:
                 found.append(record)
         return found
@@ -134,7 +140,7 @@ class Marking:
             (message_id, scope),
         )
 
-    def _entries(self, wanted: Wanted) -> list[Row]:
+    def _entries(self, wanted: ErasureRequest) -> list[Row]:
         of_memories = [entry for memory in wanted.memories for entry in self._entries_of(memory)]
         ids = list(dict.fromkeys((*wanted.entries, *of_memories)))
         rows = [row for row in self._rows("journal", ids) if row["scope"] == wanted.scope]
@@ -174,10 +180,10 @@ class Marking:
         )
 
 
-def _phrases(record: Record) -> list[str]:
+def _phrases(record: LogRecord) -> list[str]:
     """What can be known again of a record elsewhere: what was said, and what tools were asked for."""
     said = [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
-    return [phrase for text in said for phrase in phrases_of(text)]
+    return [phrase for text in said for phrase in identifying_phrases(text)]
 
 
 def _texts(value: object) -> list[str]:

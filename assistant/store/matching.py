@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assistant.core.words import LETTER, WORD, fold
+from assistant.core.text import LETTER, WORD, fold_text
 from assistant.store.excerpts import Spot
 from assistant.store.stems import Stems
 from assistant.store.terms import QueryWord
@@ -38,7 +38,7 @@ class Matcher:
 
     def spots(self, text: str) -> list[Spot]:
         """Every place in `text`, in order."""
-        folded = fold(text)
+        folded = fold_text(text)
         spots: dict[tuple[int, int], Spot] = {}
         for wanted in self._wanted:
             for spot in self._places(folded, wanted):

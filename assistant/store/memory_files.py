@@ -20,9 +20,9 @@ from datetime import time as clock
 from pathlib import Path
 
 from assistant.core.errors import StaleView, StoreError, UsageError
-from assistant.core.expressions import expression
-from assistant.core.remembered import Edit, EditedBy, FileThen
+from assistant.core.memories import EditAuthor, FileSnapshot, UndoableEdit
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import lazy_regex
 from assistant.store.database import Database
 from assistant.store.edits import FILE, PROFILE, Edits
 from assistant.store.file_then import text_then
@@ -37,7 +37,7 @@ CURATED_TARGET = f"{FILE}{CURATED}"
 _LONGEST_LINE = 2000
 _TRIES = 5
 _UNDOING = "-undo"
-_MARK = expression(rf"(\d{{1,18}})({_UNDOING})?")
+_MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
 
 
 class MemoryFiles:
@@ -56,7 +56,7 @@ class MemoryFiles:
         """Raises `StoreError` for what is no text file."""
         return self._file(CURATED_TARGET).read()
 
-    def curated_then(self, at: datetime) -> FileThen:
+    def curated_then(self, at: datetime) -> FileSnapshot:
         """Raises `StoreError` for what is no text file."""
         file = self._file(CURATED_TARGET)
         edits = self._edits.all(OWNER_SCOPE, target=CURATED_TARGET, limit=-1)
@@ -66,23 +66,23 @@ class MemoryFiles:
         """Raises `StoreError` for what is no text file."""
         return self._file(_day_target(scope, day)).read()
 
-    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[Edit]:
+    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         return self._edits.all(scope, target=target, limit=limit)
 
-    def of_cycle(self, cycle: int) -> list[Edit]:
+    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
         return self._edits.of_cycle(cycle)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
     def curate(
-        self, text: str, base: str, by: EditedBy, now: datetime, *, key: str | None = None, cycle: int | None = None
-    ) -> Edit:
+        self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> UndoableEdit:
         """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
         self._settle(CURATED_TARGET)
         known = self._edits.keyed(key, OWNER_SCOPE, CURATED_TARGET)
         if known is not None:
             return known
-        edit = Edit(CURATED_TARGET, OWNER_SCOPE, by, base, clean(text), now, cycle)
+        edit = UndoableEdit(CURATED_TARGET, OWNER_SCOPE, by, base, clean(text), now, cycle)
         self._check_still(CURATED_TARGET, base)
         if edit.after == base:
             return edit
@@ -106,7 +106,7 @@ class MemoryFiles:
                 return True
         raise self._stale(target)
 
-    def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> Edit:
+    def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
         stood = self._file(target).read()
         text = _with_note(stood, day, time, lines)
         if len(text.encode()) > MOST_BYTES:
@@ -114,9 +114,9 @@ class MemoryFiles:
                 f"{target.removeprefix(FILE)} is full: {MOST_BYTES // 1024} KB fit. Nothing was written there; the"
                 " journal has the entries."
             )
-        return Edit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
+        return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
 
-    def undo(self, edit_id: int, scope: str, now: datetime) -> Edit:
+    def undo(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
         edit = self._edits.to_undo(edit_id, scope)
         if edit.target.startswith(PROFILE):
@@ -174,7 +174,7 @@ class MemoryFiles:
             else:
                 self._give_up(edit, waiting, undoing=undoing)
 
-    def _marked(self, mark: str, target: str) -> tuple[Edit | None, bool]:
+    def _marked(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
         """The committed edit that a waiting text belongs to, and whether it takes that back."""
         found = _MARK.fullmatch(mark)
         edit = self._edits.by_id(int(found[1])) if found else None
@@ -183,7 +183,7 @@ class MemoryFiles:
             return None, undoing
         return edit, undoing
 
-    def _give_up(self, edit: Edit, waiting: TextFile, *, undoing: bool) -> None:
+    def _give_up(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
         """A person was faster: the change was not made, and may be made anew under its key."""
         with self._db.write():
             if undoing:
@@ -194,7 +194,7 @@ class MemoryFiles:
 
     # -------------------------------------------------------------------------------------------------------- replacing
 
-    def _replace(self, edit: Edit, key: str | None) -> Edit:
+    def _replace(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         with self._db.write():
             edit = self._edits.add(edit, key)
             waiting = self._file(edit.target).waiting(str(edit.id))
@@ -202,7 +202,7 @@ class MemoryFiles:
         self._put_in_place(edit, waiting, undoing=False)
         return edit
 
-    def _put_in_place(self, edit: Edit, waiting: TextFile, *, undoing: bool) -> None:
+    def _put_in_place(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
         try:
             self._check_still(edit.target, edit.after if undoing else edit.before)
             waiting.move_to(self._file(edit.target))

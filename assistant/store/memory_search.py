@@ -25,8 +25,8 @@ from sqlite3 import Row
 from threading import Lock
 
 from assistant.context.periods import names_day_in
-from assistant.core.remembered import Memory, Recalled
-from assistant.core.search_ports import Finder, Found, Where
+from assistant.core.memories import Memory, MemoryHit
+from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.journal import TAKEN_BACK, entry_of
@@ -38,7 +38,7 @@ from assistant.store.text import moment, stamp
 
 MemoriesBy = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""
-_Hit = tuple[Row, Found, Memory]
+_Hit = tuple[Row, SourceHit, Memory]
 """An entry, how it was found, and what it is shown as."""
 
 _SHARE, _SURPRISE = 0.25, 0.115
@@ -64,7 +64,7 @@ _SELECT = (
 class StoredMemorySearch:
     """Any thread may call, one at a time. Opens nothing for writing."""
 
-    def __init__(self, database: Database, finder: Finder, memories: MemoriesBy) -> None:
+    def __init__(self, database: Database, finder: FinderPort, memories: MemoriesBy) -> None:
         """`database` (character.db) and `finder` are this object's own, and closed with it."""
         self._db = database
         self._then = KnowledgeThen(database)
@@ -88,7 +88,7 @@ class StoredMemorySearch:
         after: datetime | None = None,
         before: datetime | None = None,
         as_of: datetime | None = None,
-    ) -> list[Recalled]:
+    ) -> list[MemoryHit]:
         question = question[:_MOST_QUERY]
         words = query_words(question)
         if limit <= 0 or not words:
@@ -96,7 +96,7 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
-            found = self._finder.find(question, Where(scope, (ENTRY,), last=last), limit=many)
+            found = self._finder.find(question, SearchFilter(scope, (ENTRY,), last=last), limit=many)
             asked = asked_of(self._finder, words, self._stems)
             recalled = [
                 replace(one, score=one.score - _lowered(one.memory, newest))
@@ -108,19 +108,19 @@ class StoredMemorySearch:
                 recalled = self._with_successors(recalled, scope, as_of)
         return sorted(recalled, key=lambda one: -one.score)[:limit]
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Recalled]:
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         with self._lock:
             rows = self._db.rows(
                 f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
                 " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
                 (scope, stamp(after), stamp(before), limit + _SPARE),
             )
-            found = [(row, Found(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
+            found = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
             return self._recalled(self._by_now(found), None)[:limit]
 
     # -------------------------------------------------------------------------------------------------------- what fits
 
-    def _good(self, text: str, found: Found, asked: Asked) -> bool:
+    def _good(self, text: str, found: SourceHit, asked: Asked) -> bool:
         fit = asked.chance.fit(asked.matcher.words_in(text))
         by_chance = math.log(asked.chance.passages + 1)
         bar = _BAR + _BAR_GROWS * by_chance
@@ -131,7 +131,7 @@ class StoredMemorySearch:
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    def _hits(self, found: Sequence[Found], scope: str, as_of: datetime | None) -> list[_Hit]:
+    def _hits(self, found: Sequence[SourceHit], scope: str, as_of: datetime | None) -> list[_Hit]:
         rows = self._db.rows(
             f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?",
             (json.dumps([one.source for one in found]), scope),
@@ -143,7 +143,7 @@ class StoredMemorySearch:
         there = [(of[one.source], one) for one in found if one.source in of]
         return self._by_now([(row, one) for row, one in there if not _is_rejected(row)])
 
-    def _by_now(self, found: Sequence[tuple[Row, Found]]) -> list[_Hit]:
+    def _by_now(self, found: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
         known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
         return [(row, one, _memory(row, known)) for row, one in found]
 
@@ -154,9 +154,9 @@ class StoredMemorySearch:
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
         return (moment(row["timestamp"]) if row else _NEVER), None
 
-    def _recalled(self, hits: Sequence[_Hit], asked: Asked | None) -> list[Recalled]:
+    def _recalled(self, hits: Sequence[_Hit], asked: Asked | None) -> list[MemoryHit]:
         """What was hit, each memory once, with the score of its best entry."""
-        made: dict[str, Recalled] = {}
+        made: dict[str, MemoryHit] = {}
         for row, one, memory in hits:
             good = asked is not None and (self._good(memory.text, one, asked) or self._good(row["content"], one, asked))
             score = one.score
@@ -165,10 +165,10 @@ class StoredMemorySearch:
             if before is not None:
                 score, good = max(score, before.score), good or before.good
                 sources = tuple(sorted({*before.sources, *sources}))
-            made[memory.reference] = Recalled(memory, score, good, sources)
+            made[memory.reference] = MemoryHit(memory, score, good, sources)
         return list(made.values())
 
-    def _with_successors(self, recalled: Sequence[Recalled], scope: str, as_of: datetime | None) -> list[Recalled]:
+    def _with_successors(self, recalled: Sequence[MemoryHit], scope: str, as_of: datetime | None) -> list[MemoryHit]:
         """With what took the place of what no longer holds, just above it where it was not found better by itself."""
         best = {one.memory.id: one for one in recalled if one.memory.id}
         for one in recalled:
@@ -179,7 +179,7 @@ class StoredMemorySearch:
             if known is not None:
                 best[by] = replace(known, score=max(score, known.score), good=known.good or one.good)
             elif (after := self._successor(by, scope, as_of)) is not None:
-                best[by] = Recalled(after[0], score, one.good, after[1])
+                best[by] = MemoryHit(after[0], score, one.good, after[1])
         return [*best.values(), *(one for one in recalled if not one.memory.id)]
 
     def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
@@ -216,7 +216,7 @@ def _lowered(memory: Memory, newest: datetime) -> float:
     return _FADES * age * (1 - memory.importance) + (_FORMER if memory.until is not None else 0.0)
 
 
-def _of_the_time(recalled: Iterable[Recalled], after: datetime | None, before: datetime | None) -> Iterable[Recalled]:
+def _of_the_time(recalled: Iterable[MemoryHit], after: datetime | None, before: datetime | None) -> Iterable[MemoryHit]:
     for one in recalled:
         memory = one.memory
         score = one.score + (_FORMER if memory.until is not None else 0.0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.errors import StoreError
-from assistant.core.records import OutboxItem, OutboxState, Outgoing
+from assistant.core.records import OutboxItem, OutboxState, OutgoingMessage
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.rows import outbox_buttons, outbox_item, outbox_media
@@ -30,7 +30,7 @@ class Outbox:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def push(self, outgoing: Outgoing, now: datetime) -> OutboxItem:
+    def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
         session = session_rows.current(self._db, outgoing.session)
         with self._db.write() as db:
             insert(db, [outgoing], 1 if session is None else session.generation, None, now)
@@ -66,7 +66,9 @@ class Outbox:
                 (state, int(state == "sending" and not error), clean(error), stamp(now), item_id),
             )
 
-    def give_up(self, item_id: int, state: OutboxState, error: str, notice: Outgoing | None, now: datetime) -> None:
+    def give_up(
+        self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime
+    ) -> None:
         with self._db.write() as db:
             db.execute(
                 "UPDATE outbox SET state = ?, error = ?, updated_at = ? WHERE id = ?",
@@ -147,7 +149,7 @@ def send_on(db: Database, item_id: int, bridge: str, target: str, now: datetime)
     )
 
 
-def insert(db: Database, outgoing: Sequence[Outgoing], generation: int, turn: str | None, now: datetime) -> None:
+def insert(db: Database, outgoing: Sequence[OutgoingMessage], generation: int, turn: str | None, now: datetime) -> None:
     """Inside a transaction: store what is to be sent; a key that exists keeps its first body."""
     at = stamp(now)
     db.execute_many(
@@ -162,6 +164,6 @@ def insert(db: Database, outgoing: Sequence[Outgoing], generation: int, turn: st
     )  # fmt: skip
 
 
-def about(outgoing: Sequence[Outgoing], message_id: int | None) -> list[Outgoing]:
+def about(outgoing: Sequence[OutgoingMessage], message_id: int | None) -> list[OutgoingMessage]:
     """`outgoing`, each without a message id given this one."""
     return [one if one.message_id is not None else replace(one, message_id=message_id) for one in outgoing]

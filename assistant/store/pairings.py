@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.persons import Code, Identity, Knock, Offer, Pairing, PairingKind
-from assistant.core.records import Outgoing
+from assistant.core.people import AccessRequest, Identity, Pairing, PairingCode, PairingKind, PairingOffer
+from assistant.core.records import OutgoingMessage
 from assistant.store import outbox, people
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
@@ -28,7 +28,13 @@ class Pairings:
     def pending(self, now: datetime) -> list[Pairing]:
         return [_pairing(row) for row in self._db.rows(f"{_PENDING} ORDER BY id", (stamp(now),))]
 
-    def knock(self, knock: Knock, offer: Offer, given: Outgoing, asking: Callable[[int], Outgoing]) -> bool:
+    def knock(
+        self,
+        knock: AccessRequest,
+        offer: PairingOffer,
+        given: OutgoingMessage,
+        asking: Callable[[int], OutgoingMessage],
+    ) -> bool:
         bridge, sender, room = clean(knock.bridge), clean(knock.sender), knock.room and clean(knock.room)
         with self._db.write() as db:
             waiting = db.rows(f"{_PENDING} AND kind = 'knock'", (stamp(offer.at),))
@@ -36,17 +42,17 @@ class Pairings:
                 return True
             if len(waiting) >= offer.most:
                 return False
-            who = Knock(bridge, sender, room, clean(knock.target), clean(knock.name))
+            who = AccessRequest(bridge, sender, room, clean(knock.target), clean(knock.name))
             pairing = self._add("knock", who, offer)
             outbox.insert(db, [given, asking(pairing)], 1, None, offer.at)
         return True
 
-    def offer_link(self, bridge: str, offer: Offer) -> bool:
+    def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
         with self._db.write() as db:
             waiting = db.rows(f"{_PENDING} AND kind = 'link'", (stamp(offer.at),))
             if len(waiting) >= offer.most:
                 return False
-            self._add("link", Knock(clean(bridge), "", None, "", ""), offer)
+            self._add("link", AccessRequest(clean(bridge), "", None, "", ""), offer)
         return True
 
     def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:
@@ -64,7 +70,7 @@ class Pairings:
             ]
         return "locked" in states
 
-    def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: Outgoing, now: datetime) -> None:
+    def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
         identity = Identity(pairing.bridge, pairing.sender)
         with self._db.write() as db:
             if not self._use(pairing):
@@ -77,7 +83,7 @@ class Pairings:
                 people.let_in(db, identity, pairing.name, "allowed", now)
             outbox.insert(db, [outgoing], 1, None, now)
 
-    def redeem(self, pairing: Pairing, identity: Identity, outgoing: Outgoing, now: datetime) -> None:
+    def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
         with self._db.write() as db:
             if self._use(pairing):
                 people.link_owner(db, identity, now)
@@ -95,7 +101,7 @@ class Pairings:
             self._db.execute("UPDATE pairings SET state = 'used' WHERE id = ? AND state = 'pending'", (pairing.id,))
         )
 
-    def _add(self, kind: PairingKind, who: Knock, offer: Offer) -> int:
+    def _add(self, kind: PairingKind, who: AccessRequest, offer: PairingOffer) -> int:
         self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (stamp(offer.at),))
         return self._db.insert(
             "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
@@ -122,6 +128,6 @@ def _is_of(row: Row, bridge: str, sender: str, room: str | None) -> bool:
 def _pairing(row: Row) -> Pairing:
     return Pairing(
         row["id"], row["kind"], row["bridge"], row["sender"], row["room"], row["target"], row["name"],
-        Code(row["salt"], row["hash"]), row["tries"], moment(row["created_at"]), moment(row["expires_at"]),
+        PairingCode(row["salt"], row["hash"]), row["tries"], moment(row["created_at"]), moment(row["expires_at"]),
         row["state"] == "locked",
     )  # fmt: skip

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.persons import Identity, KnownRoom, Person, Standing
-from assistant.core.records import Outgoing
-from assistant.core.sessions import MAIN, peer_key, room_key
+from assistant.core.people import AccessState, Identity, KnownRoom, Person
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key
 from assistant.store import outbox
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
@@ -45,7 +45,7 @@ class People:
         with self._db.write() as db:
             return link_owner(db, identity, now)
 
-    def let_in(self, identity: Identity, name: str, state: Standing, now: datetime) -> Person:
+    def let_in(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
         with self._db.write() as db:
             return let_in(db, identity, name, state, now)
 
@@ -53,12 +53,12 @@ class People:
         bridge, sender = clean(identity.bridge), clean(identity.sender)
         with self._db.write() as db:
             was = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", (bridge, sender))
-            db.execute("DELETE FROM told WHERE session = ?", (peer_key(identity.bridge, identity.sender),))
-            _cancel_jobs(db, peer_key(identity.bridge, identity.sender), now)
+            db.execute("DELETE FROM told WHERE session = ?", (peer_session_key(identity.bridge, identity.sender),))
+            _cancel_jobs(db, peer_session_key(identity.bridge, identity.sender), now)
             _tidy(db)
         return bool(was)
 
-    def set_state(self, person_id: int, state: Standing, now: datetime) -> None:
+    def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
         with self._db.write() as db:
             _set_state(db, _of(db, person_id), state, now)
 
@@ -75,11 +75,11 @@ class People:
     def rooms(self) -> list[KnownRoom]:
         return [_room(row) for row in self._db.rows("SELECT * FROM rooms ORDER BY bridge, room")]
 
-    def decide_room(self, bridge: str, room: str, name: str, state: Standing, now: datetime) -> None:
+    def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
         with self._db.write() as db:
             decide_room(db, bridge, room, name, state, now)
 
-    def tell_once(self, outgoing: Outgoing, now: datetime) -> bool:
+    def tell_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
         with self._db.write() as db:
             fresh = db.execute(
                 "INSERT OR IGNORE INTO told (session, told_at) VALUES (?, ?)", (outgoing.session, stamp(now))
@@ -97,7 +97,7 @@ class Places:
 
     def session_at(self, bridge: str, target: str) -> str:
         row = self._db.row("SELECT session FROM places WHERE bridge = ? AND target = ?", (clean(bridge), clean(target)))
-        return MAIN if row is None else str(row["session"])
+        return MAIN_SESSION if row is None else str(row["session"])
 
     def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
         with self._db.write() as db:
@@ -150,7 +150,7 @@ def link_owner(db: Database, identity: Identity, now: datetime) -> Person:
     return _give(db, identity, owner, now)
 
 
-def let_in(db: Database, identity: Identity, name: str, state: Standing, now: datetime) -> Person:
+def let_in(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
     known = by(db, identity)
     if known is None:
         return _give(db, identity, _add(db, name, "guest", state, now), now)
@@ -158,7 +158,7 @@ def let_in(db: Database, identity: Identity, name: str, state: Standing, now: da
     return _of(db, known.id)
 
 
-def decide_room(db: Database, bridge: str, room: str, name: str, state: Standing, now: datetime) -> None:
+def decide_room(db: Database, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
     db.execute(
         "INSERT INTO rooms (bridge, room, name, state, decided_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bridge, room)"
         " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"
@@ -166,14 +166,14 @@ def decide_room(db: Database, bridge: str, room: str, name: str, state: Standing
         (clean(bridge), clean(room), clean(name), state, stamp(now)),
     )
     if state == "denied":
-        _cancel_jobs(db, room_key(bridge, room), now)
+        _cancel_jobs(db, room_session_key(bridge, room), now)
 
 
-def _set_state(db: Database, person: Person, state: Standing, now: datetime) -> None:
+def _set_state(db: Database, person: Person, state: AccessState, now: datetime) -> None:
     db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, person.id))
     if state == "denied" and person.role == "guest":
         for one in person.identities:
-            _cancel_jobs(db, peer_key(one.bridge, one.sender), now)
+            _cancel_jobs(db, peer_session_key(one.bridge, one.sender), now)
 
 
 def _cancel_jobs(db: Database, scope: str, now: datetime) -> None:
@@ -194,7 +194,7 @@ def _give(db: Database, identity: Identity, person_id: int, now: datetime) -> Pe
     return _of(db, person_id)
 
 
-def _add(db: Database, name: str, role: str, state: Standing, now: datetime) -> int:
+def _add(db: Database, name: str, role: str, state: AccessState, now: datetime) -> int:
     return db.insert(
         "INSERT INTO people (name, role, state, created_at) VALUES (?, ?, ?, ?)", (clean(name), role, state, stamp(now))
     )

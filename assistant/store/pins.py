@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Pin
+from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp

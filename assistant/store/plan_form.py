@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from assistant.core.remembered import ChangePlan, Memory, MemoryChange
+from assistant.core.memories import ChangePlan, Memory, MemoryChange
 from assistant.store.text import moment, stamp
 
 

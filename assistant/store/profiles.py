@@ -15,9 +15,9 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import UsageError
-from assistant.core.expressions import expression
-from assistant.core.profiles import folded
-from assistant.core.remembered import Attribute, Edit, EditedBy, Profile
+from assistant.core.memories import EditAuthor, UndoableEdit
+from assistant.core.profiles import Profile, ProfileAttribute, fold_name
+from assistant.core.text import lazy_regex
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE, Edits
 from assistant.store.text import dumps, moment, plain, stamp
@@ -25,7 +25,7 @@ from assistant.store.text import dumps, moment, plain, stamp
 MOST_BYTES = 64 * 1024
 MOST_NAME = 200
 _LONGEST_READ = 100_000
-_SPACELESS = expression("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 class Profiles:
@@ -39,28 +39,28 @@ class Profiles:
 
     def find(self, name: str, scope: str) -> Profile | None:
         """A name goes before somebody else's alias."""
-        wanted = folded(name)
+        wanted = fold_name(name)
         if not wanted:
             return None
         named = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, wanted))
         if named is not None:
             return _profile(named)
-        aliased = (one for one in self.all(scope) if wanted in map(folded, one.aliases))
+        aliased = (one for one in self.all(scope) if wanted in map(fold_name, one.aliases))
         return next(aliased, None)
 
     def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
         """Of a very long text its beginning is read."""
-        read = folded(text[:_LONGEST_READ])
+        read = fold_name(text[:_LONGEST_READ])
         rows = self._db.rows(
             "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
         )
-        names = [(row["id"], [row["folded"], *map(folded, json.loads(row["aliases"]))]) for row in rows]
+        names = [(row["id"], [row["folded"], *map(fold_name, json.loads(row["aliases"]))]) for row in rows]
         found = sorted((min(places), one) for one, called in names if (places := list(_places(called, read))))
         profiles = (by_id(self._db, one, scope) for _place, one in found[:limit])
         return [profile for profile in profiles if profile is not None]
 
     def save(
-        self, profile: Profile, by: EditedBy, now: datetime, *, key: str | None = None, cycle: int | None = None
+        self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> Profile:
         """Raises `UsageError` for a name that is empty, too long or somebody else's, a profile that is too large, and
         an id that the scope does not have."""
@@ -75,7 +75,7 @@ class Profiles:
             profile_id = put(self._db, wanted, stood, now)
             before = as_text(stood) if stood else ""
             target = f"{PROFILE}{profile_id}"
-            self._edits.add(Edit(target, wanted.scope, by, before, as_text(wanted), now, cycle), key)
+            self._edits.add(UndoableEdit(target, wanted.scope, by, before, as_text(wanted), now, cycle), key)
         return replace(wanted, id=profile_id, updated_at=now)
 
     def remove(self, profile_id: int, scope: str) -> None:
@@ -91,7 +91,7 @@ class Profiles:
     def _stood(self, profile: Profile) -> Profile | None:
         """What is there already. Raises `UsageError` where the name is taken or the id is not there."""
         row = self._db.row(
-            "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, folded(profile.name))
+            "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, fold_name(profile.name))
         )
         named = None if row is None else _profile(row)
         if profile.id is None:
@@ -104,7 +104,7 @@ class Profiles:
         return stood
 
 
-def undo_profile(db: Database, edits: Edits, edit: Edit, now: datetime) -> Edit:
+def undo_profile(db: Database, edits: Edits, edit: UndoableEdit, now: datetime) -> UndoableEdit:
     """Put back what stood before. Raises `UsageError` where the profile was changed since."""
     profile_id = int(edit.target.removeprefix(PROFILE))
     with db.write():
@@ -128,7 +128,7 @@ def by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
 def put(db: Database, profile: Profile, stood: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile where it stood, or anew; its id."""
     values = (
-        profile.kind, profile.name, folded(profile.name), dumps(list(profile.aliases)), profile.summary,
+        profile.kind, profile.name, fold_name(profile.name), dumps(list(profile.aliases)), profile.summary,
         dumps([_raw(one) for one in profile.attributes]), stamp(now),
     )  # fmt: skip
     if stood is not None and stood.id is not None:
@@ -182,7 +182,7 @@ def _checked(profile: Profile) -> Profile:
     stored = replace(from_text(text, profile.scope), id=profile.id)
     name = " ".join(stored.name.split())
     aliases = tuple(dict.fromkeys(" ".join(one.split()) for one in stored.aliases if one.strip()))
-    if not folded(name) or any(len(one) > MOST_NAME for one in (name, *aliases)):
+    if not fold_name(name) or any(len(one) > MOST_NAME for one in (name, *aliases)):
         raise UsageError(f"A name has 1 to {MOST_NAME} characters. Nothing was changed.")
     return replace(stored, name=name, aliases=aliases)
 
@@ -200,7 +200,7 @@ def _places(names: Sequence[str], read: str) -> Iterator[int]:
             yield found.start()
 
 
-def _raw(attribute: Attribute) -> dict[str, object]:
+def _raw(attribute: ProfileAttribute) -> dict[str, object]:
     return {
         "name": attribute.name,
         "value": attribute.value,
@@ -210,9 +210,9 @@ def _raw(attribute: Attribute) -> dict[str, object]:
     }
 
 
-def _attribute(raw: dict[str, str]) -> Attribute:
+def _attribute(raw: dict[str, str]) -> ProfileAttribute:
     until = moment(raw["until"]) if raw["until"] else None
-    return Attribute(raw["name"], raw["value"], moment(raw["since"]), until, tuple(map(int, raw["sources"])))
+    return ProfileAttribute(raw["name"], raw["value"], moment(raw["since"]), until, tuple(map(int, raw["sources"])))
 
 
 def _profile(row: Row) -> Profile:

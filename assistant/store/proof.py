@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from assistant.core.backup_values import named
+from assistant.core.backups import parse_backup_name
+from assistant.core.erasure import PhraseMatcher
 from assistant.core.errors import StoreError
-from assistant.core.wording import Wording
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
 from assistant.store.marked import Marked, is_note
@@ -40,14 +40,14 @@ def files(home: Path) -> Iterator[Path]:
     """Every plain file under the home but the notes of forgettings themselves, and backups, whose files are searched
     one by one; links are not followed."""
     for path in sorted(home.rglob("*")):
-        own = (path.parent == home and is_note(path)) or named(path.name, 0) is not None
+        own = (path.parent == home and is_note(path)) or parse_backup_name(path.name, 0) is not None
         # Files may go meanwhile.
         with suppress(FileNotFoundError):
             if not own and stat.S_ISREG(path.lstat().st_mode):
                 yield path
 
 
-def copies_in(path: Path, wording: Wording) -> int:
+def copies_in(path: Path, wording: PhraseMatcher) -> int:
     """How often a file has the words. Raises `StoreError` where it cannot be read."""
     try:
         with _read(path) as file:
@@ -75,7 +75,7 @@ def _read(path: Path) -> Iterator[IO[bytes]]:
         raise OSError("it could not be read to its end")
 
 
-def _copies(file: IO[bytes] | gzip.GzipFile, wording: Wording) -> int:
+def _copies(file: IO[bytes] | gzip.GzipFile, wording: PhraseMatcher) -> int:
     """A copy belongs to the block in which it ends, so that none is counted twice."""
     count, before = 0, b""
     while block := file.read(_BLOCK):

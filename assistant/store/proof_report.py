@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
-from assistant.core.forgotten import Left
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup_restore import ASIDE
 from assistant.store.log_files import LOG_NAME, folder_name
@@ -21,7 +21,7 @@ _THEIRS = "another person's: the same words stand there in their own right"
 _NAMED = 8
 
 
-def proved(home: Path, marking: Marking, marked: Marked) -> tuple[list[Left], int]:
+def proved(home: Path, marking: Marking, marked: Marked) -> tuple[list[ErasureLeftover], int]:
     """What is left, by file, and how many files were read."""
     left, searched = [], 0
     own = _own_places(home, marking, marked)
@@ -32,7 +32,7 @@ def proved(home: Path, marking: Marking, marked: Marked) -> tuple[list[Left], in
             count = copies_in(path, marked.wording)
             found = _told(path, name, count, own, marking, marked) if count else None
         except StoreError as error:
-            found = Left(name, 1, f"not searched: {error}")
+            found = ErasureLeftover(name, 1, f"not searched: {error}")
         if found is not None and (marked.scope == OWNER_SCOPE or found.why != _THEIRS):
             left.append(found)
     return left, searched
@@ -47,23 +47,33 @@ def _own_places(home: Path, marking: Marking, marked: Marked) -> dict[str, str]:
     return places
 
 
-def _told(path: Path, name: str, count: int, own: dict[str, str], marking: Marking, marked: Marked) -> Left | None:
+def _told(
+    path: Path, name: str, count: int, own: dict[str, str], marking: Marking, marked: Marked
+) -> ErasureLeftover | None:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     if name.startswith(ASIDE):
-        return Left(
+        return ErasureLeftover(
             name, count, f"the home as it was before a restore: remove {name.partition('/')[0]} if you need it no more"
         )
     if is_database(path):
         theirs = rightly_in(path, marked)
-        return Left(name, count - theirs, _still(marked)) if count > theirs else Left(name, count, _THEIRS)
+        return (
+            ErasureLeftover(name, count - theirs, _still(marked))
+            if count > theirs
+            else ErasureLeftover(name, count, _THEIRS)
+        )
     if session is not None:
-        return Left(name, count, _in_log(session, marking, marked) if path.name == LOG_NAME else _still(marked))
+        return ErasureLeftover(
+            name, count, _in_log(session, marking, marked) if path.name == LOG_NAME else _still(marked)
+        )
     top, _, rest = name.partition("/")
     if marked.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAYS and "/" in rest):
-        return Left(name, count, _THEIRS)
+        return ErasureLeftover(name, count, _THEIRS)
     if top in ("workspace", "PERSONA.md", "config.toml"):
-        return Left(name, count, "your own file: change it, or remove it, if you want the words gone there too")
-    return Left(name, count, _still(marked))
+        return ErasureLeftover(
+            name, count, "your own file: change it, or remove it, if you want the words gone there too"
+        )
+    return ErasureLeftover(name, count, _still(marked))
 
 
 def _still(marked: Marked) -> str:

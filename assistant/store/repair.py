@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.core.messages import Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store import (
     branch,
     bulk,
@@ -86,14 +86,14 @@ class Repair:
         )
         if row is None:
             return
-        record = self._log.read(session.key, Span(row["byte_start"], row["byte_end"]))
+        record = self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"]))
         if record.kind == "branch":
             branch.inherit(self._db, self._views, record)
         else:
             appender = self._appender
             turnover.begin_next(self._db, self._log, self._views, record, appender.viewed, appender.counted)
 
-    def _records(self, session: str) -> Iterator[Record]:
+    def _records(self, session: str) -> Iterator[LogRecord]:
         """The records of a log that can be read; `verify` names the others."""
         for offset, line in self._log.lines(session):
             try:
@@ -101,7 +101,7 @@ class Repair:
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def _index(self, records: Sequence[Record]) -> None:
+    def _index(self, records: Sequence[LogRecord]) -> None:
         for record in records:
             session_rows.begin(self._db, record.session, record.generation, record.scope, record.ts)
         index.insert(self._db, records, [self._tokens(record) for record in records])
@@ -112,7 +112,7 @@ class Repair:
             elif record.kind in turnover.KINDS:
                 turnover.end_former(self._db, record)
 
-    def _tokens(self, record: Record) -> int:
+    def _tokens(self, record: LogRecord) -> int:
         message = self._appender.viewed(record)
         return 0 if message is None else self._appender.counted(message).tokens
 
@@ -128,7 +128,7 @@ class Repair:
             f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
             (session.key, start if cut is None else cut, session.generation),
         )
-        records = (self._log.read(session.key, Span(row["byte_start"], row["byte_end"])) for row in rows)
+        records = (self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"])) for row in rows)
         viewed = [self._appender.viewed(record) for record in records]
         self._views.append(session, [self._appender.counted(message) for message in viewed if message is not None])
 

@@ -13,17 +13,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.compactions import Asked, RequestState, UserRequest
+from assistant.core.checkpoints import RequestKind, RequestState, UserRequest
 from assistant.core.errors import UsageError
-from assistant.core.messages import Span
-from assistant.core.records import InboxItem, Record
-from assistant.core.scheduled_prompts import is_by_schedule
+from assistant.core.messages import LogByteRange
+from assistant.core.records import InboxItem, LogRecord, is_from_schedule
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.session_rows import Session
 from assistant.store.text import FORGOTTEN, clean, dumps, moment, stamp
 
-Asking = Callable[[str], Asked]
+Asking = Callable[[str], RequestKind]
 
 _ALL = "SELECT r.*, m.byte_start, m.byte_end FROM requests r JOIN messages m ON m.id = r.message_id"
 _CLOSE = "UPDATE requests SET state = ?, closed_by = ?, cites = ?, closed_at = ?"
@@ -34,9 +33,9 @@ _ARE_SET = (
 )
 
 
-def an_answer(text: str) -> Asked:
+def an_answer(text: str) -> RequestKind:
     """Nothing is a task."""
-    return Asked.ANSWER
+    return RequestKind.ANSWER
 
 
 class Requests:
@@ -79,7 +78,7 @@ class Requests:
         return [self._request(row) for row in self._db.rows(sql, values)]
 
     def _request(self, row: Row) -> UserRequest:
-        said = self._log.read(row["session"], Span(row["byte_start"], row["byte_end"]))
+        said = self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
         return UserRequest(
             message_id=row["message_id"],
             session=row["session"],
@@ -101,7 +100,7 @@ def _is_of(db: Database, session: str, message_id: int) -> bool:
 
 def begin(db: Database, session: Session, item: InboxItem, turn: str, asked: Asking, now: datetime) -> None:
     """Inside the transaction that takes up the message."""
-    task = Asked.ANSWER if is_by_schedule(item.incoming) else asked(item.incoming.content)
+    task = RequestKind.ANSWER if is_from_schedule(item.incoming) else asked(item.incoming.content)
     db.execute(
         "INSERT OR IGNORE INTO requests (message_id, session, generation, scope, turn, task, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
@@ -115,14 +114,14 @@ def answer(db: Database, turn: str, reply_id: int, now: datetime) -> None:
     """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer; what asked for
     reminders alone is done where the turn has set as many."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
-    for asked, by, more in ((Asked.ANSWER, "answer", ""), (Asked.REMINDER, "model", _ARE_SET)):
+    for asked, by, more in ((RequestKind.ANSWER, "answer", ""), (RequestKind.REMINDER, "model", _ARE_SET)):
         db.execute(
             f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{more}",
             ("done", by, dumps([reply_id]), stamp(now), turn, int(asked)),
         )
 
 
-def withdraw(db: Database, undo: Record) -> None:
+def withdraw(db: Database, undo: LogRecord) -> None:
     """Inside the transaction that hides messages: what they asked for is wanted no longer."""
     db.execute_many(
         f"{_CLOSE} WHERE message_id = ? AND state = 'open'",

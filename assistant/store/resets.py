@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.generations import Reset
+from assistant.core.sessions import SessionReset
 from assistant.store.database import Database
 from assistant.store.text import clean, moment, stamp
 
@@ -21,7 +21,7 @@ class StoredResets:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def begin(self, reset: Reset) -> Reset:
+    def begin(self, reset: SessionReset) -> SessionReset:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO resets (session, generation, scope, reason, resumes, state, pressure, begun_at)"
@@ -43,7 +43,7 @@ class StoredResets:
                 f"UPDATE resets SET state = 'archived' WHERE {_OF} AND {_UNDER_WAY}", (session, generation)
             )  # fmt: skip
 
-    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> Reset:
+    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
         with self._db.write() as db:
             db.execute(
                 "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
@@ -61,22 +61,22 @@ class StoredResets:
             )
         return bool(gone)
 
-    def unfinished(self) -> list[Reset]:
+    def unfinished(self) -> list[SessionReset]:
         current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
         rows = self._db.rows(f"SELECT * FROM resets WHERE {_UNDER_WAY} AND {current} ORDER BY begun_at, session")
         return [_reset(row) for row in rows]
 
-    def of(self, session: str) -> list[Reset]:
+    def of(self, session: str) -> list[SessionReset]:
         rows = self._db.rows("SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
         return [_reset(row) for row in rows]
 
-    def _one(self, session: str, generation: int) -> Reset:
+    def _one(self, session: str, generation: int) -> SessionReset:
         (row,) = self._db.rows(f"SELECT * FROM resets WHERE {_OF}", (session, generation))
         return _reset(row)
 
 
-def _reset(row: Row) -> Reset:
-    return Reset(
+def _reset(row: Row) -> SessionReset:
+    return SessionReset(
         session=row["session"],
         generation=row["generation"],
         scope=row["scope"],

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from sqlite3 import Row
 
-from assistant.core.compactions import Restorable
+from assistant.core.checkpoints import RestorePreview
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Message
 from assistant.store import checkpoints, commit, earlier, index, session_rows
@@ -33,7 +33,7 @@ _HIDDEN = (
 )
 
 
-def restorable(db: Database, key: str, checkpoint_id: int | None) -> Restorable:
+def restorable(db: Database, key: str, checkpoint_id: int | None) -> RestorePreview:
     """See `ports.Conversation.restorable`."""
     session = session_rows.require(db, key)
     chain = _chain(db, session, checkpoint_id)
@@ -55,11 +55,11 @@ def restorable(db: Database, key: str, checkpoint_id: int | None) -> Restorable:
     )
     if row is None:
         raise CorruptStore
-    return Restorable(tuple(ids), row[3], row[0], row[1], row[2], row[4])
+    return RestorePreview(tuple(ids), row[3], row[0], row[1], row[2], row[4])
 
 
 def uncompact(
-    db: Database, log: LogFiles, views: Views, session: Session, wanted: Restorable, counted: Counting
+    db: Database, log: LogFiles, views: Views, session: Session, wanted: RestorePreview, counted: Counting
 ) -> None:
     """Inside a transaction. Raises `StaleView`, or `CorruptStore` where what was kept is not what was replaced."""
     chain = _chain(db, session, wanted.checkpoint_ids[-1])

@@ -7,13 +7,20 @@ from collections.abc import Mapping
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.compactions import Checkpoint
-from assistant.core.messages import Message, ToolCall, call_from_json, call_to_json, media_from_json, media_to_json
-from assistant.core.records import Button, InboxItem, Incoming, OutboxItem, Outgoing, ToolRun, Turn
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.messages import (
+    Message,
+    ToolCall,
+    media_from_json,
+    media_to_json,
+    tool_call_from_json,
+    tool_call_to_json,
+)
+from assistant.core.records import Button, InboxItem, IncomingMessage, OutboxItem, OutgoingMessage, ToolRun, Turn
 from assistant.store.text import clean, dumps, moment
 
 
-def inbox_body(incoming: Incoming) -> str:
+def inbox_body(incoming: IncomingMessage) -> str:
     return dumps(
         {
             "content": incoming.content,
@@ -25,7 +32,7 @@ def inbox_body(incoming: Incoming) -> str:
 
 def inbox_item(row: Row) -> InboxItem:
     body = json.loads(row["body"])
-    incoming = Incoming(
+    incoming = IncomingMessage(
         bridge=row["bridge"],
         external_id=row["external_id"],
         session=row["session"],
@@ -43,7 +50,7 @@ def inbox_item(row: Row) -> InboxItem:
 
 
 def outbox_item(row: Row) -> OutboxItem:
-    outgoing = Outgoing(
+    outgoing = OutgoingMessage(
         key=row["key"],
         session=row["session"],
         scope=row["scope"],
@@ -60,11 +67,11 @@ def outbox_item(row: Row) -> OutboxItem:
     return OutboxItem(row["id"], outgoing, row["state"], row["attempts"], at, row["parts_sent"])
 
 
-def outbox_buttons(outgoing: Outgoing) -> str:
+def outbox_buttons(outgoing: OutgoingMessage) -> str:
     return dumps([[clean(one.label), clean(one.command)] for one in outgoing.buttons])
 
 
-def outbox_media(outgoing: Outgoing) -> str:
+def outbox_media(outgoing: OutgoingMessage) -> str:
     return dumps([media_to_json(one) for one in outgoing.media])
 
 
@@ -109,7 +116,7 @@ def message_parts(message: Message) -> str:
     """What a view row holds of a message besides its text, as JSON; unset parts are left out."""
     parts: dict[str, Any] = {}
     if message.tool_calls:
-        parts["tool_calls"] = [call_to_json(call) for call in message.tool_calls]
+        parts["tool_calls"] = [tool_call_to_json(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
         parts["tool_call_id"] = message.tool_call_id
     if message.name is not None:
@@ -130,7 +137,7 @@ def view_message(row: Row | Mapping[str, Any]) -> Message:
         content=row["content"],
         id=row["message_id"],
         ts=moment(row["ts"]),
-        tool_calls=tuple(call_from_json(call) for call in parts.get("tool_calls", ())),
+        tool_calls=tuple(tool_call_from_json(call) for call in parts.get("tool_calls", ())),
         tool_call_id=parts.get("tool_call_id"),
         name=parts.get("name"),
         media=tuple(media_from_json(media) for media in parts.get("media", ())),

@@ -20,9 +20,9 @@ from pathlib import Path
 from sqlite3 import Row
 from threading import Lock
 
-from assistant.core.messages import Role, Span
-from assistant.core.records import Hit, Record
-from assistant.core.search_ports import Finder, Found, Where
+from assistant.core.messages import LogByteRange, Role
+from assistant.core.records import LogRecord, SearchHit
+from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
 from assistant.store.excerpts import EXCERPT, best_passage, excerpt
@@ -48,7 +48,7 @@ _SELECT = f"SELECT {_COLUMNS} FROM messages"
 class StoredHistory:
     """`History` over `script.db` and the master log of a home. Opens nothing for writing."""
 
-    def __init__(self, database: Database, files: LogFiles, finder: Finder) -> None:
+    def __init__(self, database: Database, files: LogFiles, finder: FinderPort) -> None:
         """All are this object's own, and closed with it."""
         self._db = database
         self._files = files
@@ -58,7 +58,7 @@ class StoredHistory:
         self._lock = Lock()
 
     @classmethod
-    def open(cls, home: Path, finder: Finder) -> StoredHistory:
+    def open(cls, home: Path, finder: FinderPort) -> StoredHistory:
         """Open beside whoever writes. Raises `StoreError` where there is no home yet."""
         return cls(Database.reader(home / "script.db"), LogFiles(home), finder)
 
@@ -85,12 +85,12 @@ class StoredHistory:
         after: datetime | None = None,
         before: datetime | None = None,
         session: str | None = None,
-    ) -> list[Hit]:
+    ) -> list[SearchHit]:
         """The messages that answer `query` best, best first; see `History.search`."""
         words = query_words(query[:_MOST_QUERY])
         if not words or limit <= 0:
             return []
-        where = Where(scope, roles, after, before, session or "")
+        where = SearchFilter(scope, roles, after, before, session or "")
         # Outside the lock: what is taken in first holds up nobody who reads.
         found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
         with self._lock:
@@ -100,7 +100,7 @@ class StoredHistory:
             good = [one for one in found if one.source in said and said[one.source].text.strip()]
             return [self._hit(rows[one.source], one, said[one.source], asked) for one in good[:limit]]
 
-    def _shown(self, ids: Sequence[int], where: Where) -> dict[int, Row]:
+    def _shown(self, ids: Sequence[int], where: SearchFilter) -> dict[int, Row]:
         """Index rows of those that the search may return: the index follows, this decides."""
         marks = ", ".join("?" * len(ids))
         since, until = (stamp(where.after) if where.after else ""), (stamp(where.before) if where.before else "~")
@@ -110,10 +110,10 @@ class StoredHistory:
         )
         return {row["id"]: row for row in rows}
 
-    def _hit(self, row: Row, found: Found, words: Words, asked: Asked) -> Hit:
+    def _hit(self, row: Row, found: SourceHit, words: Words, asked: Asked) -> SearchHit:
         text = self._excerpt(row, words, asked)
         named = asked.matcher.words_in(words.name) if words.name and row["role"] != "tool" else frozenset[int]()
-        return Hit(
+        return SearchHit(
             message_id=row["id"],
             session=row["session"],
             generation=row["generation"],
@@ -122,7 +122,7 @@ class StoredHistory:
             ts=moment(row["ts"]),
             text=text,
             score=found.score,
-            place=self._files.place(row["session"], Span(row["byte_start"], row["byte_end"])),
+            place=self._files.place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
             fit=asked.chance.fit(asked.matcher.words_in(text) | named),
         )
 
@@ -142,7 +142,7 @@ class StoredHistory:
 
     # ------------------------------------------------------------------------------------------------------ reading
 
-    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[Record]:
+    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
         """The message and its neighbours; see `History.read`. Neighbours that were undone are passed over."""
         with self._lock:
             row = self._db.row(f"{_SELECT} WHERE id = ? AND scope = ?", (message_id, scope))
@@ -151,7 +151,7 @@ class StoredHistory:
             rows = [*self._beside(row, scope, "<", neighbours)[::-1], row, *self._beside(row, scope, ">", neighbours)]
             return self._records(rows)
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[Record]:
+    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         """The whole records within bytes [start, end) of a session's log, in scope; see `History.read_span`. At most
         1,000 of them and 64 MB: the last one's span tells where to read on."""
         with self._lock:
@@ -164,7 +164,7 @@ class StoredHistory:
 
     def recent(
         self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
-    ) -> list[Record]:
+    ) -> list[LogRecord]:
         """The newest messages in scope, oldest first; see `History.recent`. At most 1,000 of them and 64 MB."""
         conditions, values = ["scope = ?", "hidden_by IS NULL"], [scope]
         if session is not None:
@@ -200,8 +200,8 @@ class StoredHistory:
                 low = middle + 1
         return low
 
-    def _records(self, rows: Sequence[Row]) -> list[Record]:
-        return [self._files.read(row["session"], Span(row["byte_start"], row["byte_end"])) for row in rows]
+    def _records(self, rows: Sequence[Row]) -> list[LogRecord]:
+        return [self._files.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
 
 
 def _within_bytes(rows: Sequence[Row]) -> list[Row]:

@@ -1,11 +1,19 @@
-"""The search index on disk: one collection of search.db, the `Shelf` of `assistant.core.search_ports`."""
+"""The search index on disk: one collection of search.db, the `Shelf` of `assistant.search.index_values`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 
-from assistant.core.search_ports import META_BYTES, VECTOR_BYTES, Contents, Fresh, Page, Stemmed, Term
+from assistant.search.index_values import (
+    META_BYTES,
+    VECTOR_BYTES,
+    IndexContents,
+    IndexPage,
+    IndexTerm,
+    UnitStem,
+    UnsealedUnit,
+)
 from assistant.store.database import Database
 from assistant.store.text import dumps
 
@@ -19,7 +27,7 @@ class _Reading:
         self._db = db
         self._id = number
 
-    def load(self) -> Contents:
+    def load(self) -> IndexContents:
         db, values = self._db, (self._id,)
         kept = db.row("SELECT total FROM collections WHERE id = ?", values)
         pages = db.rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first", values)
@@ -27,10 +35,10 @@ class _Reading:
         terms = db.rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?", values)
         read_to = db.rows("SELECT stream, seq FROM read_to WHERE collection = ?", values)
         names = db.rows("SELECT number, text FROM names WHERE collection = ?", values)
-        return Contents(
+        return IndexContents(
             meta=b"".join(row["meta"] for row in pages),
-            fresh=[Fresh(row["number"], row["meta"], row["vector"], _stems(row["stems"])) for row in fresh],
-            terms=[Term(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
+            fresh=[UnsealedUnit(row["number"], row["meta"], row["vector"], _stems(row["stems"])) for row in fresh],
+            terms=[IndexTerm(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
             names={row["number"]: row["text"] for row in names},
             read_to={row["stream"]: row["seq"] for row in read_to},
             total=kept["total"] if kept else b"",
@@ -71,7 +79,7 @@ class SearchShelf(_Reading):
         if row["made_by"] != made_by:
             self.clear(made_by)
 
-    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
+    def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         with self._db.write() as db:
             db.execute_many(
                 "INSERT INTO names (collection, number, text) VALUES (?, ?, ?)",
@@ -90,7 +98,7 @@ class SearchShelf(_Reading):
                 [(self._id, stream, seq) for stream, seq in read_to.items()],
             )
 
-    def seal(self, page: Page, total: bytes) -> None:
+    def seal(self, page: IndexPage, total: bytes) -> None:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO pages (collection, first, units, meta) VALUES (?, ?, ?, ?)",
@@ -108,7 +116,7 @@ class SearchShelf(_Reading):
             )
             db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] | None = None) -> None:
+    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None) -> None:
         with self._db.write() as db:
             for number, meta in units.items():
                 self._replace_meta(number, meta)
@@ -140,7 +148,7 @@ class SearchShelf(_Reading):
             [(self._id, block + i // size, body[i : i + size]) for i in range(0, len(body), size)],
         )
 
-    def _write_terms(self, terms: Sequence[Term]) -> None:
+    def _write_terms(self, terms: Sequence[IndexTerm]) -> None:
         self._db.execute_many(
             "INSERT INTO terms (collection, id, stem, sources, vector) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET sources = excluded.sources",
@@ -183,14 +191,16 @@ class ReadShelf:
         known = db is not None and row is not None and row["made_by"] == made_by
         self._kept = _Reading(db, int(row["id"])) if known and db is not None and row is not None else None
 
-    def load(self) -> Contents:
-        return self._kept.load() if self._kept else Contents(b"", (), (), {}, {}, b"")
+    def load(self) -> IndexContents:
+        return self._kept.load() if self._kept else IndexContents(b"", (), (), {}, {}, b"")
 
-    def add(self, fresh: Sequence[Fresh], names: Mapping[int, str], read_to: Mapping[str, int]) -> None: ...
+    def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None: ...
 
-    def seal(self, page: Page, total: bytes) -> None: ...
+    def seal(self, page: IndexPage, total: bytes) -> None: ...
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[Term] | None = None) -> None: ...
+    def mark_gone(
+        self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
+    ) -> None: ...
 
     def postings(self, term: int) -> bytes:
         return self._kept.postings(term) if self._kept else b""
@@ -201,5 +211,5 @@ class ReadShelf:
     def clear(self) -> None: ...
 
 
-def _stems(kept: str) -> tuple[Stemmed, ...]:
-    return tuple(Stemmed(stem, word, count) for stem, word, count in json.loads(kept))
+def _stems(kept: str) -> tuple[UnitStem, ...]:
+    return tuple(UnitStem(stem, word, count) for stem, word, count in json.loads(kept))

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from sqlite3 import Row
 
 from assistant.core.errors import CorruptStore
-from assistant.core.messages import Span
-from assistant.core.records import Record
-from assistant.core.search_ports import Spoken
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
+from assistant.search.index_values import SourceText
 from assistant.store.database import Database
 from assistant.store.log_files import LogFiles
 from assistant.store.text import moment
@@ -31,7 +31,7 @@ class SpokenWords:
         last = {row["key"]: row["seq"] or 0 for row in rows}
         return {session: seq for session, seq in last.items() if seq > read_to.get(session, 0)}
 
-    def after(self, session: str, seq: int, *, limit: int) -> list[Spoken]:
+    def after(self, session: str, seq: int, *, limit: int) -> list[SourceText]:
         rows = self._db.rows(
             "SELECT id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by FROM messages"
             " WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -43,29 +43,29 @@ class SpokenWords:
         self._files.close()
         self._db.close()
 
-    def _spoken(self, session: str, row: Row) -> Spoken:
+    def _spoken(self, session: str, row: Row) -> SourceText:
         record = None if row["hidden_by"] else self._record(session, row)
         hidden: tuple[int, ...] = ()
         if row["kind"] in ("undo", "delete"):
             # These name what they hide; what an earlier one hid is hidden by that.
             found = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
             hidden = tuple(one["id"] for one in found)
-        return Spoken(
+        return SourceText(
             row["id"], session, row["seq"], row["scope"], row["role"],
             speaker_of(record) if record else "", moment(row["ts"]),
             words_of(record) if record and row["kind"] in _WITH_WORDS else "",
             row["hidden_by"] is not None, hidden,
         )  # fmt: skip
 
-    def _record(self, session: str, row: Row) -> Record | None:
+    def _record(self, session: str, row: Row) -> LogRecord | None:
         try:
-            record = self._files.read(session, Span(row["byte_start"], row["byte_end"]))
+            record = self._files.read(session, LogByteRange(row["byte_start"], row["byte_end"]))
         except CorruptStore:
             return None
         return record if record.id == row["id"] else None
 
 
-def words_of(record: Record) -> str:
+def words_of(record: LogRecord) -> str:
     """What a record is found by: its words, and the names of its media. Of a tool result over 512 KB the first and last
     256 KB (in characters); what people and the assistant said is indexed whole."""
     text = record.content
@@ -75,6 +75,6 @@ def words_of(record: Record) -> str:
     return "\n".join([text, *names])
 
 
-def speaker_of(record: Record) -> str:
+def speaker_of(record: LogRecord) -> str:
     """The name under which somebody spoke; a tool is nobody."""
     return (record.name or "") if record.role != "tool" else ""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from assistant.core.authority import NOBODY_ELSE, Authority
-from assistant.core.caps import Sums, passes
+from assistant.core.budget import PeriodSpend, exceeds_cap
 from assistant.core.errors import BudgetExceeded
-from assistant.core.sessions import role_of
+from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.sessions import session_role
 from assistant.store.database import Database
 
 _NAMES = {"guest": "guests", "room": "rooms"}
@@ -40,13 +40,15 @@ class ShareExceeded(BudgetExceeded):
 
 def role(session: str | None) -> str:
     """Whose call it is that was made for a session; the house's own are the owner's."""
-    return "owner" if session is None else role_of(session)
+    return "owner" if session is None else session_role(session)
 
 
 class Shares:
     """`share_used` is called outside of any transaction."""
 
-    def __init__(self, db: Database, authority: Authority = NOBODY_ELSE, share_used: ShareUsed = untold) -> None:
+    def __init__(
+        self, db: Database, authority: Permissions = OWNER_ONLY_PERMISSIONS, share_used: ShareUsed = untold
+    ) -> None:
         self._db = db
         self.authority = authority
         self.share_used = share_used
@@ -63,15 +65,15 @@ class Shares:
         sums = self.used(of, period)
         used = (sums.usd, sums.unpriced_tokens)
         for asked, already, whole in zip((usd, unpriced), used, most, strict=True):
-            if asked and (share == 0 or (whole and passes(already, asked, whole * share))):
+            if asked and (share == 0 or (whole and exceeds_cap(already, asked, whole * share))):
                 raise ShareExceeded(of, name, unit)
 
-    def used(self, of: str, period: str) -> Sums:
+    def used(self, of: str, period: str) -> PeriodSpend:
         """What a role has used of a period, in US dollars and tokens without a price."""
         row = self._db.row(
             "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period)
         )  # fmt: skip
-        return Sums() if row is None else Sums(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
+        return PeriodSpend() if row is None else PeriodSpend(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
 
     def add(self, of: str, period: str, usd: float, unpriced: int) -> None:
         """Inside a transaction."""

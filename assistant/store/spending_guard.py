@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from assistant.core.caps import Stopped
-from assistant.core.errors import RequestRepeated
-from assistant.core.records import Outgoing
+from assistant.core.budget import BlockedRequest
+from assistant.core.errors import RepeatedRequestBlocked
+from assistant.core.records import OutgoingMessage
 from assistant.store import outbox, session_rows
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
@@ -35,7 +35,7 @@ class Marks:
         with self._db.write():
             self._insert(name, now)
 
-    def tell(self, name: str, notice: Outgoing, now: datetime) -> None:
+    def tell(self, name: str, notice: OutgoingMessage, now: datetime) -> None:
         """Inside a transaction: give a notice, unless it was given."""
         if not self.has(name):
             self._insert(name, now)
@@ -60,12 +60,12 @@ class Repeats:
         row = self._db.row("SELECT * FROM repeated_requests WHERE fingerprint = ?", (fingerprint,))
         until = moment(row["stopped_until"]) if row is not None and row["stopped_until"] is not None else None
         if until is not None and now < until <= now + _LONGEST_STOP:
-            raise RequestRepeated()
+            raise RepeatedRequestBlocked()
         # What a wrong clock dated in the future is not of the last hour.
         recent = row is not None and until is None and timedelta() <= now - moment(row["first_at"]) < _WITHIN
         if row is not None and recent:
             if row["sent"] >= most:
-                raise RequestRepeated()
+                raise RepeatedRequestBlocked()
             self._db.execute("UPDATE repeated_requests SET sent = sent + 1 WHERE fingerprint = ?", (fingerprint,))
             return
         self._db.execute(
@@ -83,7 +83,7 @@ class Repeats:
             "UPDATE repeated_requests SET sent = sent - 1 WHERE fingerprint = ? AND sent > 0", (fingerprint,)
         )  # fmt: skip
 
-    def stop(self, fingerprint: str, until: datetime) -> Stopped | None:
+    def stop(self, fingerprint: str, until: datetime) -> BlockedRequest | None:
         """Inside a transaction: not again before then; None where it is stopped already."""
         row = self._db.row(
             "SELECT * FROM repeated_requests WHERE fingerprint = ? AND stopped_until IS NULL", (fingerprint,)
@@ -93,12 +93,12 @@ class Repeats:
         self._db.execute(
             "UPDATE repeated_requests SET stopped_until = ? WHERE fingerprint = ?", (stamp(until), fingerprint)
         )  # fmt: skip
-        return Stopped(row["purpose"], row["sent"], until)
+        return BlockedRequest(row["purpose"], row["sent"], until)
 
-    def stopped(self, now: datetime) -> list[Stopped]:
+    def stopped(self, now: datetime) -> list[BlockedRequest]:
         rows = self._db.rows(
             "SELECT * FROM repeated_requests WHERE stopped_until > ? AND stopped_until <= ?"
             " ORDER BY stopped_until, purpose",
             (stamp(now), stamp(now + _LONGEST_STOP)),
         )
-        return [Stopped(row["purpose"], row["sent"], moment(row["stopped_until"])) for row in rows]
+        return [BlockedRequest(row["purpose"], row["sent"], moment(row["stopped_until"])) for row in rows]

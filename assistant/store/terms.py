@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.core.words import STOP_WORDS, asked, is_spaceless, spread
+from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless, split_spaceless_runs
 
 MOST_WORDS = 24
 """How many different words of a question count; the rest of a longer one is left out."""
@@ -37,7 +37,7 @@ def index_text(text: str, scope: str, speaker: str | None = None) -> str:
     nothing was said."""
     if not text:
         return ""
-    return f"{scope_term(scope)} {spread(f'{speaker}: {text}' if speaker else text)}"
+    return f"{scope_term(scope)} {split_spaceless_runs(f'{speaker}: {text}' if speaker else text)}"
 
 
 def scope_term(scope: str) -> str:
@@ -49,7 +49,7 @@ def scope_term(scope: str) -> str:
 
 def query_words(query: str) -> list[QueryWord]:
     """The different words of a question in their order, stop words left out unless there is nothing else."""
-    found = asked(query)[: 4 * MOST_WORDS]
+    found = distinct_words(query)[: 4 * MOST_WORDS]
     words = [word for word in found if word not in STOP_WORDS] or found
     return [_query_word(word) for word in words[:MOST_WORDS]]
 

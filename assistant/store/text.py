@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.core.messages import Message, call_from_json, call_to_json, media_from_json, media_to_json
+from assistant.core.messages import Message, media_from_json, media_to_json, tool_call_from_json, tool_call_to_json
 
 FORGOTTEN = "[forgotten]"
 """What is shown where somebody had words forgotten."""
@@ -66,7 +66,7 @@ def _compact(value: Any) -> str:
 
 def clean_message(message: Message) -> Message:
     """The same message with all its words clean; the message itself where they are."""
-    rest = [message.name, [call_to_json(call) for call in message.tool_calls], list(message.thinking)]
+    rest = [message.name, [tool_call_to_json(call) for call in message.tool_calls], list(message.thinking)]
     try:
         message.content.encode()
         _compact([*rest, [media_to_json(media) for media in message.media]]).encode()
@@ -75,7 +75,7 @@ def clean_message(message: Message) -> Message:
             message,
             content=clean(message.content),
             name=plain(message.name),
-            tool_calls=tuple(call_from_json(plain(call_to_json(call))) for call in message.tool_calls),
+            tool_calls=tuple(tool_call_from_json(plain(tool_call_to_json(call))) for call in message.tool_calls),
             media=tuple(media_from_json(plain(media_to_json(media))) for media in message.media),
             thinking=tuple(plain(block) for block in message.thinking),
         )

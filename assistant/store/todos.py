@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import ToolError
-from assistant.core.records import Todo
+from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.text import clean, dumps, moment, stamp
@@ -27,12 +27,12 @@ class Todos:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def all(self, scope: str, *, include_done: bool = False) -> list[Todo]:
+    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
         states = "('open', 'done')" if include_done else "('open')"
         rows = self._db.rows(f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,))
         return [_todo(row) for row in rows]
 
-    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[Todo]:
+    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
         def insert() -> list[int]:
             if scope != OWNER_SCOPE:
                 self._must_fit(scope, texts)
@@ -53,10 +53,10 @@ class Todos:
                 "Nothing was added."
             )
 
-    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
         return self._once(scope, key, now, lambda: self._move(scope, ids, "done", now))
 
-    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
         return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
 
     def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
@@ -71,7 +71,7 @@ class Todos:
             )
         return list(ids)
 
-    def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[Todo]:
+    def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
         with self._db.write() as db:
             known = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
             if known is not None:
@@ -83,16 +83,16 @@ class Todos:
             )
         return changed
 
-    def _get(self, todo_id: int) -> Todo:
+    def _get(self, todo_id: int) -> TodoItem:
         return _todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])
 
 
-def _todo(row: Row) -> Todo:
+def _todo(row: Row) -> TodoItem:
     done_at = moment(row["done_at"]) if row["done_at"] else None
-    return Todo(row["id"], row["text"], row["state"] != "open", moment(row["created_at"]), done_at)
+    return TodoItem(row["id"], row["text"], row["state"] != "open", moment(row["created_at"]), done_at)
 
 
-def _raw(todo: Todo) -> dict[str, object]:
+def _raw(todo: TodoItem) -> dict[str, object]:
     return {
         **asdict(todo),
         "created_at": stamp(todo.created_at),
@@ -100,6 +100,6 @@ def _raw(todo: Todo) -> dict[str, object]:
     }
 
 
-def _kept(raw: dict[str, str]) -> Todo:
+def _kept(raw: dict[str, str]) -> TodoItem:
     done_at = moment(raw["done_at"]) if raw["done_at"] else None
-    return Todo(int(raw["id"]), raw["text"], bool(raw["done"]), moment(raw["created_at"]), done_at)
+    return TodoItem(int(raw["id"]), raw["text"], bool(raw["done"]), moment(raw["created_at"]), done_at)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from assistant.core.messages import Media, media_from_json, media_to_json
 from assistant.core.ports import ToolContext
-from assistant.core.records import Outgoing
+from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
 from assistant.store.text import dumps, plain
 
@@ -34,7 +34,7 @@ class TurnFiles:
         return _of(self._db, turn)
 
 
-def given(db: Database, turn: str, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
+def given(db: Database, turn: str, outgoing: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
     """Inside the transaction that ends the turn: what goes out, its answers with the files, which are kept here no
     longer."""
     files = _of(db, turn)

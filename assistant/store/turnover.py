@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from assistant.core.errors import StaleView, UsageError
-from assistant.core.generations import Ending
-from assistant.core.messages import Message, Span
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange, Message
+from assistant.core.records import LogRecord
+from assistant.core.sessions import GenerationEnd
 from assistant.store import checkpoints, extraction, index, session_rows
 from assistant.store.branch import inherited
 from assistant.store.checkpoints import BELONGS_IN_VIEW
@@ -27,11 +27,11 @@ from assistant.store.text import stamp
 from assistant.store.view import LIVE_ROW, OF_VIEW, Counted, Views, place
 
 KINDS = ("handover", "resume")
-Viewed = Callable[[Record], Message | None]
+Viewed = Callable[[LogRecord], Message | None]
 Counting = Callable[[Message], Counted]
 
 
-def check(db: Database, session: Session, ending: Ending) -> None:
+def check(db: Database, session: Session, ending: GenerationEnd) -> None:
     """Raises `StaleView` or `UsageError` where this generation may not end so now."""
     last = index.last(db, session.key)
     if session.generation != ending.generation or (0 if last is None else last.seq) != ending.seq:
@@ -54,7 +54,7 @@ def resumable(db: Database, session: Session, generation: int) -> int:
     return int(row["id"])
 
 
-def begin_next(db: Database, log: LogFiles, views: Views, record: Record, viewed: Viewed, counted: Counting) -> None:
+def begin_next(db: Database, log: LogFiles, views: Views, record: LogRecord, viewed: Viewed, counted: Counting) -> None:
     """Inside the transaction that indexes the record, before it is shown. Repeating it changes nothing."""
     session = Session(record.session, record.generation, record.scope)
     end_former(db, record)
@@ -73,7 +73,7 @@ def begin_next(db: Database, log: LogFiles, views: Views, record: Record, viewed
     session_rows.grow(db, session, total(views.insert(session, 1, copies)))
 
 
-def end_former(db: Database, record: Record) -> None:
+def end_former(db: Database, record: LogRecord) -> None:
     """Inside a transaction: the generation before the record's is ended, and the record's begun. `sender` of the
     record is why."""
     former = Session(record.session, record.generation - 1, record.scope)
@@ -96,7 +96,7 @@ def end_former(db: Database, record: Record) -> None:
     _queue(db, former, record)
 
 
-def _queue(db: Database, former: Session, record: Record) -> None:
+def _queue(db: Database, former: Session, record: LogRecord) -> None:
     row = db.row(
         "SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (former.key, former.generation)
     )  # fmt: skip
@@ -115,7 +115,7 @@ def last_view(db: Database, log: LogFiles, former: Session, viewed: Viewed, coun
         f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
         (former.key, checkpoints.first_uncovered(db, former), former.generation),
     ):
-        message = viewed(log.read(former.key, Span(row["byte_start"], row["byte_end"])))
+        message = viewed(log.read(former.key, LogByteRange(row["byte_start"], row["byte_end"])))
         if message is not None:
             shown.append(counted(message))
     return shown

@@ -10,7 +10,7 @@ from sqlite3 import Row
 from zoneinfo import ZoneInfo
 
 from assistant.core.messages import Usage
-from assistant.core.requests import Spent, UsageKey
+from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.store.database import Database
 from assistant.store.text import moment, stamp
 
@@ -32,14 +32,14 @@ class UsageSums:
         self._db = db
         self._zone = zone
 
-    def spent(self, since: datetime, until: datetime, session: str | None) -> Spent:
+    def spent(self, since: datetime, until: datetime, session: str | None) -> SpendTotals:
         """What was spent from `since` until before `until`."""
         of_session = "" if session is None else " AND session = ?"
         values = [stamp(since), stamp(until), *([] if session is None else [session])]
         row = self._db.row(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values)
         return _total([] if row is None else [row])
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
         if key == "day":
             return list(self._days(since))
@@ -49,7 +49,7 @@ class UsageSums:
         )
         return [(row["name"], _total([row])) for row in rows]
 
-    def _days(self, since: datetime) -> Iterator[tuple[str, Spent]]:
+    def _days(self, since: datetime) -> Iterator[tuple[str, SpendTotals]]:
         # Zones are offset by whole quarters of an hour, so a quarter lies within one day of any zone.
         quarters = self._db.rows(
             "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
@@ -61,7 +61,7 @@ class UsageSums:
             yield day, _total(row for _, row in rows)
 
 
-def _total(rows: Iterable[Row]) -> Spent:
+def _total(rows: Iterable[Row]) -> SpendTotals:
     calls = tokens = unpriced = priced = 0
     usage, usd = Usage(), 0.0
     for row in rows:
@@ -73,4 +73,4 @@ def _total(rows: Iterable[Row]) -> Spent:
             usd += row["usd"] or 0.0
             usage += Usage(row["input"], row["output"], row["cache_read"], row["cache_write"])
     known = Usage(usage.input, usage.output, usage.cache_read, usage.cache_write, usd if priced else None)
-    return Spent(calls, known, usd, tokens, unpriced)
+    return SpendTotals(calls, known, usd, tokens, unpriced)

@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from assistant.core.records import Problem, Report
+from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.store import compacted, coverage
 from assistant.store.chain import sessions_of, walk_log
 from assistant.store.conversation import Conversation
@@ -27,7 +27,7 @@ class Verifier:
         self._log = log
         self._repair = Repair(db, log, conversation)
 
-    def verify(self) -> Report:
+    def verify(self) -> IntegrityReport:
         begun = time.monotonic()
         findings, walks, name = Findings(), [], self._db.path.name
         with findings.broken(name):
@@ -40,7 +40,7 @@ class Verifier:
             _check_structure(self._db, findings)
         with findings.broken("character.db"):
             self._check_character(findings)
-        return Report(
+        return IntegrityReport(
             sessions=len(walks),
             records=sum(walk.records for walk in walks),
             bytes=sum(walk.bytes for walk in walks),
@@ -49,7 +49,7 @@ class Verifier:
             seconds=time.monotonic() - begun,
         )
 
-    def recent(self, last: int) -> tuple[Problem, ...]:
+    def recent(self, last: int) -> tuple[IntegrityProblem, ...]:
         """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
         findings = Findings()
         with findings.broken(self._db.path.name):
@@ -58,7 +58,7 @@ class Verifier:
             self._check_inbox(findings)
         return findings.problems()
 
-    def repair(self, now: datetime) -> Report:
+    def repair(self, now: datetime) -> IntegrityReport:
         self._repair.run(now)
         return self.verify()
 

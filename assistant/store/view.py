@@ -16,7 +16,7 @@ from functools import partial
 from sqlite3 import Row
 
 from assistant.core.messages import Message
-from assistant.core.records import View
+from assistant.core.records import ContextView
 from assistant.store import session_rows
 from assistant.store.database import Database
 from assistant.store.rows import message_parts, view_message
@@ -84,11 +84,11 @@ class Views:
 
     # ------------------------------------------------------------------------------------------------------ reading
 
-    def read(self, session: str) -> View:
+    def read(self, session: str) -> ContextView:
         """The view; an empty one of generation 1 and no scope where there is no such session."""
         row = session_rows.current_row(self._db, session)
         if row is None:
-            return View(session, 1, "", 0, (), 0, 0, 0)
+            return ContextView(session, 1, "", 0, (), 0, 0, 0)
         known = self._known.get(session)
         if (
             known is None
@@ -100,7 +100,7 @@ class Views:
         else:
             self._known.move_to_end(session)
         reported = row["reported_rev"], row["reported_tokens"], row["reported_message_id"]
-        return View(
+        return ContextView(
             session, row["generation"], row["scope"], row["prefix_rev"], known.messages, row["view_tokens"],
             row["view_bytes"], row["view_images"], None if reported[0] is None else reported, known.sizes,
         )  # fmt: skip

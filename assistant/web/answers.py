@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 
 
 class Answer(BaseModel):
@@ -25,7 +25,7 @@ class Kept(Answer):
     duplicate: bool
 
     @classmethod
-    def of(cls, accepted: Accepted) -> Kept:
+    def of(cls, accepted: InboxReceipt) -> Kept:
         return cls(inbox_id=accepted.inbox_id, message_id=accepted.message_id, duplicate=accepted.duplicate)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from assistant.commands.assistant_commands import Commands
 from assistant.core.errors import UsageError
-from assistant.core.ports import Conversation
-from assistant.core.records import Accepted, Incoming
-from assistant.core.sessions import role_of
+from assistant.core.records import InboxReceipt, IncomingMessage
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation
 from assistant.runtime.runtime import Runtime
 
 
@@ -24,11 +24,11 @@ class DaemonControl:
         self._conversation = conversation
         self._status = status
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         return await self._runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        if role_of(session) != "owner":
+        if session_role(session) != "owner":
             known = [info.key for info in self._conversation.sessions()]
             if session not in known:
                 raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")

@@ -12,21 +12,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.commands.sleeping_report import told
-from assistant.core.compactions import Checkpoint
+from assistant.commands.usage import load_usage, usage_json
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.looking_ports import Conversed, Period
-from assistant.core.memory_values import Held
-from assistant.core.ports import Conversation, History, Ledger
-from assistant.core.records import Hit, Record
-from assistant.core.remembered import CycleReport, Recalled
-from assistant.core.requests import UsageKey
-from assistant.core.sessions import OWNER_SCOPE, role_of
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import MemoryHit, MemoryList, SleepReport
+from assistant.core.model_api import UsageKey
+from assistant.core.ports import HistoryPort, LedgerPort
+from assistant.core.records import LogRecord, SearchHit
+from assistant.core.sessions import OWNER_SCOPE, session_role
+from assistant.core.store_ports import Conversation, Journal
 from assistant.memory.commands import MemoryCommands
-from assistant.sessions.listing import Listed
-from assistant.sessions.looking import Looking as LookingAtSessions
-from assistant.spending.asking import ask
-from assistant.spending.report import as_json
+from assistant.sessions.listing import SessionReader as LookingAtSessions
+from assistant.sessions.listing import SessionRow
+from assistant.web.read_values import GenerationDetails, TimeRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,9 @@ class Sources:
     """What is looked at."""
 
     conversation: Conversation
-    history: History
+    history: HistoryPort
     journal: Journal
-    ledger: Ledger
+    ledger: LedgerPort
     sessions: LookingAtSessions
     memory: MemoryCommands
 
@@ -49,16 +47,16 @@ class OwnersLook:
 
     # ---------------------------------------------------------------------------------------------------- conversations
 
-    def sessions(self, most: int) -> Sequence[Conversed]:
+    def sessions(self, most: int) -> Sequence[GenerationDetails]:
         looking = self._sources.sessions
-        keys = [info.key for info in self._sources.conversation.sessions() if role_of(info.key) == "owner"]
+        keys = [info.key for info in self._sources.conversation.sessions() if session_role(info.key) == "owner"]
         return [_conversed(one) for key in keys for one in islice(looking.listed_of(key), most)]
 
-    def session(self, session: str, number: int | None) -> Conversed:
+    def session(self, session: str, number: int | None) -> GenerationDetails:
         looking = self._sources.sessions
         one = looking.one(session, number)
         known = one.generation
-        if role_of(known.session) != "owner":
+        if session_role(known.session) != "owner":
             raise UsageError(f"There is no session {session!r} of yours.")
         made = [c for c in self._sources.conversation.checkpoints(known.session) if c.generation == known.number]
         live = [c.summary for c in made if c.state == "live" and c.summary]
@@ -66,15 +64,15 @@ class OwnersLook:
 
     # ------------------------------------------------------------------------------------------------------------- said
 
-    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[Record]:
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
-    async def search(self, text: str, period: Period, *, session: str | None, limit: int) -> Sequence[Hit]:
+    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
         look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
-    async def read(self, message_id: int, neighbours: int) -> Sequence[Record]:
+    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         found = await asyncio.to_thread(
             self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours
         )  # fmt: skip
@@ -84,29 +82,29 @@ class OwnersLook:
 
     # ------------------------------------------------------------------------------------------------------- remembered
 
-    async def memories(self) -> Held:
+    async def memories(self) -> MemoryList:
         return await self._sources.memory.held(OWNER_SCOPE)
 
     async def recall(
-        self, text: str, period: Period, *, limit: int, as_of: datetime | None = None
-    ) -> Sequence[Recalled]:
+        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[MemoryHit]:
         look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
-    def sleeps(self, limit: int) -> Sequence[CycleReport]:
+    def sleeps(self, limit: int) -> Sequence[SleepReport]:
         return self._sources.journal.cycles(limit=limit)
 
-    def told(self, cycle: CycleReport) -> str:
+    def told(self, cycle: SleepReport) -> str:
         return told(cycle, self._zone, self._clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
         return list(reversed(self._sources.conversation.checkpoints(session)))
 
     def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
-        return as_json(ask(self._sources.ledger, by, days, self._clock()))
+        return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
 
 
-def _conversed(one: Listed) -> Conversed:
-    return Conversed(one.generation, one.info, one.archive.url if one.archive else "")
+def _conversed(one: SessionRow) -> GenerationDetails:
+    return GenerationDetails(one.generation, one.info, one.archive.url if one.archive else "")

@@ -14,8 +14,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistant.core.messages import Media
-from assistant.core.records import Incoming
-from assistant.core.sessions import MAIN, scope_of, session_named
+from assistant.core.records import IncomingMessage
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
 _LONGEST_NAME = 100
 _OWNERS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
@@ -43,7 +43,7 @@ def _owners(session: str) -> str:
             "it is `main`, `thread:NAME` or `branch:NUMBER` (`GET /v1/sessions` lists them); somebody else's is not "
             "reached here"
         )
-    return session_named(session)
+    return parse_session_name(session)
 
 
 def in_utc(moment: datetime) -> datetime:
@@ -94,7 +94,7 @@ class NewMessage(_Body):
 
     text: Words
     external_id: Annotated[Words, Field(min_length=1, max_length=200)]
-    session: Session = MAIN
+    session: Session = MAIN_SESSION
     media: list[Attachment] = []
 
     @model_validator(mode="after")
@@ -103,10 +103,10 @@ class NewMessage(_Body):
             raise ValueError("the message is empty")
         return self
 
-    def incoming(self, bridge: str) -> Incoming:
+    def incoming(self, bridge: str) -> IncomingMessage:
         media = tuple(attachment.media() for attachment in self.media)
-        return Incoming(
-            bridge, self.external_id, self.session, scope_of(self.session), "owner", "owner", self.text, media,
+        return IncomingMessage(
+            bridge, self.external_id, self.session, session_scope(self.session), "owner", "owner", self.text, media,
             target=self.session,
         )  # fmt: skip
 
@@ -115,11 +115,11 @@ class Typed(_Body):
     """A slash command as typed."""
 
     text: Annotated[Words, Field(min_length=1, max_length=100_000)]
-    session: Session = MAIN
+    session: Session = MAIN_SESSION
 
 
 class OneSession(_Body):
-    session: Session = MAIN
+    session: Session = MAIN_SESSION
 
 
 class Shown(_Body):

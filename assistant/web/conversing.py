@@ -14,12 +14,12 @@ from starlette.exceptions import HTTPException
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
 from assistant.bridges.terminal.feed import Mark
 from assistant.core.errors import UsageError
-from assistant.core.looking_ports import Looking
-from assistant.core.ports import Control
-from assistant.core.sessions import BRANCH, MAIN
+from assistant.core.ports import ControlPort
+from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.answers import Acknowledged, Kept, Result, Stopped, Told
 from assistant.web.bodies import Id, NewMessage, OneSession, Session, Shown, Typed
 from assistant.web.failures import failures
+from assistant.web.read_values import ReadApiPort
 
 _KEEPALIVE_SECONDS = 15.0
 # Each holds a connection for as long as somebody likes: of those there are, some are left for everything else.
@@ -41,20 +41,20 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-def conversing_routes(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+def conversing_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["conversation"])
     routes.include_router(_talking(control, looking, terminal))
     routes.include_router(_following(terminal))
     return routes
 
 
-def _talking(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+def _talking(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/messages", status_code=202, responses=failures(409, 413), summary="Say something")
     async def say(body: NewMessage) -> Kept:
         """Answers once the message is durable. Its answer comes with the events of its session."""
-        if body.session.startswith(BRANCH):
+        if body.session.startswith(BRANCH_PREFIX):
             # Branches are made of a conversation, by a command; a thread begins with what is said in it.
             looking.session(body.session, None)
         accepted = await control.accept(body.incoming(terminal.name))
@@ -92,7 +92,7 @@ def _following(terminal: TerminalBridge) -> APIRouter:
         "/events", response_class=StreamingResponse, responses={**failures(), **_STREAM}, summary="What happens"
     )
     async def events(
-        session: Session = MAIN,
+        session: Session = MAIN_SESSION,
         inbox_id: Annotated[Id | None, Query(description="Only the deliveries that answer this message.")] = None,
         after: Annotated[str | None, Query(pattern=_MARK, description="As Last-Event-ID, which goes before.")] = None,
         last_event_id: Annotated[

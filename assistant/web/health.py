@@ -13,12 +13,12 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from assistant.core.vital_ports import Vitals
+from assistant.health.gauges import VitalsPort
 
 _NEVER_KEPT = {"Cache-Control": "no-store"}
 
 
-def health_routes(vitals: Vitals, *, details: bool) -> APIRouter:
+def health_routes(vitals: VitalsPort, *, details: bool) -> APIRouter:
     """`details`: whether those who ask may know what is wrong, as on the home's own socket."""
     routes = APIRouter(tags=["health"])
 
@@ -33,7 +33,7 @@ def health_routes(vitals: Vitals, *, details: bool) -> APIRouter:
     return routes
 
 
-def metrics_routes(vitals: Vitals) -> APIRouter:
+def metrics_routes(vitals: VitalsPort) -> APIRouter:
     """For those alone who may know how much is done and spent."""
     routes = APIRouter(tags=["health"])
 

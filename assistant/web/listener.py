@@ -20,9 +20,9 @@ from pathlib import Path
 
 import structlog
 
-from assistant.core.ending import PATIENCE, within
 from assistant.core.errors import HomeError, HomeLocked
-from assistant.service.unix_socket import answers, short_address
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
+from assistant.service.unix_socket import is_listening, short_address
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ async def serve_control(load: Callable[[], Serving], path: Path) -> AsyncIterato
         yield
     finally:
         end.set()
-        await within(PATIENCE.serving, asyncio.wait([server]), "the control socket")
+        await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([server]), "the control socket")
         listening.close()
         _remove(path, mine)
 
@@ -104,7 +104,7 @@ def _remove_stale(path: Path) -> None:
         return
     if not is_socket:
         raise HomeError(f"{path} is in the way of the control socket and is no socket; move it, then start again.")
-    if answers(path):
+    if is_listening(path):
         raise HomeLocked()
     path.unlink()
 

@@ -12,10 +12,9 @@ from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.errors import UsageError
-from assistant.core.looking_ports import Looking, Period
-from assistant.core.ports import Control
-from assistant.core.requests import UsageKey
-from assistant.core.sessions import MAIN
+from assistant.core.model_api import UsageKey
+from assistant.core.ports import ControlPort
+from assistant.core.sessions import MAIN_SESSION
 from assistant.web.answers import Told
 from assistant.web.bodies import Id, Session, Words, in_utc
 from assistant.web.failures import failures
@@ -37,6 +36,7 @@ from assistant.web.looking_answers import (
     Status,
     WholeConversation,
 )
+from assistant.web.read_values import ReadApiPort, TimeRange
 
 Most = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 Wanted = Annotated[Words, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")]
@@ -45,7 +45,7 @@ After = Annotated[Moment | None, Query(description="From this time on; with its 
 Before = Annotated[Moment | None, Query(description="Up to, and without, this time.")]
 
 
-def looking_routes(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+def looking_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(responses=failures())
     routes.include_router(_conversations(control, looking, terminal))
     routes.include_router(_said(looking))
@@ -54,7 +54,7 @@ def looking_routes(control: Control, looking: Looking, terminal: TerminalBridge)
     return routes
 
 
-def _conversations(control: Control, looking: Looking, terminal: TerminalBridge) -> APIRouter:
+def _conversations(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(prefix="/sessions", tags=["sessions"])
 
     @routes.get("", summary="Your conversations")
@@ -73,17 +73,17 @@ def _conversations(control: Control, looking: Looking, terminal: TerminalBridge)
         """Learns from it and archives it; the next message in it begins a new one."""
         with _or_not_found():
             looking.session(session, None)
-        return Told(text=await control.command(f"/sessions end {session}", MAIN, bridge=terminal.name))
+        return Told(text=await control.command(f"/sessions end {session}", MAIN_SESSION, bridge=terminal.name))
 
     return routes
 
 
-def _said(looking: Looking) -> APIRouter:
+def _said(looking: ReadApiPort) -> APIRouter:
     routes = APIRouter(tags=["history"])
 
     @routes.get("/messages", summary="What was said in a session")
     async def messages(
-        session: Session = MAIN,
+        session: Session = MAIN_SESSION,
         before: Annotated[Id | None, Query(description="Only messages with smaller ids: for the page before.")] = None,
         limit: Most = 50,
     ) -> Messages:
@@ -95,7 +95,7 @@ def _said(looking: Looking) -> APIRouter:
     async def history(
         q: Wanted, session: Session | None = None, after: After = None, before: Before = None, limit: Most = 10
     ) -> Hits:
-        hits = await looking.search(q, Period(after, before), session=session, limit=limit)
+        hits = await looking.search(q, TimeRange(after, before), session=session, limit=limit)
         return Hits(hits=[Found.of(hit) for hit in hits])
 
     @routes.get("/history/{message_id}", responses=failures(404), summary="Read one message")
@@ -110,7 +110,7 @@ def _said(looking: Looking) -> APIRouter:
     return routes
 
 
-def _remembered(looking: Looking) -> APIRouter:
+def _remembered(looking: ReadApiPort) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memory"])
 
     @routes.get("", summary="What is remembered")
@@ -126,13 +126,13 @@ def _remembered(looking: Looking) -> APIRouter:
         as_of: Annotated[Moment | None, Query(description="What was known at this time.")] = None,
         limit: Most = 10,
     ) -> RecalledMemories:
-        found = await looking.recall(q, Period(after, before), limit=limit, as_of=as_of)
+        found = await looking.recall(q, TimeRange(after, before), limit=limit, as_of=as_of)
         return RecalledMemories(memories=[RecalledMemory.found(one) for one in found])
 
     return routes
 
 
-def _running(control: Control, looking: Looking) -> APIRouter:
+def _running(control: ControlPort, looking: ReadApiPort) -> APIRouter:
     routes = APIRouter(tags=["running"])
 
     @routes.get("/sleeps", summary="Reports of sleeps")
@@ -140,7 +140,7 @@ def _running(control: Control, looking: Looking) -> APIRouter:
         return Sleeps(sleeps=[Slept.of(one, looking.told(one)) for one in looking.sleeps(limit)])
 
     @routes.get("/compactions", summary="What was compacted in a session")
-    async def compactions(session: Session = MAIN, limit: Most = 100) -> Compactions:
+    async def compactions(session: Session = MAIN_SESSION, limit: Most = 100) -> Compactions:
         return Compactions(compactions=[Compacted.of(one) for one in looking.compactions(session)[:limit]])
 
     @routes.get("/usage", summary="What models cost, and may", response_model_exclude_unset=True)

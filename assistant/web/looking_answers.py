@@ -11,14 +11,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from assistant.core.compactions import Checkpoint
-from assistant.core.looking_ports import Conversed
-from assistant.core.memory_values import Held, Known
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.memories import Memory, MemoryHit, MemoryList, MemoryState, SleepReport
 from assistant.core.messages import Media
-from assistant.core.records import Hit, Record
-from assistant.core.remembered import CycleReport, Memory, Recalled
-from assistant.core.sessions import kind_of
+from assistant.core.records import LogRecord, SearchHit
+from assistant.core.sessions import session_kind
 from assistant.web.answers import Answer
+from assistant.web.read_values import GenerationDetails
 
 
 class Called(Answer):
@@ -61,7 +60,7 @@ class Said(Answer):
     media: list[Attached]
 
     @classmethod
-    def of(cls, record: Record) -> Said:
+    def of(cls, record: LogRecord) -> Said:
         calls = [Called(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in record.tool_calls]
         return cls(
             id=record.id, session=record.session, generation=record.generation, at=record.ts, kind=record.kind,
@@ -89,7 +88,7 @@ class Found(Answer):
     score: float
 
     @classmethod
-    def of(cls, hit: Hit) -> Found:
+    def of(cls, hit: SearchHit) -> Found:
         return cls(
             id=hit.message_id, session=hit.session, generation=hit.generation, at=hit.ts, role=hit.role, text=hit.text,
             score=hit.score,
@@ -119,7 +118,7 @@ class Conversation(Answer):
     archive: str | None
 
     @classmethod
-    def of(cls, one: Conversed) -> Conversation:
+    def of(cls, one: GenerationDetails) -> Conversation:
         return cls(**_listed(one))
 
 
@@ -130,7 +129,7 @@ class WholeConversation(Conversation):
     summary: str
 
     @classmethod
-    def of(cls, one: Conversed) -> WholeConversation:
+    def of(cls, one: GenerationDetails) -> WholeConversation:
         return cls(**_listed(one), handover=one.handover, summary=one.summary)
 
 
@@ -153,7 +152,7 @@ class Remembered(Answer):
     importance: float
 
     @classmethod
-    def of(cls, known: Known) -> Remembered:
+    def of(cls, known: MemoryState) -> Remembered:
         return cls(**_remembered(known.memory, known.by))
 
 
@@ -164,7 +163,7 @@ class RecalledMemory(Remembered):
     sources: list[int]
 
     @classmethod
-    def found(cls, one: Recalled) -> RecalledMemory:
+    def found(cls, one: MemoryHit) -> RecalledMemory:
         said = _remembered(one.memory, one.memory.superseded_by[:8])
         return cls(**said, score=one.score, sources=list(one.sources))
 
@@ -177,7 +176,7 @@ class Memories(Answer):
     note: str
 
     @classmethod
-    def of(cls, held: Held, *, former: bool, limit: int) -> Memories:
+    def of(cls, held: MemoryList, *, former: bool, limit: int) -> Memories:
         wanted = [one for one in reversed(held.known) if former or one.memory.is_current]
         shown = [Remembered.of(one) for one in wanted[:limit]]
         return cls(memories=shown, left_out=max(0, len(wanted) - limit), note=held.note)
@@ -201,7 +200,7 @@ class Slept(Answer):
     text: str
 
     @classmethod
-    def of(cls, report: CycleReport, text: str) -> Slept:
+    def of(cls, report: SleepReport, text: str) -> Slept:
         return cls(
             id=report.id, trigger=report.trigger, state=report.state, started_at=report.started_at,
             ended_at=report.ended_at, phases=report.phases, text=text,
@@ -327,10 +326,10 @@ class Status(Answer):
     problems: list[str] = Field(description="A line each, ending with what to do.")
 
 
-def _listed(one: Conversed) -> dict[str, Any]:
+def _listed(one: GenerationDetails) -> dict[str, Any]:
     known, info = one.generation, one.info
     return {
-        "session": known.session, "number": known.number, "kind": kind_of(known.session), "current": info is not None,
+        "session": known.session, "number": known.number, "kind": session_kind(known.session), "current": info is not None,
         "started_at": known.started_at, "last_at": known.last_at, "ended_at": known.ended_at,
         "ended": known.end_reason or None, "messages": known.messages,
         "view_messages": info.view_messages if info else 0, "view_tokens": info.view_tokens if info else 0,

@@ -20,14 +20,13 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from assistant.core.tallies import BOUNDS, Tallies
-from assistant.core.telemetry import Work
-from assistant.core.vital_ports import Gauges, Vitals
+from assistant.core.telemetry import DURATION_BUCKETS, Metrics, WorkKind
+from assistant.health.gauges import Gauges, VitalsPort
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _PREFIX = "nocturne_"
 # (name, what it tells) of each kind of work that is counted, and timed.
-_COUNTED: dict[Work, tuple[str, str]] = {
+_COUNTED: dict[WorkKind, tuple[str, str]] = {
     "turn": ("turns", "Turns that ended, by how."),
     "model": ("model_calls", "Attempts to have a model answer, by what for and what came of it."),
     "tool": ("tool_runs", "Tools that were run."),
@@ -39,14 +38,14 @@ _COUNTED: dict[Work, tuple[str, str]] = {
 _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
-def text(vitals: Vitals) -> bytes:
+def text(vitals: VitalsPort) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Everything(vitals))
     return generate_latest(registry)
 
 
 class _Everything(Collector):
-    def __init__(self, vitals: Vitals) -> None:
+    def __init__(self, vitals: VitalsPort) -> None:
         self._vitals = vitals
 
     def describe(self) -> list[Metric]:
@@ -60,20 +59,20 @@ class _Everything(Collector):
         yield from _kept(gauges)
 
 
-def _counted(tallies: Tallies) -> Iterator[Metric]:
+def _counted(tallies: Metrics) -> Iterator[Metric]:
     for work, (name, about) in _COUNTED.items():
         labels = tallies.labels(work)
         counter = CounterMetricFamily(f"{_PREFIX}{name}", about, labels=labels)
         timed = HistogramMetricFamily(f"{_PREFIX}{work}_seconds", f"How long each took: {about}", labels=labels)
         for words, tally in tallies.of(work).items():
             counter.add_metric(words, tally.times)
-            bounds = [*map(str, BOUNDS), "+Inf"]
+            bounds = [*map(str, DURATION_BUCKETS), "+Inf"]
             timed.add_metric(words, list(zip(bounds, accumulate(tally.counts), strict=True)), tally.seconds)
         yield counter
         yield timed
 
 
-def _spent(tallies: Tallies) -> Iterator[Metric]:
+def _spent(tallies: Metrics) -> Iterator[Metric]:
     tokens = CounterMetricFamily(f"{_PREFIX}tokens", "Tokens of answered calls.", labels=("kind", "provider", "of"))
     usd = CounterMetricFamily(f"{_PREFIX}usd", "US dollars of answered calls.", labels=("kind", "provider"))
     for (kind, provider, outcome), tally in tallies.of("model").items():

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import structlog
 
-from assistant.core.ending import PATIENCE, within
 from assistant.core.errors import HomeError
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.web.listener import Serving, serve_until
 
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ class TcpListener:
             yield
         finally:
             self.end()
-            await within(PATIENCE.serving, asyncio.wait([keeping]), "the web API")
+            await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([keeping]), "the web API")
 
     def end(self) -> None:
         """Begin to end; `serve` waits for it."""

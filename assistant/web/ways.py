@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.core.looking_ports import Looking
-from assistant.core.ports import Control
-from assistant.core.vital_ports import Vitals
+from assistant.core.ports import ControlPort
+from assistant.health.gauges import VitalsPort
+from assistant.web.read_values import ReadApiPort
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
     """One running daemon."""
 
-    control: Control
-    looking: Looking
+    control: ControlPort
+    looking: ReadApiPort
     terminal: TerminalBridge
-    vitals: Vitals
+    vitals: VitalsPort
 
 
 @dataclass(frozen=True, slots=True)

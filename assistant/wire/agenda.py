@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from assistant.agenda.alarm import Alarm
-from assistant.agenda.firing import Punctuality
-from assistant.agenda.reminding import Agenda, Habits, problems
+from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
+from assistant.agenda.scheduler import AgendaScheduler
+from assistant.agenda.service import AgendaConfig, AgendaService, find_agenda_problems
 from assistant.commands.reminders_commands import AgendaCommands
-from assistant.core.quiet import quiet_of
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
@@ -19,8 +18,8 @@ from assistant.wire.stores import Stores
 class Reminding:
     """Who minds the agenda of a home, what makes it go off, and its commands."""
 
-    agenda: Agenda
-    alarm: Alarm
+    agenda: AgendaService
+    alarm: AgendaScheduler
     commands: AgendaCommands
 
 
@@ -31,16 +30,18 @@ def reminding(
     wanted, zone = settings.values.agenda, settings.zone
     punctuality = punctuality_of(settings)
     longest_wait = settings.values.daemon.watch_seconds
-    alarm = Alarm(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
-    agenda = Agenda(stores.jobs, Habits(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look)
+    alarm = AgendaScheduler(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
+    agenda = AgendaService(
+        stores.jobs, AgendaConfig(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look
+    )
     return Reminding(agenda, alarm, AgendaCommands(agenda, fired))
 
 
-def punctuality_of(settings: Settings) -> Punctuality:
+def punctuality_of(settings: Settings) -> LatenessPolicy:
     wanted = settings.values.agenda
-    return Punctuality(timedelta(seconds=wanted.late_seconds), quiet_of(wanted.quiet, settings.zone))
+    return LatenessPolicy(timedelta(seconds=wanted.late_seconds), parse_quiet_hours(wanted.quiet, settings.zone))
 
 
 def agenda_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
     """For `status`, from the stores alone."""
-    return problems(stores.jobs, punctuality_of(settings), settings.values.daemon.watch_seconds, now)
+    return find_agenda_problems(stores.jobs, punctuality_of(settings), settings.values.daemon.watch_seconds, now)

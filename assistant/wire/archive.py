@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from assistant.core.archive_ports import Archive, Restored, Shelf
+from assistant.core.archives import ArchivePort, LogRestoreResult, ObjectStore
 from assistant.settings.settings import Settings
 from assistant.store import files
 from assistant.store.archive_restore import restore
@@ -17,18 +17,18 @@ def open_archive(settings: Settings, *, is_copy: bool = False) -> StoredArchive:
     return StoredArchive(settings.home.path, partial(_open_shelf, settings), is_copy=is_copy)
 
 
-def archive_of(settings: Settings) -> Archive:
+def archive_of(settings: Settings) -> ArchivePort:
     """For commands, which need no more of it than the port."""
     return open_archive(settings)
 
 
-def restored(settings: Settings, session: str, generation: int) -> Restored:
+def restored(settings: Settings, session: str, generation: int) -> LogRestoreResult:
     """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
     `StoreError`."""
     return restore(open_archive(settings), settings.home.path, session, generation)
 
 
-def _open_shelf(settings: Settings) -> Shelf:
+def _open_shelf(settings: Settings) -> ObjectStore:
     # File systems elsewhere take a while to import, and most homes need them once a day at most.
     from assistant.archive.sealing import Sealing
     from assistant.archive.shelf import FsspecShelf

@@ -22,10 +22,11 @@ from functools import partial
 from pathlib import Path
 
 from assistant.backup.backing_up import BackingUp, BackupCommands, Making
-from assistant.core.backup_values import Backup, BackupKind, Made
+from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, StoreError, UsageError
-from assistant.core.ports import Conversation as ConversationPort
-from assistant.settings.settings import Home, Settings
+from assistant.core.store_ports import Conversation as ConversationPort
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_forget import Rewritten, backups_with, forget_in_backups
 from assistant.store.backup_make import Order, make
@@ -80,13 +81,13 @@ def settle(settings: Settings) -> None:
 def making_here(folder: BackupFolder, workspace: bool) -> Making:
     """Making one within this process, for those who want to see every step of it."""
 
-    async def made(kind: BackupKind, now: datetime) -> Made:
+    async def made(kind: BackupKind, now: datetime) -> BackupResult:
         return make(folder, Order(kind, now, workspace), Pace(unhurried=False))
 
     return made
 
 
-async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> Made:
+async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
     """As `make`, in a process of its own. Raises what it raises."""
     quiet = _LEAST_DISK if shutil.which(_LEAST_DISK[0]) else ()
     command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire.backup")
@@ -115,11 +116,11 @@ async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, no
     raise UsageError(why) if process.returncode == _REFUSED else StoreError(why)
 
 
-def _made_from(line: bytes) -> Made:
+def _made_from(line: bytes) -> BackupResult:
     told = json.loads(line)
     about = told["backup"]
     made_at = datetime.fromisoformat(about["made_at"])
-    return Made(
+    return BackupResult(
         Backup(about["name"], made_at, about["kind"], about["bytes"]), told["files"], told["unpacked_bytes"],
         told["left_out"], told["seconds"],
     )  # fmt: skip

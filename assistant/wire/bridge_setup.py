@@ -10,7 +10,7 @@ from dataclasses import replace
 import httpx2
 from pydantic import SecretStr
 
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import BridgeError
 from assistant.settings.settings import Settings
 from assistant.wire.bridges import Networks, why_unmade
@@ -43,7 +43,7 @@ async def account_of(settings: Settings, name: str) -> str:
         await bridge.aclose()
 
 
-async def matrix_login(homeserver: str, user: str, password: str) -> Login:
+async def matrix_login(homeserver: str, user: str, password: str) -> DeviceLogin:
     """A device of its own for the assistant, and the token for it. Raises `BridgeError`."""
     try:
         from assistant.bridges.matrix.bridge import login  # an extra
@@ -52,7 +52,7 @@ async def matrix_login(homeserver: str, user: str, password: str) -> Login:
     return await login(homeserver, user, password)
 
 
-async def matrix_device(homeserver: str, user: str, token: str) -> Login:
+async def matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
     """The device that a token belongs to. Raises `BridgeError` for one that is refused, or is another account's."""
     path = f"{homeserver}/_matrix/client/v3/account/whoami"
     try:
@@ -65,7 +65,7 @@ async def matrix_device(homeserver: str, user: str, token: str) -> Login:
         raise BridgeError(f"{homeserver} refuses this access token.")
     if found.get("user_id") != user:
         raise BridgeError(f"This access token is one of {found.get('user_id')}, not of {user}.")
-    return Login(user, str(found["device_id"]), token)
+    return DeviceLogin(user, str(found["device_id"]), token)
 
 
 async def homeserver_of(server: str) -> str:

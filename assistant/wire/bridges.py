@@ -16,17 +16,21 @@ from pydantic import SecretStr
 
 from assistant.commands.bridging_commands import BridgeCommands, Kept
 from assistant.commands.deliveries import DeliveryCommands
-from assistant.core.bridge_ports import Bridge, Capabilities, Door, Part, TurnEvent
-from assistant.core.bridging_values import NETWORKS, Login
-from assistant.core.errors import BridgeError, SettingsError, StoreError
-from assistant.core.extras import brought_by
-from assistant.core.people_ports import People
-from assistant.core.persons import Identity
+from assistant.core.bridge_api import (
+    NETWORK_NAMES,
+    Bridge,
+    BridgeCapabilities,
+    DeviceLogin,
+    InboundPort,
+    OutgoingPart,
+    TurnEvent,
+)
+from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
+from assistant.core.people import Identity, PeoplePort
 from assistant.gateway.delivery import Delivery
-from assistant.settings import settings as settings_module
+from assistant.settings.network_sections import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
-from assistant.settings.settings import Settings
-from assistant.settings.settings_networks import NetworkSettings
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.stores import Stores
 
 log = structlog.get_logger()
@@ -42,7 +46,7 @@ class Lines(Protocol):
 class Networks:
     """The bridges that settings ask for."""
 
-    def __init__(self, settings: Settings, people: People | None) -> None:
+    def __init__(self, settings: Settings, people: PeoplePort | None) -> None:
         """Without `people` nobody is the owner there."""
         self._people = people
         self._settings = settings
@@ -52,13 +56,13 @@ class Networks:
         self._one_at_a_time = asyncio.Lock()
 
     def bridges(self) -> dict[str, Bridge]:
-        return {name: self._made(name) for name in NETWORKS if _wanted(self._settings, name)}
+        return {name: self._made(name) for name in NETWORK_NAMES if _wanted(self._settings, name)}
 
     async def renew(self, settings: Settings, lines: Lines) -> None:
         """Have those that `settings` ask for; one whose settings did not change is left alone."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
-            self._due |= {name for name in NETWORKS if _section(before, name) != _section(settings, name)}
+            self._due |= {name for name in NETWORK_NAMES if _section(before, name) != _section(settings, name)}
         await self.catch_up(lines)
 
     @property
@@ -77,7 +81,7 @@ class Networks:
         """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
         could not be had yet."""
         async with self._one_at_a_time:
-            found = settings_module.load(self._settings.home, ring=None)
+            found = load_settings(self._settings.home, ring=None)
             values = self._settings.values.model_copy(update={name: _section(found, name)})
             origins = {key: origin for key, origin in found.origins.items() if key.startswith(f"{name}.")}
             self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
@@ -118,7 +122,7 @@ class Networks:
         wanted = self._settings.values.matrix
         return MatrixBridge(
             wanted.homeserver,
-            Login(wanted.user, wanted.device, self._token("matrix", wanted.token)),
+            DeviceLogin(wanted.user, wanted.device, self._token("matrix", wanted.token)),
             store=self._settings.home.path / "bridges" / "matrix",
             encryption=wanted.encryption,
             invites=wanted.invites,
@@ -136,7 +140,7 @@ class Networks:
         """Settings that were read again while the daemon runs come without what is in the keyring, or with what was
         there before."""
         if not found.get_secret_value() or self._settings.origins[f"{name}.token"] == IN_KEYRING:
-            found = _section(settings_module.load(self._settings.home), name).token
+            found = _section(load_settings(self._settings.home), name).token
         if not found.get_secret_value():
             raise BridgeError(f"No token is kept for {name}. `assistant bridge add {name}` asks for one.")
         return found.get_secret_value()
@@ -148,15 +152,15 @@ class Unmade:
 
     name: str
     why: str
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: BridgeCapabilities = field(default_factory=BridgeCapabilities)
 
     async def check(self) -> str:
         raise BridgeError(self.why)
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         raise BridgeError(self.why)
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         raise BridgeError(self.why)
 
     def show(self, event: TurnEvent, target: str) -> None:
@@ -170,7 +174,7 @@ def why_unmade(name: str, error: Exception) -> str:
     """What a person is told of a bridge that can't be made."""
     if isinstance(error, ImportError):
         return (
-            f"The {name} bridge needs a package that is not installed ({error.name}); {brought_by(name)}. Then start "
+            f"The {name} bridge needs a package that is not installed ({error.name}); {install_hint(name)}. Then start "
             "the assistant again."
         )
     return str(error)

@@ -12,16 +12,16 @@ from typing import Any, Protocol
 from assistant import __version__
 from assistant.core.errors import StoreError
 from assistant.core.ports import Model
-from assistant.core.progress import Progress
-from assistant.core.sessions import role_of
-from assistant.core.tallies import Tallies
-from assistant.core.vital_ports import Gauges
+from assistant.core.sessions import session_role
+from assistant.core.telemetry import Metrics
 from assistant.gateway.delivery import Delivery
 from assistant.health import report
+from assistant.health.gauges import Gauges
 from assistant.health.sources import Sources
 from assistant.runtime.runtime import Runtime
 from assistant.runtime.turn import Turns
 from assistant.runtime.working_context import WorkingContext
+from assistant.service.heartbeat import StallDetector
 from assistant.settings.settings import Settings
 from assistant.wire.agenda import agenda_problems
 from assistant.wire.resets import reset_problems
@@ -37,10 +37,10 @@ class Lived(Protocol):
     stores: Stores
     runtime: Runtime
     delivery: Delivery
-    progress: Progress
+    progress: StallDetector
     turns: Turns
     context: WorkingContext
-    tallies: Tallies
+    tallies: Metrics
     started_at: datetime
 
 
@@ -98,7 +98,7 @@ class Watched:
         self._clock = clock
 
     @property
-    def tallies(self) -> Tallies:
+    def tallies(self) -> Metrics:
         return self._house.tallies
 
     def stalled(self) -> str:
@@ -130,7 +130,7 @@ class Watched:
         caps = {"day": spent["daily_cap_usd"], "month": spent["monthly_cap_usd"]}
         pressures: dict[str, float] = {}
         for one in told["sessions"]:
-            role = role_of(one["session"])
+            role = session_role(one["session"])
             if one["pressure"] is not None:
                 pressures[role] = max(pressures.get(role, 0.0), one["pressure"])
         last = told["last_sleep"]
@@ -138,7 +138,7 @@ class Watched:
             at=now, started_at=self._house.started_at, version=__version__, problems=len(told["problems"]),
             waiting=told["waiting"], running_turns=daemon["running_turns"], outbox=told["outbox"],
             bridges={name: one["ok"] and one["state"] == "connected" for name, one in told["bridges"].items()},
-            sessions=Counter(role_of(one["session"]) for one in told["sessions"]), pressures=pressures,
+            sessions=Counter(session_role(one["session"]) for one in told["sessions"]), pressures=pressures,
             last_tick=_moment(daemon["last_tick"]), last_sleep=_moment(last["ended_at"] if last else None),
             last_backup=_moment(told["backups"]["last"]), backups=told["backups"]["kept"],
             spent_usd={"day": spent["today_usd"], "month": spent["month_usd"]},

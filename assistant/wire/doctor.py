@@ -21,9 +21,8 @@ import tzlocal
 
 from assistant import __version__
 from assistant.context.tokens import best_tier
-from assistant.core.errors import MemoryUnavailable, SettingsError
-from assistant.core.extras import brought_by
-from assistant.core.plural import lasting
+from assistant.core.errors import MemoryUnavailable, SettingsError, install_hint
+from assistant.core.text import format_duration
 from assistant.health import home as at_home
 from assistant.health import process, surroundings
 from assistant.health.home import Files, looked
@@ -33,8 +32,8 @@ from assistant.health.report import free_bytes
 from assistant.health.surroundings import Programs
 from assistant.health.values import Finding, note, ok, problem
 from assistant.mem0.embedders import open_embedder
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home, Settings
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.store import soundness
 from assistant.web import tcp
 from assistant.wire.bridges import Networks
@@ -82,13 +81,13 @@ def examine(home: Home, serving: Serving, wish: Wish, clock: Callable[[], dateti
 
 def _settings(home: Home) -> tuple[Settings | None, tuple[str, ...]]:
     try:
-        return settings_module.load(home), ()
+        return load_settings(home), ()
     except SettingsError as error:
         return None, error.problems
 
 
 def _as_if_nothing_were_set(home: Home) -> Settings:
-    return replace(settings_module.load(Home(home.run / "nothing"), {}), home=home)
+    return replace(load_settings(Home(home.run / "nothing"), {}), home=home)
 
 
 # ---------------------------------------------------------------------------------------------------------------- home
@@ -149,7 +148,7 @@ def _backups(settings: Settings, stores: Stores, now: datetime) -> Iterator[Find
         return
     kept = stores.backups.all()
     if kept:
-        ago = lasting((now - kept[-1].made_at).total_seconds())
+        ago = format_duration((now - kept[-1].made_at).total_seconds())
         yield ok("backups", f"{len(kept)} in {stores.backups.path}, the last {ago} ago")
     elif settings.values.backup.at:
         yield note("backups", "none yet", "The first is made tonight; `assistant backup create` makes one now.")
@@ -205,7 +204,9 @@ def _embedder(settings: Settings, wish: Wish) -> Iterator[Finding]:
         vectors = open_embedder(chosen, settings.home.path).embed(["hello"])
         yield ok("embedder", f"{named}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not _installed("fastembed"):
-        raise MemoryUnavailable(f"fastembed is not installed; {brought_by('fastembed')}. The journal keeps everything.")
+        raise MemoryUnavailable(
+            f"fastembed is not installed; {install_hint('fastembed')}. The journal keeps everything."
+        )
     elif chosen.kind == "openai" and not chosen.key:
         yield problem("embedder", "openai has no key.", "`assistant config secret set memory.embedder_key` keeps one.")
     else:

@@ -23,11 +23,10 @@ from assistant.commands.assistant_commands import Commands
 from assistant.commands.compaction_commands import CompactionCommands
 from assistant.commands.sleeping_commands import SleepCommands
 from assistant.commands.talk import MemoryTalk
-from assistant.core.bridge_ports import Bridge, TurnEvent
+from assistant.core.bridge_api import Bridge, TurnEvent
 from assistant.core.errors import AssistantError, StoreError
+from assistant.core.memories import SleepReport
 from assistant.core.ports import Model
-from assistant.core.progress import Progress
-from assistant.core.remembered import CycleReport
 from assistant.erasure.forgetting import Forgetting
 from assistant.gateway.delivery import Delivery
 from assistant.gateway.received import Receiving, loaded
@@ -37,9 +36,10 @@ from assistant.models.offline.model import OfflineModel
 from assistant.runtime.delegation import Delegating
 from assistant.runtime.runtime import Runtime
 from assistant.runtime.turn import Turns
-from assistant.service.allocator import give_back
+from assistant.service.heartbeat import StallDetector
+from assistant.service.malloc import trim_heap
+from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings
-from assistant.settings.settings_sections import ToolSettings
 from assistant.web.assistant_control import DaemonControl
 from assistant.web.ways import Behind
 from assistant.wire.agenda import reminding
@@ -100,7 +100,7 @@ class House:
         self.listening = listening(settings)
         self.tallies = self.listening.tallies
         self._watch = settings_watch(settings, stores.ledger, self._take_over, reread)
-        self.progress = Progress(settings.values.turn.max_seconds)
+        self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
         self._writer = build_writer(settings, self._means()) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
@@ -317,7 +317,7 @@ class House:
             for finder in (self.stores.finder, self.stores.entry_finder):
                 while await asyncio.to_thread(finder.catch_up):
                     pass
-            await asyncio.to_thread(give_back)
+            await asyncio.to_thread(trim_heap)
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
 
@@ -325,7 +325,7 @@ class House:
         await self.turns.model.aclose()
         await self._writer.aclose()
 
-    async def sleep(self, trigger: str, phase: str = "") -> CycleReport | None:
+    async def sleep(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
         The sleep goes on where whoever asked for it goes away."""
         return await asyncio.shield(self.sleeping.sleeper.begin(trigger, phase=phase))

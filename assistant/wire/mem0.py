@@ -20,7 +20,7 @@ from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.local_memories import UNREADABLE
 from assistant.mem0.metering import LedgerMeter, Meter, Unmetered
 from assistant.models.prices import hosted_by_openai
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch

@@ -13,7 +13,7 @@ from assistant.mem0.local_memories import LocalMemories
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.models.chain import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
-from assistant.settings.settings import Settings, config_dir
+from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
@@ -62,6 +62,6 @@ def memories(
 def spending_of(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
     """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
     US dollars a token. Raises `SettingsError` for an unusable table of prices."""
-    table = load_prices(config_dir() / PRICES_FILE).get("openai", Prices()).models
+    table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
     prices = {name: price.input / MILLION for name, price in table.items()}
     return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}

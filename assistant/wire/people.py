@@ -7,24 +7,24 @@ from datetime import datetime
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.people_commands import PeopleCommands
-from assistant.core.authority import misnamed
 from assistant.core.errors import SettingsError
-from assistant.core.records import Accepted, Incoming, Outgoing
+from assistant.core.people import invalid_grants
+from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
 from assistant.gateway.addressees import Addressees, Destination
 from assistant.gateway.reception import Kept, Reception, Slash, Ways
-from assistant.people.pairing import PairingDesk, PairingRules
-from assistant.people.turned_away import TurnedAway
+from assistant.people.denied import DeniedMessages
+from assistant.people.pairing import PairingRules, PairingService
+from assistant.settings.sections import RoleSettings
 from assistant.settings.settings import Settings
-from assistant.settings.settings_sections import RoleSettings
 from assistant.wire.stores import Stores
 
 Admitted = Mapping[str, Collection[str]]
 
 
-def pairing_desk(settings: Settings, stores: Stores) -> PairingDesk:
+def pairing_desk(settings: Settings, stores: Stores) -> PairingService:
     wanted = settings.values.people
     rules = PairingRules(wanted.unknown, wanted.pairing_minutes, wanted.pairing_pending, wanted.pairing_tries)
-    return PairingDesk(stores.people, stores.pairings, stores.places, rules, settings.zone, TerminalBridge.name)
+    return PairingService(stores.people, stores.pairings, stores.places, rules, settings.zone, TerminalBridge.name)
 
 
 def people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Sequence[str]]) -> PeopleCommands:
@@ -33,15 +33,15 @@ def people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Se
     return PeopleCommands(stores.people, pairing_desk(settings, stores), bridges, settings.zone, denied)
 
 
-def turned_away(stores: Stores) -> TurnedAway:
-    return TurnedAway(stores.conversation, stores.people)
+def turned_away(stores: Stores) -> DeniedMessages:
+    return DeniedMessages(stores.conversation, stores.people)
 
 
 def reception(
     settings: Settings,
     stores: Stores,
     slash: Slash,
-    accept: Callable[[Incoming], Awaitable[Accepted]],
+    accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
     ways: Ways,
     clock: Callable[[], datetime],
 ) -> Reception:
@@ -50,7 +50,7 @@ def reception(
     return Reception(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
 
 
-def destinations(stores: Stores, home: str) -> Callable[[Outgoing], Destination | None]:
+def destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:
     """Where what goes out may still go; `home` is the bridge of the home's own terminals."""
     return Addressees(stores.people, stores.places, home).destination
 
@@ -65,7 +65,7 @@ def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> Non
 
 def _check(role: str, section: RoleSettings, tools: Admitted, commands: Admitted) -> None:
     for key, named, admitted in (("tools", section.tools, tools), ("commands", section.commands, commands)):
-        for name in misnamed(named, admitted, role):
+        for name in invalid_grants(named, admitted, role):
             what = "is the owner's alone" if name in admitted else "does not exist"
             possible = ", ".join(sorted(one for one, roles in admitted.items() if role in roles))
             raise SettingsError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assistant.context.memory_block import profiles_block
-from assistant.core.records import InboxItem, View
+from assistant.core.records import ContextView, InboxItem
 from assistant.runtime.recollection import Recollection, room_for
 from assistant.runtime.remembering import Remembering
 from assistant.runtime.surroundings import Surroundings
@@ -46,7 +46,9 @@ def _recollection(settings: Settings, stores: Stores, sleeping: Sleeping) -> Rec
     )
 
 
-def _remembered(settings: Settings, stores: Stores, sleeping: Sleeping) -> Callable[[InboxItem, View, datetime], str]:
+def _remembered(
+    settings: Settings, stores: Stores, sleeping: Sleeping
+) -> Callable[[InboxItem, ContextView, datetime], str]:
     """What memory has that bears on a message."""
     most = settings.values.memory.recall_max_tokens
     counter = counter_for(settings, settings.values.model.name)
@@ -57,7 +59,7 @@ def _remembered(settings: Settings, stores: Stores, sleeping: Sleeping) -> Calla
         lambda: room_for(most, sleeping.measures.window()),
     )
 
-    def of(item: InboxItem, view: View, now: datetime) -> str:
+    def of(item: InboxItem, view: ContextView, now: datetime) -> str:
         asked = item.incoming
         standing = sleeping.standing.of(asked.session)
         return remembering.recall(asked.content, asked.scope, view, standing, now)

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 
 from assistant.commands.resetting_commands import SessionCommands
 from assistant.core.sessions import SessionKind
-from assistant.sessions import means
-from assistant.sessions.looking import Looking
-from assistant.sessions.policies import Policies, Policy
-from assistant.sessions.reset import Resetting
-from assistant.sessions.resets import Resets, problems
+from assistant.sessions.listing import SessionReader
+from assistant.sessions.policies import ResetPolicies, SessionResetPolicy
+from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
+from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleeping
 from assistant.wire.stores import Stores, counter_for
@@ -36,7 +35,7 @@ class Live:
 class Sessions:
     """The resets of a home, and its commands about sessions."""
 
-    resets: Resets
+    resets: ResetScheduler
     commands: SessionCommands
 
 
@@ -58,39 +57,39 @@ def sessions(settings: Settings, stores: Stores, sleeping: Sleeping, live: Live,
         await sleeping.measures.get_to_know()
         return sleeping.context.pressure(session) or 0.0
 
-    around = means.Around(
+    around = ResetContext(
         extract=sleeping.cycle.extract_session, read_on=read_on, holding=live.holding, awake=sleeping.sleeper.awake,
         is_compacting=sleeping.compacting.is_at_work, night_is_due=night_is_due, pressure=pressure,
         count=counter.count_text, tell=sleeping.compacting.tell_later, show=live.show, clock=clock, zone=settings.zone,
     )  # fmt: skip
     wanted = settings.values.reset
     learn_for = timedelta(seconds=wanted.learn_seconds)
-    resetting = Resetting(kept, around, handover_tokens=wanted.handover_max_tokens, learn_for=learn_for)
-    resets = Resets(resetting, kept, around, policies)
+    resetting = SessionResetter(kept, around, handover_tokens=wanted.handover_max_tokens, learn_for=learn_for)
+    resets = ResetScheduler(resetting, kept, around, policies)
     looking = looking_at(settings, stores)
     return Sessions(resets, SessionCommands(resets, looking, stores.conversation, stores.places, live.terminal))
 
 
-def looking_at(settings: Settings, stores: Stores) -> Looking:
+def looking_at(settings: Settings, stores: Stores) -> SessionReader:
     """For command lines, beside whoever serves the home."""
-    return Looking(stores.conversation, stores.generations, stores.resets, stores.archive, policies_of(settings))
+    return SessionReader(stores.conversation, stores.generations, stores.resets, stores.archive, policies_of(settings))
 
 
 def reset_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
     """For `status`, from the stores alone."""
-    return problems(stores.conversation, stores.generations, stores.resets, policies_of(settings), now)
+    return find_reset_problems(stores.conversation, stores.generations, stores.resets, policies_of(settings), now)
 
 
-def stores_of(stores: Stores) -> means.Stores:
-    return means.Stores(
+def stores_of(stores: Stores) -> ResetStores:
+    return ResetStores(
         stores.conversation, stores.generations, stores.resets, stores.archive, stores.requests, stores.todos,
         stores.delegations,
     )  # fmt: skip
 
 
-def policies_of(settings: Settings) -> Policies:
+def policies_of(settings: Settings) -> ResetPolicies:
     wanted = settings.values.reset
-    kinds: dict[SessionKind, Policy] = {
+    kinds: dict[SessionKind, SessionResetPolicy] = {
         "main": wanted.main, "thread": wanted.thread, "guest": wanted.guest, "room": wanted.room
     }  # fmt: skip
-    return Policies(kinds, wanted.at, timedelta(minutes=wanted.idle_minutes), settings.zone)
+    return ResetPolicies(kinds, wanted.at, timedelta(minutes=wanted.idle_minutes), settings.zone)

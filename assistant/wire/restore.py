@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from assistant.core.backup_values import Manifest
+from assistant.core.backups import BackupManifest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
-from assistant.core.records import Report
-from assistant.settings.settings import Home, Settings
+from assistant.core.records import IntegrityReport
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
 from assistant.store import backup_restore as placing
 from assistant.store.backup_back import said_again
 from assistant.store.backup_folder import BackupFolder
@@ -37,8 +38,8 @@ class Proved:
     """A backup that was opened and found sound."""
 
     path: Path
-    manifest: Manifest
-    report: Report
+    manifest: BackupManifest
+    report: IntegrityReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,9 @@ def _staying(home: Path, path: Path, folder: BackupFolder) -> list[str]:
     return sorted({one.relative_to(home).parts[0] for one in (path, folder.path / "-") if home in one.parents})
 
 
-def _checked(settings: Settings, home: Path, manifest: Manifest, now: datetime, *, search: bool) -> Report:
+def _checked(
+    settings: Settings, home: Path, manifest: BackupManifest, now: datetime, *, search: bool
+) -> IntegrityReport:
     """Open what was unpacked as a start would, and prove it; with its search index made again where it will be
     searched. Raises `CorruptStore` where anything is wrong."""
     absent = [name for name in ("script.db", "character.db") if not (home / name).is_file()]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assistant.core.errors import HomeError, NewerSchema, StoreError
-from assistant.core.search_ports import Shelf, Spoke
 from assistant.search.bounds import Bounds
 from assistant.search.finder import SourceFinder
+from assistant.search.index_values import IndexStore, TextSource
 from assistant.store.database import Database
 from assistant.store.journal_source import JournalWords
 from assistant.store.log_files import LogFiles
@@ -48,13 +48,20 @@ def open_memory_search(
 
 
 def _finder(
-    home: Path, collection: str, source: Spoke, zone: tzinfo, bounds: Bounds, reading: bool, *, patient: bool = False
+    home: Path,
+    collection: str,
+    source: TextSource,
+    zone: tzinfo,
+    bounds: Bounds,
+    reading: bool,
+    *,
+    patient: bool = False,
 ) -> SourceFinder:
     """A collection of search.db over its source, which is closed with it."""
     stems = Stems()
     opened: list[Database] = []
 
-    def shelf(made_by: str) -> Shelf:
+    def shelf(made_by: str) -> IndexStore:
         path = home / "search.db"
         if reading:
             opened.extend([Database.reader(path)] if path.exists() else [])

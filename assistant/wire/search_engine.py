@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from assistant.core.search_ports import Shelf
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
 from assistant.search.forms import Floats
 from assistant.search.index import StemsOf
+from assistant.search.index_values import IndexStore
 from assistant.search.irregular import with_irregular
 
 # Another form of units or stems is another number: all is indexed anew then.
@@ -26,7 +26,7 @@ def made_by() -> str:
     return f"{_FORM} {_embedder().name}"
 
 
-def engine(shelf: Shelf, stems: StemsOf, bounds: Bounds) -> Engine:
+def engine(shelf: IndexStore, stems: StemsOf, bounds: Bounds) -> Engine:
     return Engine(shelf, with_irregular(stems), _embed, bounds)
 
 

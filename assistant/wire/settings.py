@@ -14,14 +14,14 @@ import structlog
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message
-from assistant.core.requests import Reply, Request, SystemBlock
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.models.chain import DEFAULT_NAMES, Means, build_chain
 from assistant.models.offline.model import OfflineModel
-from assistant.settings import settings as settings_module
+from assistant.settings.home import Home, file_stamp
 from assistant.settings.secrets import Keyring, SecretStore
-from assistant.settings.settings import SYSTEM_KEYRING, Home, Settings
-from assistant.settings.settings_watch import SettingsWatch
-from assistant.spending.guard import TurnGuard
+from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
+from assistant.settings.watch import SettingsWatch
+from assistant.spending.turn_guard import TurnGuard
 from assistant.store.config_file import ConfigFile, keep_copy
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
@@ -54,7 +54,7 @@ def settings_watch(
 ) -> SettingsWatch:
     """`read` reads the settings again; without it, as they were read at the start. Each time they are understood, what
     config.toml says is kept for the commands that look (`Home.understood`)."""
-    read_again = read or partial(settings_module.load, settings.home, ring=None)
+    read_again = read or partial(load_settings, settings.home, ring=None)
 
     def understood() -> Settings:
         found = read_again()
@@ -77,7 +77,7 @@ def _keep_understood(settings: Settings) -> None:
     """Unless the file became another since it was read: then the next look reads it, and keeps it if it can."""
     with suppress(StoreError):
         text = config_file(settings.home).text()
-        if settings_module.mark_of(settings.home.config) == settings.marks[0]:
+        if file_stamp(settings.home.config) == settings.marks[0]:
             keep_copy(text, settings.home.understood)
 
 
@@ -113,12 +113,12 @@ async def _greeting(settings: Settings, clock: Callable[[], datetime], ledger: L
     wanted = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
     alone = replace(settings, values=settings.values.model_copy(update={"model": wanted}))
     model = build_chain(alone, Means(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel))
-    request = Request((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MOST_ANSWER)
+    request = ModelRequest((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MOST_ANSWER)
     answer = ""
     try:
         async with aclosing(model.stream(request, "check")) as events:
             async for event in events:
-                answer = event.message.content if isinstance(event, Reply) else answer
+                answer = event.message.content if isinstance(event, ModelReply) else answer
     finally:
         await model.aclose()
     return answer

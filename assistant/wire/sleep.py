@@ -12,11 +12,11 @@ from pathlib import Path
 
 from assistant.context.pressure import Counter
 from assistant.core.errors import SettingsError
+from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
-from assistant.core.ports import Model, Toolbox
-from assistant.core.remembered import CycleReport
-from assistant.core.requests import BACKGROUND, Purpose, Request
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
+from assistant.core.ports import Model, ToolboxPort
+from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
 from assistant.runtime.compacting import Compacting
@@ -24,7 +24,8 @@ from assistant.runtime.measures import Measures, Prompts
 from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
 from assistant.runtime.standing import StandingMemory
 from assistant.runtime.working_context import WorkingContext
-from assistant.settings.settings import Home, Settings, config_dir
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.stores import Stores, authority_of, counter_for
 from sleep.compaction.compaction import Compactor
 from sleep.compaction.means import Fuses, Means
@@ -52,7 +53,7 @@ _EXTRACTION_BATCH_TOKENS = 8_000
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
 # What a sleep asks models for.
-_SLEEPING = BACKGROUND - {"schedule"}
+_SLEEPING = BACKGROUND_PURPOSES - {"schedule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ class Sleeping:
 
 
 def sleeping(
-    settings: Settings, stores: Stores, toolbox: Callable[[], Toolbox], voices: Voices, clock: Clock,
-    is_running: Callable[[str], bool], tracer: Tracer = SILENT,
+    settings: Settings, stores: Stores, toolbox: Callable[[], ToolboxPort], voices: Voices, clock: Clock,
+    is_running: Callable[[str], bool], tracer: Tracer = NULL_TRACER,
 ) -> Sleeping:  # fmt: skip
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
@@ -114,7 +115,7 @@ def sleeping(
     )  # fmt: skip
     cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
 
-    async def tick(wanted: Wanted, now: datetime) -> CycleReport:
+    async def tick(wanted: Wanted, now: datetime) -> SleepReport:
         await measures.get_to_know()
         return await cycle.run_sleep_tick(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
 
@@ -126,16 +127,16 @@ def sleeping(
     )
     foreseeing = Foreseeing(
         stores.conversation, stores.unread, stores.journal, stores.consolidations, extractor, voices.writes,
-        partial(billed, load_prices(config_dir() / PRICES_FILE)), compacting.foresee,
+        partial(billed, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
     )  # fmt: skip
     rereading = Rereading(stores.conversation, stores.unread, stores.journal, extractor)
     return Sleeping(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
 
 
 def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Purse:
-    prices = load_prices(config_dir() / PRICES_FILE)
+    prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
-    def worst(model: Model, request: Request) -> float | None:
+    def worst(model: Model, request: ModelRequest) -> float | None:
         price = prices.get(model.provider, Prices()).of(model.name)
         prompt = context.request_tokens(request, model.name) if price is not None else 0
         return None if price is None else price.worst_case(prompt, request.max_output_tokens)
@@ -160,7 +161,7 @@ def _means(
         wanted.strategy, context.preserve_messages, context.preserve_share, wanted.user_messages_max_tokens,
         wanted.summary_max_tokens, wanted.restored_max_tokens, wanted.max_checkpoints, wanted.sleep_threshold,
     )  # fmt: skip
-    prices = load_prices(config_dir() / PRICES_FILE)
+    prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def cost(provider: str, model: str, usage: Usage) -> float | None:
         return billed(prices, provider, model, usage)
@@ -204,10 +205,10 @@ def _cycle(
 
 def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, Phase], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
-    prices = load_prices(config_dir() / PRICES_FILE)
+    prices = load_prices(shipped_config_dir() / PRICES_FILE)
     cost = partial(billed, prices)
 
-    def asker(name: Purpose, tag: str) -> Asker:
+    def asker(name: CallPurpose, tag: str) -> Asker:
         return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = Scoring(stores.journal, stores.consolidations, asker("scoring", "scores"))
@@ -241,8 +242,8 @@ def _counters(measures: Measures) -> Callable[[str], Counter]:
 
 def prompts_of(home: Home) -> Prompts:
     """Raises `SettingsError`."""
-    persona = home.persona if home.persona.is_file() else config_dir() / "prompts" / "persona.md"
-    return Prompts(_read(config_dir() / "prompts" / "system.md"), _read(persona))
+    persona = home.persona if home.persona.is_file() else shipped_config_dir() / "prompts" / "persona.md"
+    return Prompts(_read(shipped_config_dir() / "prompts" / "system.md"), _read(persona))
 
 
 def _summary_prompts(home: Home) -> SummaryPrompts:
@@ -264,7 +265,7 @@ def _asking_for(home: Home, name: str, tag: str) -> str:
 def prompt(home: Home, name: str) -> str:
     """A prompt of ours, or the home's own `prompts/NAME.md` instead of it. Raises `SettingsError`."""
     own = home.path / "prompts" / f"{name}.md"
-    return _read(own if own.is_file() else config_dir() / "prompts" / f"{name}.md")
+    return _read(own if own.is_file() else shipped_config_dir() / "prompts" / f"{name}.md")
 
 
 def _read(path: Path) -> str:
@@ -274,5 +275,5 @@ def _read(path: Path) -> str:
         raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
 
 
-def tokens_of(context: Callable[[], WorkingContext], request: Request, model: str) -> int:
+def tokens_of(context: Callable[[], WorkingContext], request: ModelRequest, model: str) -> int:
     return context().request_tokens(request, model)

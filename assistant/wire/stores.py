@@ -14,18 +14,18 @@ import structlog
 
 from assistant.context.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
 from assistant.context.truncate import Policy, for_view
-from assistant.core.authority import Authority, Grant
 from assistant.core.errors import HomeError, NewerSchema, StoreError
-from assistant.core.memory_values import Place
+from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
-from assistant.core.records import LogPlace
+from assistant.core.people import Permissions, RoleGrant
+from assistant.core.records import LogLocation
 from assistant.mem0.local_memories import UNREADABLE, told
 from assistant.mem0.worker import Mem0Memories
 from assistant.memory.commands import MemoryStores
-from assistant.people.report import share_notice
 from assistant.search.finder import SourceFinder
+from assistant.settings.sections import RoleSettings, ToolSettings
 from assistant.settings.settings import Settings
-from assistant.settings.settings_sections import RoleSettings, ToolSettings
+from assistant.spending.notices import share_notice
 from assistant.store.archiving import StoredArchive
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_restore import is_cut_off, settle
@@ -248,19 +248,19 @@ def memory_stores(stores: Stores) -> MemoryStores:
     return MemoryStores(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
 
 
-def memory_place(settings: Settings) -> Place:
+def memory_place(settings: Settings) -> MemoryStorageInfo:
     """Where the home has its memories, looked at now."""
     chosen, file = settings.values.memory, settings.home.path / "memory.db"
-    return Place(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
+    return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
 
 
-def authority_of(settings: Settings) -> Authority:
+def authority_of(settings: Settings) -> Permissions:
     """Who may do what, as the settings say."""
 
-    def grant(section: RoleSettings) -> Grant:
-        return Grant(frozenset(section.tools), frozenset(section.commands), section.memory, section.budget_share)
+    def grant(section: RoleSettings) -> RoleGrant:
+        return RoleGrant(frozenset(section.tools), frozenset(section.commands), section.memory, section.budget_share)
 
-    return Authority({"guest": grant(settings.values.guest), "room": grant(settings.values.room)})
+    return Permissions({"guest": grant(settings.values.guest), "room": grant(settings.values.room)})
 
 
 def _shares(settings: Settings, db: Database) -> Shares:
@@ -272,7 +272,7 @@ def _shares(settings: Settings, db: Database) -> Shares:
     return Shares(db, authority_of(settings), told)
 
 
-def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogPlace], Message]:
+def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:
     limit = tools.output_max_bytes if tools.output_policy == "bytes" else tools.output_max_tokens
     policy = Policy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
     return lambda message, place: for_view(message, place, policy, counter.count_text)

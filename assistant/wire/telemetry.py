@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from assistant.core.extras import brought_by
-from assistant.core.tallies import Tallies
-from assistant.core.telemetry import Together, Tracer
+from assistant.core.errors import install_hint
+from assistant.core.telemetry import CombinedTracer, Metrics, Tracer
 from assistant.settings.settings import Settings
 
 _ENDPOINT = "http://127.0.0.1:4318/v1/traces"
 _MISSING = (
     'telemetry.traces is "otlp", and a package that it needs is not installed, so that no spans are sent; '
-    f"{brought_by('telemetry')}."
+    f"{install_hint('telemetry')}."
 )
 
 
@@ -28,14 +27,14 @@ def _nothing() -> None:
 class Listening:
     """`tracer` is handed to whoever works; `problem` tells why nobody gets the spans that were asked for."""
 
-    tallies: Tallies
+    tallies: Metrics
     tracer: Tracer
     problem: str = ""
     close: Callable[[], None] = field(default=_nothing)
 
 
 def listening(settings: Settings) -> Listening:
-    tallies = Tallies()
+    tallies = Metrics()
     wanted = settings.values.telemetry
     if wanted.traces == "off":
         return Listening(tallies, tallies)
@@ -44,4 +43,4 @@ def listening(settings: Settings) -> Listening:
     except ModuleNotFoundError:
         return Listening(tallies, tallies, _MISSING)
     spans = otlp.spans_to(wanted.endpoint or _ENDPOINT)
-    return Listening(tallies, Together((tallies, spans)), close=spans.close)
+    return Listening(tallies, CombinedTracer((tallies, spans)), close=spans.close)

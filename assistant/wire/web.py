@@ -17,9 +17,10 @@ from pydantic import SecretStr
 
 from assistant.core.errors import StoreError
 from assistant.memory.commands import MemoryCommands
+from assistant.settings.home import Home
+from assistant.settings.network_sections import WebSettings
 from assistant.settings.secrets import IN_FILE
-from assistant.settings.settings import Home, Settings
-from assistant.settings.settings_networks import WebSettings
+from assistant.settings.settings import Settings
 from assistant.web.assistant_looking import OwnersLook, Sources
 from assistant.web.listener import Serving, serve_control
 from assistant.web.tcp import TcpListener, TcpPlace

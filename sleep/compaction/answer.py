@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from assistant.context.quote import defused, safe
-from assistant.core.expressions import expression
 from assistant.core.messages import SUMMARY_MARKER
-from assistant.core.requests import Reply
+from assistant.core.model_api import ModelReply
+from assistant.core.text import lazy_regex
 
 Count = Callable[[str], int]
 
@@ -28,18 +28,18 @@ NOISE = "the answer was noise"
 CUT_OFF = "the answer was cut off"
 CALLED = "the model called a tool"
 
-_OPENING = expression(r"<summary\s*>", re.IGNORECASE)
-_CLOSING = expression(r"</summary\s*>", re.IGNORECASE)
-_AFTER = expression(r"</?(?:memories|facts)\s*>", re.IGNORECASE)
-_MEMORIES = expression(r"<memories\s*>(.*?)(?:</memories\s*>|(?=<facts\s*>)|\Z)", re.DOTALL | re.IGNORECASE)
-_FACTS = expression(r"<facts\s*>(.*?)(?:</facts\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_TAG = expression(r"<(?=/?(?:summary|memories|facts)\s*>)", re.IGNORECASE)
-_MARKER = expression(re.escape(SUMMARY_MARKER), re.IGNORECASE)
-_FENCE = expression(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
-_BULLET = expression(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_OPENING = lazy_regex(r"<summary\s*>", re.IGNORECASE)
+_CLOSING = lazy_regex(r"</summary\s*>", re.IGNORECASE)
+_AFTER = lazy_regex(r"</?(?:memories|facts)\s*>", re.IGNORECASE)
+_MEMORIES = lazy_regex(r"<memories\s*>(.*?)(?:</memories\s*>|(?=<facts\s*>)|\Z)", re.DOTALL | re.IGNORECASE)
+_FACTS = lazy_regex(r"<facts\s*>(.*?)(?:</facts\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = lazy_regex(r"<(?=/?(?:summary|memories|facts)\s*>)", re.IGNORECASE)
+_MARKER = lazy_regex(re.escape(SUMMARY_MARKER), re.IGNORECASE)
+_FENCE = lazy_regex(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
+_BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _NONE = frozenset({"", "none", "(none)", "none.", "n/a", "empty", "…", "..."})
-_FACT_LINE = expression(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
-_REFUSAL = expression(
+_FACT_LINE = lazy_regex(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
+_REFUSAL = lazy_regex(
     r"^\W*(?:i'?m sorry|i am sorry|sorry,|i (?:can(?:no|['’])t|am unable to|won['’]?t)|as an ai\b|es tut mir leid"
     r"|je suis désolée?|lo siento|beklager|抱歉|很抱歉|申し訳)",
     re.IGNORECASE,
@@ -57,7 +57,7 @@ _LEAST_LETTERS = 0.4
 _LEAST_DISTINCT = 6
 # No word of a language that is written with spaces and in ASCII is this long, but addresses and paths are.
 _LONG_WORD = 50
-_PLACE = expression(r"://|^[~.]*/")
+_PLACE = lazy_regex(r"://|^[~.]*/")
 # An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
 _TOO_LONG = 2.0
 
@@ -71,7 +71,7 @@ class Answer:
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_answer(reply: Reply) -> Answer | str:
+def read_answer(reply: ModelReply) -> Answer | str:
     """The answer, or in a few words why it is none."""
     content = _unfenced(reply.message.content.strip())
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Usage
+from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import Purpose, Reply, Request
 from sleep.compaction.answer import Answer, read_answer
 from sleep.compaction.purse import Purse
 
@@ -53,7 +53,7 @@ class Attempts:
 
 
 async def ask(
-    model: Model, request: Request, session: str, cost: Cost, attempts: Attempts, purse: Purse | None = None
+    model: Model, request: ModelRequest, session: str, cost: Cost, attempts: Attempts, purse: Purse | None = None
 ) -> Answer | str:
     """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
     `Unusable` where nobody answered."""
@@ -69,13 +69,13 @@ async def ask(
     return read_answer(reply)
 
 
-async def _reply(model: Model, request: Request, session: str, purse: Purse | None) -> Reply:
-    reply: Reply | None = None
-    purpose: Purpose = "summary" if purse is None else "sleep_summary"
+async def _reply(model: Model, request: ModelRequest, session: str, purse: Purse | None) -> ModelReply:
+    reply: ModelReply | None = None
+    purpose: CallPurpose = "summary" if purse is None else "sleep_summary"
     try:
         async with aclosing(model.stream(request, purpose, session=session)) as events:
             async for event in events:
-                if isinstance(event, Reply):
+                if isinstance(event, ModelReply):
                     reply = event
     except ModelError as error:
         if purse is not None and isinstance(error, BudgetExceeded):

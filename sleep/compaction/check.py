@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from assistant.context.truncate import spoken
-from assistant.core.expressions import expression
 from assistant.core.messages import Message
+from assistant.core.text import lazy_regex
 from sleep.compaction.answer import clean
 from sleep.compaction.facts import Words, folded, named
 from sleep.compaction.summary import Material
@@ -26,7 +26,7 @@ _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
 # A line of a record that names the message it is of.
-_TOLD_LINE = expression(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
+_TOLD_LINE = lazy_regex(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [

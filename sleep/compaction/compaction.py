@@ -17,7 +17,7 @@ from collections import defaultdict
 
 import structlog
 
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.telemetry import NULL_TRACER, Tracer
 from sleep.compaction.means import Means
 from sleep.compaction.orders import Order, Outcome
 from sleep.compaction.plan import Plan
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 class Compactor:
     """Carries compactions out, one at a time for each session."""
 
-    def __init__(self, means: Means, tracer: Tracer = SILENT) -> None:
+    def __init__(self, means: Means, tracer: Tracer = NULL_TRACER) -> None:
         self._means = means
         self._tracer = tracer
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

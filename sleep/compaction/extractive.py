@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from assistant.context.quote import safe
 from assistant.context.truncate import spoken
-from assistant.core.expressions import expression
 from assistant.core.messages import Message
+from assistant.core.text import lazy_regex
 from sleep.compaction.answer import clean, fitted
 from sleep.compaction.check import KEPT
 from sleep.compaction.facts import named
@@ -26,14 +26,14 @@ from sleep.rules.rules import facts
 
 Count = Callable[[str], int]
 
-_SENTENCE = expression(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
+_SENTENCE = lazy_regex(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
 # Scripts that are written without spaces are taken by pairs of characters.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-_WORD = expression(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
-_SPACELESS = expression(rf"[{_UNSPACED}]")
-_CODE = expression(r"```.*?(?:```|\Z)", re.DOTALL)
-_LISTED = expression(r"^[-*•]\s+")
-_GREETING = expression(
+_WORD = lazy_regex(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
+_SPACELESS = lazy_regex(rf"[{_UNSPACED}]")
+_CODE = lazy_regex(r"```.*?(?:```|\Z)", re.DOTALL)
+_LISTED = lazy_regex(r"^[-*•]\s+")
+_GREETING = lazy_regex(
     r"\W*(?:(?:hi|hello|hey|good (?:morning|evening|night|day|afternoon)|thanks?|thank you|cheers|bye|goodbye|see you"
     r"|welcome|you['’]?re welcome|no problem|sounds good|how are you|hallo|guten (?:morgen|tag|abend)|danke|tschüss"
     r"|bonjour|bonsoir|salut|merci|au revoir|hola|buenos días|gracias|adiós|hei|god (?:morgen|kveld|natt)|takk|ha det"

@@ -11,20 +11,20 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 # Looking ahead is bounded: on a text without spaces it would take the square of its length.
 # Letters of scripts that put spaces between words: what is written without them may stand right beside an identifier.
 _LETTER = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u0590-\u05ff\u0620-\u064a"
 _PART = rf"{_LETTER}\d"
-_IDENTIFIER = expression(
+_IDENTIFIER = lazy_regex(
     r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
     rf"|(?<![{_PART}_])(?=[{_PART}_-]{{0,64}}\d)(?=[\d_-]{{0,64}}[{_LETTER}]|[{_LETTER}])"
     rf"[{_PART}]+(?:[-_][{_PART}]+)*(?![{_PART}_])"
 )
-_NUMBER = expression(rf"(?<![{_PART}_.,#-])[-+]?\d+(?:[.,:/-]\d+)*(?![{_PART}_-])")
-_NAME = expression(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")
-_TASK = expression(
+_NUMBER = lazy_regex(rf"(?<![{_PART}_.,#-])[-+]?\d+(?:[.,:/-]\d+)*(?![{_PART}_-])")
+_NAME = lazy_regex(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")
+_TASK = lazy_regex(
     r"(?im)^[ \t]*(?:[-*] \[ \] |todo:? |(?:please|remember to|remind me to|don't forget to|we need to)\b)[^\n]+"
 )
 _FORMS = (("tasks", _TASK), ("identifiers", _IDENTIFIER), ("numbers", _NUMBER), ("names", _NAME))

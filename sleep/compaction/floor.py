@@ -21,21 +21,21 @@ from datetime import datetime
 
 from assistant.context.pressure import Pressure, Size, size_of
 from assistant.context.truncate import by_reference, without_pictures
-from assistant.core.compactions import Compaction
-from assistant.core.records import LogPlace, View
+from assistant.core.checkpoints import Compaction
+from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.plan import Plan
 from sleep.compaction.record import RECORD_TOKENS, TIER, Gone, carried, is_record, summaries_of
 from sleep.compaction.sheet import KEPT_OF_OUTPUT, KEPT_OF_SPEECH, LEAST_OF_REQUEST, Sheet, is_prefix, total
 from sleep.compaction.terms import Terms
 
-Places = Mapping[int, LogPlace]
+Places = Mapping[int, LogLocation]
 # A message this many times longer than what would be left of it is worth shortening.
 _WORTH = 2
 # The part of the context that the last result of one protected tool may take.
 _SHARE_OF_PROTECTED = 10
 
 
-def floor_plan(view: View, places: Places, terms: Terms, now: datetime, *, trigger: str = "emergency") -> Plan:
+def floor_plan(view: ContextView, places: Places, terms: Terms, now: datetime, *, trigger: str = "emergency") -> Plan:
     """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
     where the log has them; a message that is not in it is never shortened."""
     sheet = Sheet(view, terms)
@@ -159,7 +159,7 @@ def _refer(sheet: Sheet, places: Places, index: int, keep: int) -> bool:
 
 
 def _drop_oldest(
-    sheet: Sheet, places: Places, view: View, now: datetime, trigger: str
+    sheet: Sheet, places: Places, view: ContextView, now: datetime, trigger: str
 ) -> tuple[int, Compaction | None]:
     """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
     nothing has to go, nothing can, or nothing would be gained."""

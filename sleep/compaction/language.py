@@ -10,25 +10,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.compaction.summary import Material
 
 _SCRIPTS = (
-    ("cyrillic", expression(r"[\u0400-\u04ff]")),
-    ("arabic", expression(r"[\u0600-\u06ff]")),
-    ("hebrew", expression(r"[\u0590-\u05ff]")),
-    ("greek", expression(r"[\u0370-\u03ff]")),
-    ("kana", expression(r"[\u3040-\u30ff]")),
-    ("hangul", expression(r"[\uac00-\ud7af]")),
-    ("han", expression(r"[\u3400-\u9fff]")),
-    ("devanagari", expression(r"[\u0900-\u097f]")),
-    ("thai", expression(r"[\u0e00-\u0e7f]")),
-    ("latin", expression(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")),
+    ("cyrillic", lazy_regex(r"[\u0400-\u04ff]")),
+    ("arabic", lazy_regex(r"[\u0600-\u06ff]")),
+    ("hebrew", lazy_regex(r"[\u0590-\u05ff]")),
+    ("greek", lazy_regex(r"[\u0370-\u03ff]")),
+    ("kana", lazy_regex(r"[\u3040-\u30ff]")),
+    ("hangul", lazy_regex(r"[\uac00-\ud7af]")),
+    ("han", lazy_regex(r"[\u3400-\u9fff]")),
+    ("devanagari", lazy_regex(r"[\u0900-\u097f]")),
+    ("thai", lazy_regex(r"[\u0e00-\u0e7f]")),
+    ("latin", lazy_regex(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")),
 )
 # One character of these says about as much as three Latin letters.
 _DENSE = frozenset({"kana", "hangul", "han"})
 # Code, addresses, paths and identifiers are the same in every language.
-_NOT_WORDS = expression(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
+_NOT_WORDS = lazy_regex(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
 _STOP_WORDS = {
     "en": "the and of to in is was that for with on it as are be this have from they you he she were had not but",
     "de": "der die das und ist nicht ein eine ich zu mit sich auf für war den von im dem auch es hat sie wird sind",

@@ -13,7 +13,7 @@ from assistant.context.mask import archived, calls_by_id, signature
 from assistant.context.pressure import NOTHING, Pressure, Size
 from assistant.context.truncate import by_reference, without_pictures
 from assistant.core.messages import Message
-from assistant.core.records import LogPlace
+from assistant.core.records import LogLocation
 from sleep.compaction.sheet import KEPT_OF_SPEECH, Sheet
 
 # A result shorter than this costs hardly more than the line that would stand for it.
@@ -35,7 +35,7 @@ def at_best(sheet: Sheet, until: int) -> Pressure:
     return sheet.pressure(sheet.total - saved)
 
 
-def mask(sheet: Sheet, until: int, places: Mapping[int, LogPlace]) -> list[int]:
+def mask(sheet: Sheet, until: int, places: Mapping[int, LogLocation]) -> list[int]:
     """Mask the rows before index `until`: the indexes of those that changed."""
     calls = calls_by_id(sheet.rows)
     repeats = _Repeats(sheet.rows)

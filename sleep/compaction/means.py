@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from assistant.core.compactions import Checkpoint
-from assistant.core.ports import Conversation, History, Todos
-from assistant.core.records import View
-from assistant.core.sleep_ports import Breakers, Journal, Requests
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.ports import BreakersPort, HistoryPort, RequestsPort, TodosPort
+from assistant.core.records import ContextView
+from assistant.core.store_ports import Conversation, Journal
 from sleep.compaction.orders import Order
 from sleep.compaction.plan import Plan
 from sleep.compaction.planner import plan
@@ -39,11 +39,11 @@ class Means:
     last for `lease`; `quiet` returns once nobody waits for an answer, or after some seconds."""
 
     conversation: Conversation
-    history: History
+    history: HistoryPort
     journal: Journal
-    requests: Requests
-    todos: Todos
-    breakers: Breakers
+    requests: RequestsPort
+    todos: TodosPort
+    breakers: BreakersPort
     summariser: Summariser
     policy: Policy
     fuses: Fuses
@@ -74,7 +74,7 @@ class Means:
         found = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
         return tuple(sorted(found, key=lambda one: one.from_message_id))
 
-    def _keeping(self, order: Order, view: View) -> Keeping:
+    def _keeping(self, order: Order, view: ContextView) -> Keeping:
         since = self.clock() - timedelta(days=1)
         known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return Keeping(

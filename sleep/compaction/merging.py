@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, cast
 
 from assistant.context.pressure import Counter, size_of
-from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
-from assistant.core.records import Record, View
+from assistant.core.records import ContextView, LogRecord
 from sleep.compaction.answer import KINDS
 from sleep.compaction.extractive import extractive
 from sleep.compaction.outline import facts_of
@@ -27,7 +27,7 @@ _MOST_FACTS = 24
 _SPOKEN = ("user", "assistant", "tool")
 
 
-def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
+def originals(records: Sequence[LogRecord], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
     """Of records of the log, the messages that the checkpoints cover."""
     first, last = pair[0].from_message_id, pair[-1].to_message_id
     hold = _changed_to(records)
@@ -39,7 +39,7 @@ def originals(records: Sequence[Record], pair: Sequence[Checkpoint]) -> tuple[Me
     )
 
 
-def _changed_to(records: Sequence[Record]) -> dict[int, str]:
+def _changed_to(records: Sequence[LogRecord]) -> dict[int, str]:
     """The words that hold of messages that were edited or, "", deleted after they were answered."""
     changes = [record for record in records if record.kind in ("edit", "delete") and record.turn is None]
     return {ref: record.content for record in changes for ref in record.refs}
@@ -119,7 +119,7 @@ def _inherited(pair: Sequence[Checkpoint]) -> dict[str, int]:
 
 
 def merged(
-    view: View, pair: Sequence[Checkpoint], live: Sequence[Checkpoint], summary: Summary, counter: Counter,
+    view: ContextView, pair: Sequence[Checkpoint], live: Sequence[Checkpoint], summary: Summary, counter: Counter,
     trigger: str, now: datetime,
 ) -> Compaction:  # fmt: skip
     """The compaction by which `summary` takes the place of the pair; nothing else leaves the view."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assistant.context.pressure import Pressure
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from sleep.compaction.purse import Purse
 from sleep.compaction.summariser import Live
 from sleep.compaction.terms import Terms

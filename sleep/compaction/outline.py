@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant.context.pressure import Counter, Size, size_of
-from assistant.core.compactions import Compaction
+from assistant.core.checkpoints import Compaction
 from sleep.compaction.record import Gone
 from sleep.compaction.rendering import Section, summary_row
 from sleep.compaction.sheet import Sheet, total

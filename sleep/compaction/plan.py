@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from assistant.context.pressure import Pressure
-from assistant.core.compactions import Compaction
+from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
-from assistant.core.plural import counted
+from assistant.core.text import pluralize
 from sleep.compaction.outline import Outline
 from sleep.compaction.terms import Floor
 
@@ -96,6 +96,6 @@ class Plan:
         """One line for the log."""
         dropped = self.compaction.messages_compressed if self.compaction else 0
         return (
-            f"{self.trigger}: {counted(len(self.shorten), 'message')} shortened, {dropped} taken out of view "
+            f"{self.trigger}: {pluralize(len(self.shorten), 'message')} shortened, {dropped} taken out of view "
             f"({self.tier}); {self.before.describe()} -> {self.after.describe()}"
         )

@@ -18,7 +18,7 @@ from datetime import datetime
 
 from assistant.context.facts import as_changed
 from assistant.context.pressure import Pressure, Size
-from assistant.core.records import LogPlace, View
+from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.masking import at_best, mask
 from sleep.compaction.outline import Outline
 from sleep.compaction.plan import Fate, Plan
@@ -31,7 +31,7 @@ from sleep.compaction.summary import Material
 from sleep.compaction.terms import Terms
 from sleep.compaction.verbatim import Bounds, Verbatim, kept, protected_copies, said
 
-Places = Mapping[int, LogPlace]
+Places = Mapping[int, LogLocation]
 
 # Below this many tokens a summary is hardly shorter than what it stands for.
 _LEAST_LEAVING = 400
@@ -44,7 +44,7 @@ _MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
 
 
 def plan(
-    view: View, places: Places, terms: Terms, policy: Policy, keeping: Keeping, now: datetime, *, trigger: str
+    view: ContextView, places: Places, terms: Terms, policy: Policy, keeping: Keeping, now: datetime, *, trigger: str
 ) -> Plan:
     """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
     view where the log has them; a message that is not in it is never shortened."""
@@ -76,7 +76,7 @@ def _preserved(sheet: Sheet, policy: Policy, trigger: str) -> int:
     return max((start for start in sheet.starts if start <= wanted), default=sheet.old)
 
 
-def _masked(view: View, sheet: Sheet, tail: int, places: Places, trigger: str) -> Plan:
+def _masked(view: ContextView, sheet: Sheet, tail: int, places: Places, trigger: str) -> Plan:
     changed = mask(sheet, tail, places)
     before = sum(sheet.stored[n].tokens for n in changed)
     what = Fate(
@@ -94,7 +94,14 @@ class _Cutting:
     """Where to cut a view, what to keep of what leaves, and how long the summary of the rest may be."""
 
     def __init__(
-        self, view: View, sheet: Sheet, places: Places, policy: Policy, keeping: Keeping, now: datetime, trigger: str
+        self,
+        view: ContextView,
+        sheet: Sheet,
+        places: Places,
+        policy: Policy,
+        keeping: Keeping,
+        now: datetime,
+        trigger: str,
     ) -> None:
         self.view, self.sheet, self.places = view, sheet, places
         self.policy, self.keeping, self.now, self.trigger = policy, keeping, now, trigger

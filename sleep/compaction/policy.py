@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.context.pressure import FULL_CONTEXT, Budgets
-from assistant.core.compactions import Checkpoint, UserRequest
+from assistant.core.checkpoints import Checkpoint, UserRequest
 
 Strategy = Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
 WITHOUT_SUMMARY: frozenset[str] = frozenset({"sliding_window", "deletion", "selective"})

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from datetime import datetime
 
-from assistant.core.errors import BudgetExceeded, RequestRepeated
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import Limits, ModelEvent, Purpose, Request
 
 _OFFLINE = "offline"
 
-Worst = Callable[[Model, Request], float | None]
+Worst = Callable[[Model, ModelRequest], float | None]
 """The most that a call may cost, in US dollars; None where no price is known."""
 
 
@@ -55,10 +55,10 @@ class Purse:
     def refused(self, error: BudgetExceeded) -> None:
         """A call was refused by the budget of the house. Between sleeps that means nothing, nor does a request that was
         sent too often, which says nothing of others."""
-        if self._since is not None and not self._empty and not isinstance(error, RequestRepeated):
+        if self._since is not None and not self._empty and not isinstance(error, RepeatedRequestBlocked):
             self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
 
-    def allows(self, model: Model, request: Request) -> bool:
+    def allows(self, model: Model, request: ModelRequest) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""
         if self._since is None or not self._most or self._empty:
             return not self._empty
@@ -82,11 +82,16 @@ class Thrifty:
     def provider(self) -> str:
         return _OFFLINE if self._purse.is_empty else self._model.provider
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         return await self._model.limits()
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         if not self._purse.allows(self._model, request):
             raise BudgetExceeded(self._purse.told)

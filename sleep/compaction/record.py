@@ -15,8 +15,8 @@ from typing import Any
 
 from assistant.context.pressure import Counter
 from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall
-from assistant.core.plural import counted
-from assistant.core.records import LogPlace
+from assistant.core.records import LogLocation
+from assistant.core.text import pluralize
 
 TIER = "floor"
 # What a record costs, about.
@@ -34,7 +34,7 @@ class Gone:
 
     rows: tuple[Message, ...]
     tokens: int
-    places: Mapping[int, LogPlace]
+    places: Mapping[int, LogLocation]
 
     @property
     def since(self) -> str:
@@ -105,7 +105,7 @@ def record_text(count: int, start: int, last: int, since: str, until: str, range
     """How many messages left, which, when, and how to read them; it does not say what was said."""
     where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in ranges)
     return (
-        f"{counted(count, 'earlier message')}, #{start} to #{last}{dates(since, until)}, left the view "
+        f"{pluralize(count, 'earlier message')}, #{start} to #{last}{dates(since, until)}, left the view "
         f"without a summary because the context was full. They are kept whole{f' in {where}' if where else ''}: "
         f"search_history finds them by their words, read_history(message_id={start}) reads one with its neighbours."
     )

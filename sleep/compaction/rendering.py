@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant.context.pressure import Counter
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import SUMMARY_MARKER, Message
 from sleep.compaction.policy import WITHOUT_SUMMARY
 from sleep.compaction.record import TIER, Range, dates, record_text, spans

@@ -9,7 +9,7 @@ from itertools import accumulate
 from assistant.context.pressure import Pressure, Size, measure, size_of
 from assistant.context.structure import block_starts, is_request, turn_start
 from assistant.core.messages import Message
-from assistant.core.records import View
+from assistant.core.records import ContextView
 from sleep.compaction.terms import Floor, Terms
 
 # What is left of a long message that is shown by reference, in tokens.
@@ -24,7 +24,7 @@ class Sheet:
     `turn` is the index at which the newest turn starts (the last block where nobody asks anything), `old` that of the
     first row which is not a summary or a carried copy, `starts` the indexes at which the rows may be cut."""
 
-    def __init__(self, view: View, terms: Terms) -> None:
+    def __init__(self, view: ContextView, terms: Terms) -> None:
         self.terms = terms
         self.rows: list[Message] = list(view.messages)
         self.stored = (

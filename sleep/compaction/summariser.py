@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 from assistant.context.pressure import Counter
 from assistant.core.messages import Message, Usage
+from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import Request
 from sleep.compaction.answer import DECLINED, Answer, bounded, carried_on
 from sleep.compaction.asking import OFFLINE, Attempts, BadAnswer, Cost, Overflow, Unusable, ask
 from sleep.compaction.check import check
@@ -43,7 +43,7 @@ class Live:
     """The last request of a session, which its provider has in its cache; `prompt_tokens` of it, as they are billed."""
 
     model: str
-    request: Request
+    request: ModelRequest
     prompt_tokens: int
 
 
@@ -203,7 +203,7 @@ class Summariser:
                 break
         raise BadAnswer(why)
 
-    async def _judged(self, model: Model, request: Request, job: _Job) -> Answer | str:
+    async def _judged(self, model: Model, request: ModelRequest, job: _Job) -> Answer | str:
         """The answer within its length and in the conversation's language, or what is wrong with it."""
         if job.purse is not None and not job.purse.allows(model, request):
             raise Unusable(job.purse.told)
@@ -282,7 +282,7 @@ class Summariser:
         )  # fmt: skip
 
 
-def _holds(request: Request, material: Material) -> bool:
+def _holds(request: ModelRequest, material: Material) -> bool:
     """Whether the request shows every message with words that leaves."""
     there = {message.id for message in request.messages}
     return all(
@@ -293,6 +293,6 @@ def _holds(request: Request, material: Material) -> bool:
     )
 
 
-def _tokens_of(request: Request, counter: Counter) -> int:
+def _tokens_of(request: ModelRequest, counter: Counter) -> int:
     system = sum(counter.count_text(block.text) for block in request.system)
     return system + sum(counter.count_message(message) for message in request.messages)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assistant.core.messages import Message
-from assistant.core.records import LogPlace
+from assistant.core.records import LogLocation
 
 SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
 
@@ -25,7 +25,7 @@ class Material:
     session: str
     scope: str
     rows: tuple[Message, ...]
-    places: Mapping[int, LogPlace]
+    places: Mapping[int, LogLocation]
     budget: int
     tasks: tuple[str, ...] = ()
     earlier: str = ""

@@ -13,7 +13,7 @@ from string import Template
 
 from assistant.context.quote import RECORD, quoted
 from assistant.core.messages import Message
-from assistant.core.requests import Request, SystemBlock
+from assistant.core.model_api import ModelRequest, SystemBlock
 from sleep.compaction.answer import clean
 from sleep.compaction.summary import Material
 from sleep.compaction.transcript import shortened
@@ -51,7 +51,7 @@ class Piece:
 
 def piece_request(
     prompts: SummaryPrompts, material: Material, piece: Piece, count: Count, *, beside: int, max_output: int
-) -> Request:
+) -> ModelRequest:
     """The request for one piece. What goes beside the material takes at most `beside` tokens."""
     what = "The records" if material.depth > 1 else "The conversation"
     words = [*_beside(material, beside, count, earlier=True)]
@@ -61,7 +61,7 @@ def piece_request(
     words.append(f"{what}:\n{quoted(RECORD, piece.transcript)}")
     words.append(FIRMER.format(why=piece.why) if piece.why else _NOW)
     system = SystemBlock(instructions(prompts, material), stable_edge=True)
-    return Request((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
+    return ModelRequest((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
 
 
 def instructions(prompts: SummaryPrompts, material: Material) -> str:

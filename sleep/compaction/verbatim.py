@@ -14,7 +14,7 @@ from datetime import datetime
 from assistant.context.pressure import NOTHING, Size, size_of
 from assistant.context.truncate import by_reference, without_pictures
 from assistant.core.messages import ABORTED_MARKER, Message
-from assistant.core.records import LogPlace
+from assistant.core.records import LogLocation
 from sleep.compaction.record import carried, copy_of
 from sleep.compaction.sheet import KEPT_OF_SPEECH, Sheet, total
 
@@ -54,7 +54,7 @@ def kept(
     bounds: Bounds,
     requests: Sequence[int],
     order: Sequence[int],
-    places: Mapping[int, LogPlace],
+    places: Mapping[int, LogLocation],
     now: datetime,
 ) -> Verbatim:
     """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
@@ -82,7 +82,7 @@ def said(sheet: Sheet, cut: int) -> list[int]:
 class _Chooser:
     """Rows chosen to be copied, one list after the other."""
 
-    def __init__(self, sheet: Sheet, places: Mapping[int, LogPlace], now: datetime) -> None:
+    def __init__(self, sheet: Sheet, places: Mapping[int, LogLocation], now: datetime) -> None:
         self._sheet = sheet
         self._places = places
         self._now = now

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from assistant.context.pressure import Pressure, measure
-from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
 from sleep.compaction.floor import floor_plan

@@ -15,8 +15,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
-from assistant.core.words import fold
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
+from assistant.core.text import fold_text
 from sleep.rules.contradiction import Decision, restated
 
 _NAMESPACE = uuid.UUID("0b1f6c5e-54d1-4d0e-9c0a-3c1d4f5a7b21")
@@ -56,7 +56,7 @@ def merged(memory: Memory, entry: JournalEntry) -> Memory:
 def better(one: str, other: str) -> str:
     """Which of two texts that say the same says more: more different words, then a sentence, then the shorter one; the
     same whichever stands first."""
-    return max((one, other), key=lambda text: (len(set(fold(text).split())), _is_sentence(text), -len(text), text))
+    return max((one, other), key=lambda text: (len(set(fold_text(text).split())), _is_sentence(text), -len(text), text))
 
 
 def _is_sentence(text: str) -> int:

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.memory_ports import Consolidations, Memories
-from assistant.core.plural import counted
-from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
+from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.text import pluralize
 from sleep.cycle.change_plan import Draft
 from sleep.cycle.judging import Judge, Question
 from sleep.cycle.junk import unwanted
@@ -37,7 +37,7 @@ _LEARNED, _MERGED, _SUPERSEDED, _JUNK = "learned", "merged", "superseded", "junk
 
 
 class Consolidation:
-    def __init__(self, consolidations: Consolidations, memories: Memories, judge: Judge | None = None) -> None:
+    def __init__(self, consolidations: ConsolidationsPort, memories: Memories, judge: Judge | None = None) -> None:
         """Without a `judge` the rules decide."""
         self._consolidations = consolidations
         self._memories = memories
@@ -96,7 +96,7 @@ class Consolidation:
         while left:
             before, left = left, await self._memories.reembed()
             if left >= before:
-                to_go = counted(left, "memory", "memories")
+                to_go = pluralize(left, "memory", "memories")
                 raise MemoryUnavailable(
                     f"The memory store does not get on with embedding again: {to_go} to go. The journal "
                     "keeps everything; the next sleep tries again."
@@ -258,7 +258,7 @@ def _must_be_untouched(
     restored = {change.memory.id: change.memory for change in back if change.action != "delete"}
     touched = sum(memory not in (None, left[one], restored.get(one)) for one, memory in held.items())
     if touched:
-        what = counted(touched, "memory", "memories")
+        what = pluralize(touched, "memory", "memories")
         raise UsageError(
             f"{what} of sleep {cycle} changed again since: put right, forgotten in part, or by a later sleep. Nothing "
             "was taken back; `assistant memory edit` and `assistant forget` change one alone."

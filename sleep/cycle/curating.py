@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.core.errors import AssistantError
-from assistant.core.memory_ports import MemoryFiles, Profiles
-from assistant.core.remembered import JournalEntry, Reading
+from assistant.core.memories import JournalEntry, PhaseCursor
+from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.sleep_ports import Journal
+from assistant.core.store_ports import Journal
 from sleep.cycle.curation import day_notes, is_outdated, proposal
 from sleep.cycle.outcome import Outcome
 from sleep.cycle.profiles import profile_changes
@@ -33,8 +33,8 @@ class Curating:
     def __init__(
         self,
         journal: Journal,
-        profiles: Profiles,
-        files: MemoryFiles,
+        profiles: ProfilesPort,
+        files: MemoryFilesPort,
         zone: tzinfo,
         count: Callable[[str], int],
         most: int,
@@ -55,7 +55,7 @@ class Curating:
             step(entries, cycle, outcome, now)
             await asyncio.sleep(0)
         if entries and not outcome.errors:
-            self._journal.add((), now, reading=Reading(PHASE, "", 0, entries[-1].id or 0))
+            self._journal.add((), now, reading=PhaseCursor(PHASE, "", 0, entries[-1].id or 0))
 
     def _unread(self) -> Iterator[JournalEntry]:
         last = self._journal.reading(PHASE, "", 0)

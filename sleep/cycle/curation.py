@@ -15,7 +15,7 @@ from datetime import date, tzinfo
 from itertools import pairwise
 
 from assistant.context.quote import visible
-from assistant.core.remembered import Edit, JournalEntry
+from assistant.core.memories import JournalEntry, UndoableEdit
 from assistant.core.sessions import OWNER_SCOPE
 from sleep.cycle.page import DATED, Line, Page, words_of
 from sleep.rules.importance import importance
@@ -53,7 +53,7 @@ def day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNote]:
 def proposal(
     entries: Sequence[JournalEntry],
     current: str,
-    edits: Sequence[Edit],
+    edits: Sequence[UndoableEdit],
     zone: tzinfo,
     count: Callable[[str], int],
     most: int,
@@ -136,7 +136,7 @@ def _of(text: str) -> Counter[str]:
 # -------------------------------------------------------------------------------------------------------------- history
 
 
-def _sleeps(history: Sequence[Edit], current: str) -> Counter[str]:
+def _sleeps(history: Sequence[UndoableEdit], current: str) -> Counter[str]:
     """The lines that sleep wrote and nobody took out, how often each; one that a person wrote as well is theirs."""
     ours: Counter[str] = Counter()
     for before, after, by_sleep in _steps(history, current):
@@ -147,7 +147,7 @@ def _sleeps(history: Sequence[Edit], current: str) -> Counter[str]:
     return ours
 
 
-def _removed(history: Sequence[Edit], current: str) -> frozenset[str]:
+def _removed(history: Sequence[UndoableEdit], current: str) -> frozenset[str]:
     """What somebody else than sleep took out and did not put back."""
     removed: set[str] = set()
     for before, after, by_sleep in _steps(history, current):
@@ -157,7 +157,7 @@ def _removed(history: Sequence[Edit], current: str) -> frozenset[str]:
     return frozenset(removed)
 
 
-def _steps(history: Sequence[Edit], current: str) -> Iterable[tuple[str, str, bool]]:
+def _steps(history: Sequence[UndoableEdit], current: str) -> Iterable[tuple[str, str, bool]]:
     """Every change of the text, oldest first: the edits, and between them what a person changed by hand or took
     back."""
     for edit, following in pairwise([*history, None]):

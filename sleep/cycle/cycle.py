@@ -25,12 +25,12 @@ from typing import Any
 import structlog
 
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
-from assistant.core.plural import counted
-from assistant.core.ports import Conversation
-from assistant.core.records import Record, SessionInfo
-from assistant.core.remembered import CycleReport, Reading
-from assistant.core.sleep_ports import Breakers, Journal, LogReader
-from assistant.core.telemetry import SILENT, Tracer
+from assistant.core.memories import PhaseCursor, SleepReport
+from assistant.core.ports import BreakersPort
+from assistant.core.records import LogRecord, SessionInfo
+from assistant.core.store_ports import Conversation, Journal, LogReaderPort
+from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.text import pluralize
 from sleep.compaction.purse import Purse
 from sleep.cycle.extraction import Extracted, Extractor
 from sleep.cycle.outcome import Outcome
@@ -75,9 +75,9 @@ class Cycle:
     def __init__(
         self,
         conversation: Conversation,
-        unread: LogReader,
+        unread: LogReaderPort,
         journal: Journal,
-        breakers: Breakers,
+        breakers: BreakersPort,
         extractor: Extractor,
         compact: Callable[[str, str], Awaitable[Compacted | None]],
         *,
@@ -86,7 +86,7 @@ class Cycle:
         clock: Callable[[], datetime],
         between: Sequence[tuple[str, Phase]] = (),
         purse: Purse | None = None,
-        tracer: Tracer = SILENT,
+        tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
         out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
@@ -106,7 +106,7 @@ class Cycle:
 
     async def run_sleep_tick(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
-    ) -> CycleReport:
+    ) -> SleepReport:
         """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
         where not even the report can be kept."""
         with self._tracer.span("sleep", trigger=trigger) as span:
@@ -114,8 +114,8 @@ class Cycle:
             span.tell(state=report.state)
         return report
 
-    async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> CycleReport:
-        report = CycleReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
+    async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> SleepReport:
+        report = SleepReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
         wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
         former = [info for info in self._conversation.unread() if sessions is None or info.key in sessions]
         ended = False
@@ -136,7 +136,7 @@ class Cycle:
         self._journal.note_cycle(report)
         return report
 
-    async def _carried_out(self, report: CycleReport, name: str, step: _Step, now: datetime) -> CycleReport:
+    async def _carried_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
         """The report with what came of one phase."""
 
         def follow(so_far: Outcome) -> None:
@@ -158,7 +158,7 @@ class Cycle:
         await asyncio.sleep(0)
         return report
 
-    def _note(self, report: CycleReport) -> None:
+    def _note(self, report: SleepReport) -> None:
         """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
         with contextlib.suppress(StoreError):
             self._journal.note_cycle(report)
@@ -201,7 +201,7 @@ class Cycle:
             await asyncio.sleep(0)
         unsaved = outcome.read and not outcome.written and not outcome.repeated
         if unsaved and (outcome.learnable or outcome.rejected or outcome.passed_over >= _MANY_STATEMENTS):
-            outcome.more["warning"] = f"{counted(outcome.read, 'message')} read, and nothing was saved from them"
+            outcome.more["warning"] = f"{pluralize(outcome.read, 'message')} read, and nothing was saved from them"
 
     async def _compact_all(
         self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime
@@ -260,7 +260,7 @@ class Cycle:
             outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
             return False
         last = batch[-1].seq
-        reading = Reading(PHASE, info.key, info.generation, last)
+        reading = PhaseCursor(PHASE, info.key, info.generation, last)
         written = len(self._kept(found, reading, now, cycle))
         outcome.read += found.read
         outcome.written += written
@@ -272,7 +272,7 @@ class Cycle:
         outcome.going_on()
         return True
 
-    async def _learn(self, batch: Sequence[Record], now: datetime) -> Extracted:
+    async def _learn(self, batch: Sequence[LogRecord], now: datetime) -> Extracted:
         """By the model, unless it failed too often of late; by the rules then."""
         today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
         known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
@@ -285,7 +285,7 @@ class Cycle:
             self._breakers.succeeded(FUSE)
         return found
 
-    def _kept(self, found: Extracted, reading: Reading, now: datetime, cycle: int | None) -> Sequence[object]:
+    def _kept(self, found: Extracted, reading: PhaseCursor, now: datetime, cycle: int | None) -> Sequence[object]:
         try:
             return self._journal.add([replace(one, cycle=cycle) for one in found.entries], now, reading=reading)
         except StoreError as error:

@@ -21,14 +21,13 @@ from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
 from assistant.core.errors import ModelError
-from assistant.core.expressions import expression
+from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import Model
-from assistant.core.records import Record
-from assistant.core.remembered import JournalEntry
-from assistant.core.requests import Reply, Request, SystemBlock
-from assistant.core.scheduled_prompts import is_by_schedule
+from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import lazy_regex
 from sleep.cycle.vetting import Known, plain, refused
 from sleep.rules.answers import question_of
 from sleep.rules.corrections import corrects, takes_back
@@ -47,7 +46,7 @@ _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
 # A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
 _SHARE_OF_WINDOW = 3
-_TAGGED = expression(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAGGED = lazy_regex(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
 _FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
 # What may well be over at the next try. Nothing was wrong with the messages.
 _PASSING = ("rate_limit", "overload", "auth", "budget", "network")
@@ -95,13 +94,13 @@ class Extractor:
         self._zone = zone
         self.learns = learns
 
-    async def batch(self, records: Sequence[Record], most: int | None = None) -> list[Record]:
+    async def batch(self, records: Sequence[LogRecord], most: int | None = None) -> list[LogRecord]:
         """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
         follow, it ends with a turn if it can."""
         room = self._batch_tokens
         with contextlib.suppress(ModelError):
             room = min(room, (await self._model().limits()).window // _SHARE_OF_WINDOW)
-        fitting: list[Record] = []
+        fitting: list[LogRecord] = []
         for record in records:
             room -= tokens_of(record)
             if fitting and (room < 0 or len(fitting) == most):
@@ -109,7 +108,7 @@ class Extractor:
             fitting.append(record)
         return fitting
 
-    async def extract(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
+    async def extract(self, records: Sequence[LogRecord], known: Sequence[str]) -> Extracted:
         """`records` of one session, oldest first; `known` is what the journal has of the day. Raises `StoreError`
         where a call cannot be metered."""
         spoken = self._readable(records)
@@ -139,34 +138,34 @@ class Extractor:
         name = reply.message.model or model.name
         return Extracted(len(spoken), entries, rejected, name, 1, cost)
 
-    def plainly(self, records: Sequence[Record], known: Sequence[str]) -> Extracted:
+    def plainly(self, records: Sequence[LogRecord], known: Sequence[str]) -> Extracted:
         """By the rules, no model asked."""
         spoken = self._readable(records)
         return Extracted(len(spoken), by_rules(spoken, known, self._zone))
 
-    def _readable(self, records: Sequence[Record]) -> list[Record]:
+    def _readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         return [record for record in records if readable(record) and self.learns(record.session)]
 
-    async def _ask(self, model: Model, records: Sequence[Record], known: Sequence[str]) -> Reply:
+    async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
         told = "\n\n".join(_line(record, self._zone) for record in records)
         already = "\n".join(f"- {safe(text)}" for text in known) or "(nothing yet)"
         words = f"Known already:\n{quoted(RECORD, already)}\n\nThe conversation:\n{quoted(RECORD, told)}"
         limits = await model.limits()
-        request = Request(
+        request = ModelRequest(
             (SystemBlock(self._prompt.strip()),), (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
         )  # fmt: skip
         session, reply = records[0].session, None
         async with aclosing(model.stream(request, "extraction", session=session)) as events:
             async for event in events:
-                if isinstance(event, Reply):
+                if isinstance(event, ModelReply):
                     reply = event
         if reply is None:
             raise ModelError("the stream ended without an answer", kind="network")
         return reply
 
 
-def _parted(records: Sequence[Record], following: Record) -> int:
+def _parted(records: Sequence[LogRecord], following: LogRecord) -> int:
     """How many of the records to read now: a question is read with its answer, and one that the assistant asked with
     what the person says next, unless that would leave more than half of them for later."""
     rows = [*records, following]
@@ -175,22 +174,22 @@ def _parted(records: Sequence[Record], following: Record) -> int:
     return next(calm, ends[0] if ends else len(records))
 
 
-def _parts(before: Record, after: Record) -> bool:
+def _parts(before: LogRecord, after: LogRecord) -> bool:
     """Whether a turn ends between two records."""
     if before.turn is not None and after.turn is not None:
         return before.turn != after.turn
     return after.role == "user" and before.role != "user"
 
 
-def readable(record: Record) -> bool:
+def readable(record: LogRecord) -> bool:
     """Whether this is somebody's own words that are still there. What a guest says is nothing of the owner's; what a
     schedule asks was set once, and says nothing new however often it comes."""
-    if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip() or is_by_schedule(record):
+    if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip() or is_from_schedule(record):
         return False
     return record.trust != "guest" or record.scope != OWNER_SCOPE
 
 
-def by_rules(records: Sequence[Record], known: Sequence[str] = (), zone: tzinfo = UTC) -> tuple[JournalEntry, ...]:
+def by_rules(records: Sequence[LogRecord], known: Sequence[str] = (), zone: tzinfo = UTC) -> tuple[JournalEntry, ...]:
     """What the users' messages tell by rules alone, but for what is known."""
     seen = Known(known)
     entries: list[JournalEntry] = []
@@ -208,7 +207,7 @@ def _learned(one: Told) -> JournalEntry:
 
 
 def parsed(
-    answer: str, records: Sequence[Record], known: Sequence[str] = ()
+    answer: str, records: Sequence[LogRecord], known: Sequence[str] = ()
 ) -> tuple[tuple[JournalEntry, ...] | None, tuple[str, ...]]:
     """The entries of a model's answer, and why others were not taken; None where it is no list at all."""
     tagged = _TAGGED.findall(answer)
@@ -256,7 +255,7 @@ def _value(line: str) -> Any:
         return line
 
 
-def _parsed(raw: Any, by_id: dict[int, Record]) -> JournalEntry | str:
+def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:
     if not isinstance(raw, dict):
         return "not JSON"
     if not isinstance(raw.get("content"), str) or not raw["content"].strip():
@@ -277,7 +276,7 @@ def _parsed(raw: Any, by_id: dict[int, Record]) -> JournalEntry | str:
 
 
 def _completed(
-    entries: Sequence[JournalEntry], records: Sequence[Record], known: Sequence[str], zone: tzinfo
+    entries: Sequence[JournalEntry], records: Sequence[LogRecord], known: Sequence[str], zone: tzinfo
 ) -> tuple[JournalEntry, ...]:
     """The entries of an answer that was cut off, and what the rules find in the messages after the last it came to."""
     reached = max((source for entry in entries for source in entry.sources), default=0)
@@ -286,7 +285,7 @@ def _completed(
 
 
 def _entry(
-    record: Record, content: str, kind: str, weight: float, sources: tuple[int, ...], more: tuple[str, ...] = ()
+    record: LogRecord, content: str, kind: str, weight: float, sources: tuple[int, ...], more: tuple[str, ...] = ()
 ) -> JournalEntry:
     return JournalEntry(
         key=f"extract:{sources[0]}:{uuid.uuid5(_NAMESPACE, plain(content)).hex}",
@@ -302,12 +301,12 @@ def _entry(
     )
 
 
-def tokens_of(record: Record) -> int:
+def tokens_of(record: LogRecord) -> int:
     """About how many, in any script."""
     return len(_shown(record.content).encode("utf-8", "replace")) // _BYTES_A_TOKEN + _TOKENS_A_LINE
 
 
-def _line(record: Record, zone: tzinfo) -> str:
+def _line(record: LogRecord, zone: tzinfo) -> str:
     who = "user" if record.role == "user" else "assistant"
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from assistant.core.memory_ports import Consolidations
+from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.messages import Usage
-from assistant.core.ports import Conversation, Model
+from assistant.core.ports import Model
 from assistant.core.records import SessionInfo
-from assistant.core.sleep_ports import Journal, LogReader
+from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.asking import OFFLINE, Cost
 from sleep.compaction.plan import Plan
 from sleep.compaction.summariser import Estimate
@@ -76,9 +76,9 @@ class Foreseeing:
     """`model` reads, weighs and judges; `compaction` tells what would be done to a session, None for nothing."""
 
     conversation: Conversation
-    log: LogReader
+    log: LogReaderPort
     journal: Journal
-    consolidations: Consolidations
+    consolidations: ConsolidationsPort
     extractor: Extractor
     model: Callable[[], Model]
     cost: Cost

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
-from assistant.core.remembered import JournalEntry, Memory
+from assistant.core.memories import JournalEntry, Memory
 from sleep.cycle.outcome import Outcome
 from sleep.cycle.tagged import Asker
 from sleep.rules.contradiction import Decision, Reading

@@ -5,7 +5,7 @@ What always holds: what a person, a tool or an import wrote down on purpose is n
 
 from __future__ import annotations
 
-from assistant.core.remembered import JournalEntry
+from assistant.core.memories import JournalEntry
 from sleep.rules.contradiction import Reading
 from sleep.rules.importance import is_small_talk
 

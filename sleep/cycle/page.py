@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.sections import SECTIONS, STANDING
 
-_HEADING = expression(r"#{1,6} +(?P<name>.*\S)\s*")
+_HEADING = lazy_regex(r"#{1,6} +(?P<name>.*\S)\s*")
 _OURS = "## "
-DATED = expression(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
+DATED = lazy_regex(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 from sleep.cycle.extraction import readable
 from sleep.rules.importance import is_small_talk
 from sleep.rules.parts import is_short
@@ -18,7 +18,7 @@ from sleep.rules.voice import own_voice
 _LONGEST = 4_000
 
 
-def statements(records: Sequence[Record]) -> int:
+def statements(records: Sequence[LogRecord]) -> int:
     """How many sentences of the users' own state something."""
     spoken = [record for record in records if record.role == "user" and readable(record)]
     return sum(_states(one) for record in spoken for one in sentences(own_voice(record.content[:_LONGEST])))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assistant.core.profiles import called, ended, folded, learned, not_called
-from assistant.core.remembered import JournalEntry, Profile
+from assistant.core.memories import JournalEntry
+from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE
 from sleep.rules.predicates import told_of
 from sleep.rules.relations import SINGLE, Mention, mention
@@ -36,13 +36,13 @@ class ProfileChange:
 def profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
     """What the entries of one scope change of the profiles that are known there, in the order of their names. At most
     200 profiles at once become new, and none gets more than 120 attributes."""
-    desk = _Desk({folded(one.name): one for one in known})
+    desk = _Desk({fold_name(one.name): one for one in known})
     for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
         if _tells(entry):
             for sentence in sentences(entry.content[:_LONGEST_ENTRY]):
                 if not sentence.is_question and len(sentence.own) <= _LONGEST_SENTENCE:
                     desk.read(sentence.own, entry)
-    before = {folded(one.name): one for one in known}
+    before = {fold_name(one.name): one for one in known}
     changed = [(name, one) for name, one in sorted(desk.profiles.items()) if one != before.get(name)]
     return [ProfileChange(one, f"profile:{name}:{desk.last[name]}") for name, one in changed]
 
@@ -59,7 +59,7 @@ class _Desk:
     def __init__(self, profiles: dict[str, Profile]) -> None:
         self.profiles = profiles
         self.last: dict[str, str] = {}
-        self._aliases = {folded(alias): name for name, one in profiles.items() for alias in one.aliases}
+        self._aliases = {fold_name(alias): name for name, one in profiles.items() for alias in one.aliases}
         self._new = 0
 
     def read(self, sentence: str, entry: JournalEntry) -> None:
@@ -75,14 +75,14 @@ class _Desk:
         sources = () if entry.id is None else (entry.id,)
         for one in said:
             if one.over:
-                profile = ended(profile, one.name, one.value, entry.timestamp)
+                profile = end_attribute(profile, one.name, one.value, entry.timestamp)
             elif len(profile.attributes) < _MOST_ATTRIBUTES:
-                profile = learned(profile, one.name, one.value, entry.timestamp, sources, several=one.several)
+                profile = add_attribute(profile, one.name, one.value, entry.timestamp, sources, several=one.several)
         self._put(profile, entry)
 
     def _profile(self, about: Mention, entry: JournalEntry) -> Profile | None:
         """Who is meant; a new profile where the sentence says what it is."""
-        name = folded(about.name or about.alias)
+        name = fold_name(about.name or about.alias)
         known = self.profiles.get(name) or self.profiles.get(self._aliases.get(name, ""))
         if known is not None:
             return known
@@ -95,23 +95,23 @@ class _Desk:
         """Whose relation it is. One alias stands for one person: of a relation that one person has at a time the newest
         takes it over, otherwise nobody has it."""
         sources = () if entry.id is None else (entry.id,)
-        profile = learned(profile, RELATION, about.relation, entry.timestamp, sources)
+        profile = add_attribute(profile, RELATION, about.relation, entry.timestamp, sources)
         if not _is_related(profile, about.relation):
             return profile
         single = about.relation.split()[-1] in SINGLE
         alone = True
-        named = self._aliases.get(folded(about.alias))
+        named = self._aliases.get(fold_name(about.alias))
         for name, other in list(self.profiles.items()):
             related = _is_related(other, about.relation)
-            if name == folded(profile.name) or not (related or name == named):
+            if name == fold_name(profile.name) or not (related or name == named):
                 continue
             alone = alone and not related
-            left = not_called(other, about.alias)
-            self._put(ended(left, RELATION, about.relation, entry.timestamp) if single else left, entry)
-        return called(profile, about.alias) if single or alone else not_called(profile, about.alias)
+            left = remove_alias(other, about.alias)
+            self._put(end_attribute(left, RELATION, about.relation, entry.timestamp) if single else left, entry)
+        return add_alias(profile, about.alias) if single or alone else remove_alias(profile, about.alias)
 
     def _put(self, profile: Profile, entry: JournalEntry) -> None:
-        name = folded(profile.name)
+        name = fold_name(profile.name)
         stood = self.profiles.get(name)
         if stood == profile:
             return
@@ -119,7 +119,7 @@ class _Desk:
         self.last[name] = entry.key
         if stood is None or stood.aliases != profile.aliases:
             self._aliases = {alias: one for alias, one in self._aliases.items() if one != name}
-            self._aliases |= {folded(alias): name for alias in profile.aliases}
+            self._aliases |= {fold_name(alias): name for alias in profile.aliases}
 
 
 def _is_related(profile: Profile, relation: str) -> bool:

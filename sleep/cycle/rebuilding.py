@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 
-from assistant.core.memory_ports import Consolidations, Memories
-from assistant.core.remembered import JournalEntry, Memory, MemoryChange
+from assistant.core.memories import JournalEntry, Memory, MemoryChange
+from assistant.core.memory_api import ConsolidationsPort, Memories
 from sleep.cycle.change_plan import first_memory, memory_id, merged
 from sleep.cycle.consolidation import Consolidation
 from sleep.rules.contradiction import restated
@@ -22,7 +22,7 @@ from sleep.rules.contradiction import restated
 _AT_ONCE = 100
 
 
-async def rebuild(consolidations: Consolidations, memories: Memories, now: datetime) -> int:
+async def rebuild(consolidations: ConsolidationsPort, memories: Memories, now: datetime) -> int:
     """Make semantic memory what the journal says; how many memories were added, changed or taken out. Raises
     `MemoryUnavailable` and `StoreError`."""
     await Consolidation(consolidations, memories).carry_out(now)
@@ -40,7 +40,7 @@ async def rebuild(consolidations: Consolidations, memories: Memories, now: datet
     return len(changes)
 
 
-def made_again(consolidations: Consolidations, scope: str | None = None) -> Iterator[Memory]:
+def made_again(consolidations: ConsolidationsPort, scope: str | None = None) -> Iterator[Memory]:
     """The memories of all scopes or one as the journal has them, oldest first. Raises `StoreError`."""
     groups = {one: consolidations.entries_of(one) for one in consolidations.memory_ids(scope)}
     by_entry = {entry.id: entry for entries in groups.values() for entry in entries}

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.core.errors import CorruptStore
-from assistant.core.ports import Conversation
-from assistant.core.records import Record, SessionInfo
-from assistant.core.remembered import JournalEntry, Reading
-from assistant.core.sleep_ports import Journal, LogReader
+from assistant.core.memories import JournalEntry, PhaseCursor
+from assistant.core.records import LogRecord, SessionInfo
+from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.cycle.cycle import BATCH_RECORDS, PHASE
 from sleep.cycle.extraction import Extractor
 
@@ -36,7 +35,9 @@ class Reread:
 
 
 class Rereading:
-    def __init__(self, conversation: Conversation, unread: LogReader, journal: Journal, extractor: Extractor) -> None:
+    def __init__(
+        self, conversation: Conversation, unread: LogReaderPort, journal: Journal, extractor: Extractor
+    ) -> None:
         self._conversation = conversation
         self._unread = unread
         self._journal = journal
@@ -69,7 +70,7 @@ class Rereading:
             if found.passing:
                 return Reread(read, learned, (f"{info.key}: {found.rejected[0]}. Run it again later.",))
             seq = batch[-1].seq
-            new = self._journal.add(found.entries, now, reading=Reading(PHASE, info.key, generation, seq))
+            new = self._journal.add(found.entries, now, reading=PhaseCursor(PHASE, info.key, generation, seq))
             read, learned = read + found.read, learned + len(new)
             await asyncio.sleep(0)
 
@@ -83,5 +84,5 @@ def _by_source(entries: Sequence[JournalEntry]) -> dict[int, list[str]]:
     return found
 
 
-def _known_of(batch: Sequence[Record], known: dict[int, list[str]]) -> list[str]:
+def _known_of(batch: Sequence[LogRecord], known: dict[int, list[str]]) -> list[str]:
     return list(dict.fromkeys(text for record in batch for text in known.get(record.id, ())))

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from assistant.context.quote import RECORD, quoted, safe
-from assistant.core.memory_ports import Consolidations
-from assistant.core.remembered import JournalEntry, Reading
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import JournalEntry, PhaseCursor
+from assistant.core.memory_api import ConsolidationsPort
+from assistant.core.store_ports import Journal
 from sleep.cycle.outcome import Outcome
 from sleep.cycle.tagged import Asker
 from sleep.rules.importance import UNCERTAIN, importance
@@ -30,7 +30,7 @@ _KINDS = ("decision", "task", "preference", "summary")
 
 
 class Scoring:
-    def __init__(self, journal: Journal, consolidations: Consolidations, asker: Asker) -> None:
+    def __init__(self, journal: Journal, consolidations: ConsolidationsPort, asker: Asker) -> None:
         """The asker's prompt asks for <scores>."""
         self._journal = journal
         self._consolidations = consolidations
@@ -54,7 +54,7 @@ class Scoring:
                 weights |= found or {}
             outcome.read += len(open_ones)
             outcome.written += len(weights)
-            reading = Reading(PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
+            reading = PhaseCursor(PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
             self._consolidations.scored(weights, reading, now)
             if not usable:
                 return

@@ -12,10 +12,10 @@ from datetime import datetime
 
 import structlog
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import StoreError
-from assistant.core.remembered import JournalEntry
-from assistant.core.sleep_ports import Compactions, Journal
+from assistant.core.memories import JournalEntry
+from assistant.core.store_ports import ConversationCompaction, Journal
 from sleep.compaction.rendering import RECORD_TIERS
 from sleep.cycle.extraction import all_teach
 from sleep.rules.importance import importance
@@ -32,7 +32,7 @@ class Settled:
 
 
 def settle_checkpoints(
-    conversation: Compactions, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
+    conversation: ConversationCompaction, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
 ) -> Settled:
     """Write what finished compactions leave for the journal, and a crash may have kept from it: at start-up, after each
     compaction, and in every sleep; nothing of sessions from which nothing is learned. Raises `StoreError`; what was
@@ -48,7 +48,7 @@ def settle_checkpoints(
 
 
 def settle_quietly(
-    conversation: Compactions, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
+    conversation: ConversationCompaction, journal: Journal, now: datetime, learns: Callable[[str], bool] = all_teach
 ) -> None:
     """The same right after a compaction, which stands whether or not the journal can be written now."""
     try:

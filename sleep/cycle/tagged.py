@@ -15,8 +15,8 @@ from typing import Any
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message
+from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import Model
-from assistant.core.requests import Purpose, Reply, Request, SystemBlock
 from sleep.compaction.asking import OFFLINE, Cost
 
 _FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
@@ -36,11 +36,11 @@ class Answered:
 class Asker:
     """Asks a model for lines of JSON. The model is chosen anew at each use; `prompt` asks for `tag`."""
 
-    def __init__(self, model: Callable[[], Model], prompt: str, tag: str, purpose: Purpose, cost: Cost) -> None:
+    def __init__(self, model: Callable[[], Model], prompt: str, tag: str, purpose: CallPurpose, cost: Cost) -> None:
         self._model = model
         self._prompt = prompt.strip()
         self._tagged = re.compile(rf"<{tag}>((?:(?!<{tag}>).)*?)(?:</{tag}>|\Z)", re.DOTALL | re.IGNORECASE)
-        self._purpose: Purpose = purpose
+        self._purpose: CallPurpose = purpose
         self._cost = cost
 
     @property
@@ -51,15 +51,15 @@ class Asker:
         """Raises `StoreError` where the call cannot be metered."""
         model = self._model()
         limits = await model.limits()
-        request = Request(
+        request = ModelRequest(
             (SystemBlock(self._prompt),), (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
         )  # fmt: skip
-        reply: Reply | None = None
+        reply: ModelReply | None = None
         try:
             async with aclosing(model.stream(request, self._purpose, session=session)) as events:
                 async for event in events:
-                    if isinstance(event, Reply):
+                    if isinstance(event, ModelReply):
                         reply = event
         except ModelError as error:
             return Answered(None, why=f"the model failed: {error}")

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.memory_ports import Consolidations, Memories, MemoryFiles
-from assistant.core.ports import Conversation
-from assistant.core.remembered import CycleReport, Edit
-from assistant.core.sleep_ports import Journal
+from assistant.core.memories import SleepReport, UndoableEdit
+from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
+from assistant.core.store_ports import Conversation, Journal
 from sleep.cycle.consolidation import Consolidation
 
 _LOOKED_BACK = 500
@@ -30,7 +29,7 @@ class TakenBack:
     """What taking a sleep back came to: how many changes of memories and how many journal entries, the targets of the
     edits (see `Edit`), the sessions whose compactions are undone, and a line for each thing that was left."""
 
-    of: CycleReport
+    of: SleepReport
     memories: int
     entries: int
     edits: tuple[str, ...]
@@ -44,9 +43,9 @@ class Undoing:
     cannot be."""
 
     journal: Journal
-    consolidations: Consolidations
+    consolidations: ConsolidationsPort
     memories: Memories
-    files: MemoryFiles
+    files: MemoryFilesPort
     conversation: Conversation
     undo_compaction: Callable[[str, int], Awaitable[object]]
 
@@ -67,7 +66,7 @@ class Undoing:
         self.journal.note_cycle(replace(begun, state="undone"))
         return TakenBack(report, memories, len(learned), edits, tuple(sessions), tuple(left))
 
-    async def _memories(self, report: CycleReport, now: datetime) -> int:
+    async def _memories(self, report: SleepReport, now: datetime) -> int:
         try:
             return await Consolidation(self.consolidations, self.memories).undo_night(report.id, now)
         except UsageError:
@@ -76,14 +75,14 @@ class Undoing:
         finally:
             await self.memories.aclose()
 
-    def _newest(self) -> CycleReport:
+    def _newest(self) -> SleepReport:
         known = self.journal.cycles(limit=_LOOKED_BACK)
         found = next((one for one in known if one.state != "undone" and self._changed(one)), None)
         if found is None:
             raise UsageError("There is no sleep to take back: none changed anything that still stands.")
         return found
 
-    def _changed(self, report: CycleReport) -> bool:
+    def _changed(self, report: SleepReport) -> bool:
         """Whether anything that the sleep did stands."""
         if report.state == "undoing":
             return True
@@ -97,7 +96,7 @@ class Undoing:
 
     # ------------------------------------------------------------------------------------------------------ compactions
 
-    async def _compactions(self, report: CycleReport, left: list[str]) -> AsyncGenerator[str]:
+    async def _compactions(self, report: SleepReport, left: list[str]) -> AsyncGenerator[str]:
         for session, ids in _made(report):
             standing = self._standing(session, ids)
             if not standing:
@@ -117,7 +116,7 @@ class Undoing:
         found = {one.id for one in self.conversation.checkpoints(session) if one.state in _COMMITTED}
         return [one for one in ids if one in found]
 
-    def _undone(self, report: CycleReport) -> list[int]:
+    def _undone(self, report: SleepReport) -> list[int]:
         return [
             one.id
             for session, ids in _made(report)
@@ -127,7 +126,7 @@ class Undoing:
 
     # ------------------------------------------------------------------------------------------------------------ edits
 
-    def _edits(self, report: CycleReport, left: list[str], now: datetime) -> Iterator[str]:
+    def _edits(self, report: SleepReport, left: list[str], now: datetime) -> Iterator[str]:
         for edit in self.files.of_cycle(report.id):
             try:
                 self.files.undo(edit.id or 0, edit.scope, now)
@@ -137,11 +136,11 @@ class Undoing:
                 yield edit.target
 
 
-def _made(report: CycleReport) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _made(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The checkpoints that a sleep made, by session."""
     for session, one in report.phases.get("compact", {}).get("compacted", {}).items():
         yield session, tuple(one.get("checkpoints", ()))
 
 
-def _name(edit: Edit) -> str:
+def _name(edit: UndoableEdit) -> str:
     return edit.target.partition(":")[2] if edit.target.startswith("file:") else "a profile"

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from assistant.core.expressions import expression
-from assistant.core.records import Record
-from assistant.core.words import STOP_WORDS, WORD, fold
+from assistant.core.records import LogRecord
+from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
 from sleep.rules.evidence import signs, weight
 from sleep.rules.importance import importance
 from sleep.rules.sentences import own_words
@@ -23,20 +22,20 @@ _OVER_SOON = 0.2
 _FEW_WORDS = 7
 _OF_THE_MOMENT = frozenset({"of mood", "of weather", "moment"})
 _LEAST_EVIDENCE = -0.9
-_AS_FIRST = expression(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
+_AS_FIRST = lazy_regex(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
 _FEWEST_TAKEN_OVER = 2
 _SHORT = 3
 _STEM = 5
 _NEGATED = frozenset({"no", "not", "don", "never", "isn", "doesn", "aren", "wasn", "won", "cannot", "now"})
 _OF_NO_WEIGHT = (STOP_WORDS - _NEGATED) | {"user", "person", "told", "said", "says", "mentioned"}
-_GUESS = expression(
+_GUESS = lazy_regex(
     r"\b(?:might|maybe|perhaps|possibly|probably|presumably|apparently wants|seems? to|appears? to|likely|could be"
     r"|may (?:be|have|want|like|live|work|prefer)|i (?:guess|assume|suspect)|it is unclear|unclear (?:if|whether)"
     r"|vermutlich|vielleicht|peut-être|probablement|quizás|probablemente|kanskje|antakelig)\b|可能|也许|大概|おそらく|たぶん|かもしれ",
     re.IGNORECASE,
 )
-_NAME = expression(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
-_NO_NAMES = expression(
+_NAME = lazy_regex(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
+_NO_NAMES = lazy_regex(
     r"^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$|^(?:january|february|march|april|may|june|july|august"
     r"|september|october|november|december)$"
     r"|^(?:user|told|the|english|assistant)$|^(?:19|20)\d\d$",
@@ -72,7 +71,7 @@ class Known:
         return any(_in_order(words, self._kept[index]) for index in set.intersection(*holding))
 
 
-def refused(content: str, kind: str, given: float, sources: Sequence[Record], shown: str, known: Known) -> str:
+def refused(content: str, kind: str, given: float, sources: Sequence[LogRecord], shown: str, known: Known) -> str:
     """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
     if known.has(content):
         return "known already"
@@ -87,8 +86,8 @@ def refused(content: str, kind: str, given: float, sources: Sequence[Record], sh
     if _is_quoted(content, sources):
         return "somebody else's words"
     names = [name for name in _NAME.findall(content) if not _NO_NAMES.match(name)]
-    folded = fold(shown)
-    if any(fold(name) not in folded for name in names):
+    folded = fold_text(shown)
+    if any(fold_text(name) not in folded for name in names):
         return "named in no message"
     return ""
 
@@ -104,7 +103,7 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _is_quoted(content: str, sources: Sequence[Record]) -> bool:
+def _is_quoted(content: str, sources: Sequence[LogRecord]) -> bool:
     """Whether it repeats what stands in a quotation or a pasted text, and nothing that the person says themselves."""
     stems = {word[:_STEM] for word in _words(content) if len(word) > _SHORT}
     whole: set[str] = set()
@@ -116,7 +115,7 @@ def _is_quoted(content: str, sources: Sequence[Record]) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in WORD.findall(fold(text)) if word not in _OF_NO_WEIGHT]
+    return [word for word in WORD.findall(fold_text(text)) if word not in _OF_NO_WEIGHT]
 
 
 def _in_order(words: list[str], kept: list[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules import clauses as of
 from sleep.rules.evidence import weight
 from sleep.rules.lexicon import classes, words_of
@@ -19,7 +19,7 @@ _LONGEST_ANSWER = 25
 _LONGEST_QUESTION = 220
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "recurring"})
 _OF_PEOPLE = frozenset({"kin", "person", "health", "pet"})
-_OFFERS = expression(
+_OFFERS = lazy_regex(
     r"^(?:(?:ok|okay|great|got it|sure|and|so|also|by the way|noted|lovely|nice|perfect|thanks)[\s,.!:–-]+)*"
     r"(?:would you (?:like|prefer me|want|rather i)|do you want|did you want|shall (?:i|we)|should (?:i|we)|can i"
     r"|may i|could i|want (?:me|a|an|to|it|the)|need (?:me|a|any(?:thing| help))|anything (?:else|in particular"
@@ -34,7 +34,7 @@ _OFFERS = expression(
     r" you (?:sure|ok|okay|ready|feeling)|do you mean|did you mean|or)\b",
     re.IGNORECASE,
 )
-_ASKS_OF_PERSON = expression(
+_ASKS_OF_PERSON = lazy_regex(
     r"\b(?:you|your|yours|they|their|he|his|she|her|it)\b.{0,60}\b(?:called|name|names|named|born|live|lives|old"
     r"|from|prefer|usually|allergic|speak|size|date|day|days|time|often|spell|spelt|drive|eat|drink|work|works|stay"
     r"|staying|start|starts|end|budget|long|flying)\b"
@@ -43,7 +43,7 @@ _ASKS_OF_PERSON = expression(
     r"|days|size|school|airport|bank|side|one of your))\b",
     re.IGNORECASE,
 )
-_EMPTY = expression(
+_EMPTY = lazy_regex(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|please|thanks|thank you|go (?:on|ahead|for it)|do it|not"
     r" (?:now|yet|really|today|needed)|maybe|later|both|either|neither|whatever|any|dunno|idk|no idea|not sure"
     r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)"
@@ -54,28 +54,28 @@ _EMPTY = expression(
     re.IGNORECASE,
 )
 # A few words without a verb, or "which" and "what" of something.
-_ASKED_BACK = expression(
+_ASKED_BACK = lazy_regex(
     r"^(?!(?:same|anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
     r"(?:(?:and |so )?(?:which|what|whose|who|where|when)\b[^?]{0,40}|(?:[\w'’-]+,? ){1,4}[\w'’-]+)\?",
     re.IGNORECASE,
 )
-_CALLED = expression(
+_CALLED = lazy_regex(
     r"\bwhat (?:should|shall|can|do|may|am) i (?:to )?call you\b|\bwould you like (?:me to call you|to be called)\b"
     r"|\bcall you\?$|\bwho am i (?:talking|speaking) (?:to|with)\b|\bwhat(?:'s| is) your name\b",
     re.IGNORECASE,
 )
-_HOW = expression(
+_HOW = lazy_regex(
     r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after"
     r"|over|under)"
     r"|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
     re.IGNORECASE,
 )
 _ENOUGH_FOR_YES = 0.8
-_AUXILIARY = expression(
+_AUXILIARY = lazy_regex(
     r"^(?:\w+[,.!] )*(?:do|does|is|are|have|has|any|did|was|were|can|will|anything|got)\b", re.IGNORECASE
 )
-_YES_NO = expression(r"^(?:yes|yeah|yep|no|nope|none|never|nothing)\b[.!]*$", re.IGNORECASE)
-_ABOUT_HAVING = expression(
+_YES_NO = lazy_regex(r"^(?:yes|yeah|yep|no|nope|none|never|nothing)\b[.!]*$", re.IGNORECASE)
+_ABOUT_HAVING = lazy_regex(
     r"\b(?:do you (?:have|eat|drink|drive|own|smoke|live|work|speak)|are you (?:a |an"
     r" )?(?:allergic|married|vegetarian|vegan|left|coeliac|diabetic|retired|self)|any)\b",
     re.IGNORECASE,

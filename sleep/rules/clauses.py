@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.sentences import Sentence
 from sleep.rules.shorthand import spelled_out
 
-_OPENER = expression(
+_OPENER = lazy_regex(
     r"(?:(?:(?:and|also|oh|ah|so|well|btw|by the way|fyi|anyways?|plus|then|but|actually|basically|incidentally|cos"
     r"|because|since|ps|p\.s)\b(?! that\b)"
     r"|(?:right|ok(?:ay)?|hey|hi|hello|(?:good )?(?:morning|evening|afternoon)|yeah|yep|yes|no|nope|nah|hm+|ha|ugh"
@@ -21,7 +21,7 @@ _OPENER = expression(
     r"|finally|heads up|update|sad news|big news)(?: \w+)?(?=[\s]*[,.:!–-]))[\s,.:!–-]*)+",
     re.IGNORECASE,
 )
-_CUT = expression(
+_CUT = lazy_regex(
     r"(?<=\w\w\w[.!…])\s+(?=\S)|\s*;\s+|\s+[-–—]+\s+|\s*—\s*|(?<=\w)\s+\((?=[^)]{6,}\))"
     r"|(?<=[\w)\"”'])\s*[,:]\s+(?:(?:and|but|so|also|plus"
     r"|because|cos|since|as|although|though|while|yet|then|or)\s+)?"
@@ -48,7 +48,7 @@ _BASE = (
     r"|summari[sz]e|suppose|swap|switch|take|talk|tell|text"
     r"|think|tidy|translate|try|turn|undo|update|use|wait|wake|walk|warn|work out|write"
 )
-_ORDER = expression(
+_ORDER = lazy_regex(
     rf"(?:(?:please|pls|kindly|just|now|quickly|then|maybe)[ ,]+)*(?:(?:don't|do not|never mind|let's(?! go with)"
     rf"|lets)\b|(?:can|could|would|will|can't|won't) (?:you|u)\b|(?!(?:change of|book club|start date|end date|move"
     rf" (?:in|out) date|post ?code|check.?(?:in|up|out)|print shop|record|sort of|kind of|order number|plan is|cook"
@@ -60,7 +60,7 @@ _ORDER = expression(
     r"|looking to\b|todo\b|to-do\b|(?:how|what) about\b)",
     re.IGNORECASE,
 )
-_STANDING = expression(
+_STANDING = lazy_regex(
     r"\b(?:always|never|from now on|in future|going forward|every time|whenever|any ?more|ever|by default|for"
     r" (?:all|every|any)|unless i|each time|from here on|generally|as a rule|in 24.hour|in metric|(?:please )?stop"
     r" (?:saying|using|calling|asking|sending|adding|suggesting))\b"
@@ -75,13 +75,13 @@ _STANDING = expression(
     r"|things|it)\b",
     re.IGNORECASE,
 )
-_REMEMBER = expression(
+_REMEMBER = lazy_regex(
     r"^(?:please |can you |could you |just )*(?:remember|note|bear in mind|keep in mind|make a note|don't forget|do"
     r" not forget|save|jot down|write down|for the record|know)"
     r"(?: down)?(?: that| this| for (?:me|later|next time))?[:, ]+(?!to\b|when\b|what\b|how\b|the (?:time|days?)\b)",
     re.IGNORECASE,
 )
-_SUPPOSED = expression(
+_SUPPOSED = lazy_regex(
     r"^(?:if(?! \w+ (?:ever )?(?:asks?|needs?|wants?)\b)|unless|maybe|perhaps|suppose|supposing|imagine|pretend|what if"
     r"|say i|say we|let's say|i wonder|wonder|wish|i wish|hopefully|i hope|i bet|might|may|guess|i guess|i suppose"
     r"|i think i|i might"
@@ -93,7 +93,7 @@ _SUPPOSED = expression(
     r" dream)\b",
     re.IGNORECASE,
 )
-_UNKNOWN = expression(
+_UNKNOWN = lazy_regex(
     r"\b(?:no idea|not sure|unsure|don't (?:know|remember|recall|understand|get|think|see|mind|care|care|worry)"
     r"|dunno|do not know|can't (?:remember|recall|tell|decide|think|find|see|work out|figure|sleep|wait|believe|get)"
     r"|couldn't|haven't (?:decided|a clue|got a clue|heard|seen)|forgot(?! to (?:say|tell|mention))|forgotten"
@@ -103,7 +103,7 @@ _UNKNOWN = expression(
     r"|meant|said|wanted|was))\b",
     re.IGNORECASE,
 )
-_SMALL = expression(
+_SMALL = lazy_regex(
     r"^(?:thanks?|thank you|ta|cheers|ok(?:ay)?|(?:yes|yep|yeah|no|nope|right|true|same|good|nice|great)(?=\W|$)(?!"
     r" \w)|sure|please|sorry|lol|haha\w*|hi|hello|hey|(?:morning|evening|night)\b(?! \w+s\b)|bye|perfect|cool"
     r"|lovely|brilliant|got it|will do|done|never ?mind"
@@ -113,25 +113,25 @@ _SMALL = expression(
     r"(?:[\s,!.]+(?:\w+\b[\s,!.]*){0,4})?$",
     re.IGNORECASE,
 )
-_PRONOUN = expression(
+_PRONOUN = lazy_regex(
     r"^(?:and |but |so |also |because |actually |sorry |now )*(?:it|it's|its|that|that's|this|they|they're|they've"
     r"|he|he's|she|she's|him|her|those|these|both|neither|hers|his|theirs|mine|ours|one|the other|which"
     r"|who)\b(?!'s \w+ who)",
     re.IGNORECASE,
 )
-_ALWAYS = expression(
+_ALWAYS = lazy_regex(
     r"(?:please )?(?:(?:always|never)(?! (?:the|an?|so|been|like|mind|heard|again|in|that|this|happy|fun)\b)"
     r"|from now on|no \w+ (?:before|after))\b",
     re.IGNORECASE,
 )
-_STANDS_BY_ITSELF = expression(
+_STANDS_BY_ITSELF = lazy_regex(
     r"\b(?:in|with|for) (?:anything|everything|whatever) you (?:\w+ )?(?:write|send|make|book|cook|do|give|suggest"
     r"|order"
     r"|plan)|^(?:please )?(?:don't|do not|nothing|no)\b.{2,60}\b(?:unless|(?:before|after|past) (?:\d|six\b|seven\b"
     r"|eight\b|nine\b|ten\b|eleven\b|noon\b|midnight\b)|on (?:weekends|weekdays|\w+days)\b|at weekends)",
     re.IGNORECASE,
 )
-_STANDING_ORDERS_IT = expression(
+_STANDING_ORDERS_IT = lazy_regex(
     r"\b(?:it|this|that|these|those|the (?:text|email|draft|list|file|second|first"
     r"|last|next))\b",
     re.I,
@@ -202,14 +202,14 @@ def _spans(own: str) -> Iterator[tuple[int, int]]:
         yield start, len(own)
 
 
-_REMINDER = expression(r"\b(?:remind|remember|forget)\b", re.IGNORECASE)
+_REMINDER = lazy_regex(r"\b(?:remind|remember|forget)\b", re.IGNORECASE)
 
 
 def is_reminder(clause: str) -> bool:
     return bool(_REMINDER.search(clause))
 
 
-_JOKE = expression(
+_JOKE = lazy_regex(
     r"\b(?:jk|just kidding|(?:obviously |only |just )?(?:joking|kidding)|haha\w*|lmao|rofl|not"
     r" really lol)\b",
     re.IGNORECASE,

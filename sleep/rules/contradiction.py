@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.expressions import expression
-from assistant.core.words import fold
+from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.putting_right import put_right
 from sleep.rules.slots import PLACE, SELF, Slot, slots
 from sleep.rules.statements import Statement, is_form, statement, stem
@@ -142,7 +141,7 @@ def restated(said: str, about: str) -> str:
     return said
 
 
-_NEW_VALUE = expression(
+_NEW_VALUE = lazy_regex(
     r"\b(?:(?:it'?s|it is|make (?:it|that)|i meant?|that's|to|no|actually|sorry|on|at|in|now),? )+"
     r"(?P<value>[^,;!?]{1,40}?)(?:,? not | instead| now|,? rather than|[,;!?]|\.?$)",
     re.IGNORECASE,
@@ -279,7 +278,7 @@ def _contains(more: Statement, less: Statement) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ compared
 
-_ABOUT = expression(
+_ABOUT = lazy_regex(
     r"^(?:(?:and|but|so|ok|well|actually|now|no|yes|oh|sorry)\b,? ?)*"
     r"(?P<who>(?:(?:my|our|the|his|her|their) )?(?:[\w'-]+ ){0,3}?[\w'-]+?)(?:'s)? (?:is|are|was|has|have|will"
     r"|lives?|works?"
@@ -305,7 +304,7 @@ def _other_subjects(later: Reading, earlier: Reading) -> bool:
 
 def _about(text: str) -> tuple[str, ...]:
     """The words of who or what a sentence is about; nothing where that is the person, or cannot be told."""
-    found = _ABOUT.match(fold(text[:200]).replace("’", "'"))
+    found = _ABOUT.match(fold_text(text[:200]).replace("’", "'"))
     if found is None:
         return ()
     words = [word.removesuffix("'s") for word in found["who"].split()]

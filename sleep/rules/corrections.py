@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.sentences import sentences
 from sleep.rules.shorthand import spelled_out
 from sleep.rules.voice import own_voice
 
 _LOOKED_AT = 2_000
 
-_TAKES_BACK = expression(
+_TAKES_BACK = lazy_regex(
     r"\b(?:scrap that|scratch (?:that|what|the)|strike that|(?:had|got) .{2,30} wrong|put you right|correction"
     r"|change of plans?|i was wrong|(?:i|we) got (?:\w+ ){1,4}wrong|i"
     r" misspoke|i meant|i mis(?:read|remembered)|forget what i (?:said|told)"
@@ -37,7 +37,7 @@ _TAKES_BACK = expression(
     r" instead| and\b)",
     re.IGNORECASE,
 )
-_ANNOUNCES = expression(
+_ANNOUNCES = lazy_regex(
     r"^\W*(?:(?:oh|no|wait|sorry|oops|ah|hang on|ok|actually|well|right|change)[\s,.!:–-]*)*(?:scrap that"
     r"|scratch that|strike"
     r" that|correction|(?:change|changes) of plans?(?: (?:about|for|on|with) \w+(?: \w+){0,4})?"
@@ -49,7 +49,7 @@ _ANNOUNCES = expression(
 
 
 # Something takes the place of something, or ends.
-_REPLACES = expression(
+_REPLACES = lazy_regex(
     r"\b(?:instead|any ?more|any longer|no longer|not .{1,40}(?:,| but) |rather than|taking over|takes? over"
     r"|took .{0,15}over"
     r"|(?:handed|gone|sent|given|went|taken|put) back|off the (?!phone|bus|top)|(?:taken|took|come|came|gone"
@@ -64,7 +64,7 @@ _REPLACES = expression(
     r" right|new)\b",
     re.IGNORECASE,
 )
-_CHANGES = expression(
+_CHANGES = lazy_regex(
     r"\b(?:i (?:had|got) .{2,40} wrong|put you right|put that right|for the record|(?:handed|gone|sent) back"
     r"|taking over"
     r"|takes over|took (?:\w+ ){0,2}over|in future|in the future|from (?:tonight|today|tomorrow|now|april|next \w+|the"
@@ -84,7 +84,7 @@ _CHANGES = expression(
 
 
 # Whoever says so in so many words wants it kept.
-_PLAINLY = expression(
+_PLAINLY = lazy_regex(
     r"\b(?:scrap (?:that|what|the)|scratch (?:that|what|the)|strike that|correction|change of plans?|i was wrong"
     r"|(?:had|got) .{2,30} wrong|put you right|forget what i (?:said|told)|i (?:said|told you) .{2,40} but)\b"
     r"|^(?:no,? )?not (?!yet|now|really|sure|bad|today|tonight|that|this|me|so|too|much|again|quite|only|just|even"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAMES = (
@@ -36,7 +36,7 @@ _MONTH = (
     r"(?P<{0}>january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr"
     r"|jun|jul|aug|sept?|oct|nov|dec)"
 )
-_RELATIVE = expression(
+_RELATIVE = lazy_regex(
     r"\b(?:(?P<near>tomorrow|yesterday|today|tonight|the day after tomorrow|the day before yesterday)"
     r"|(?P<span>next|last) (?P<unit>week|month|year)"
     r"|in (?P<ahead>\d{1,2}|a|two|three|four|five|six) (?P<units>days?|weeks?|months?)(?!['’])"
@@ -50,18 +50,18 @@ _RELATIVE = expression(
     rf"|(?P<which_month>next|this|last) {_MONTH.format('month_alone')}\b)",
     re.IGNORECASE,
 )
-_REPEATED = expression(
+_REPEATED = lazy_regex(
     r"\b(?:every|each|always|usually|per|annual\w*|yearly|monthly|birthday|anniversary|born)\b"
     r"|\b\w+days\b(?<!todays)(?<!holidays)",
     re.IGNORECASE,
 )
-_PAST = expression(
+_PAST = lazy_regex(
     r"\b(?:was|were|moved|had|did|went|got|left|died|started|stopped|sold|signed|bought|happened"
     r"|quit|came|gave|passed away|broke|fell|lost|won|crashed|failed|finished|arrived|returned|last)\b",
     re.IGNORECASE,
 )
-_CLAUSE = expression(r"[,;:.!?–—()]\s+|\s(?:and|but|so|because|cos)\s")
-_ON_WEEKDAY = expression(rf"\b{_DAY.format('weekday')},? $", re.IGNORECASE)
+_CLAUSE = lazy_regex(r"[,;:.!?–—()]\s+|\s(?:and|but|so|because|cos)\s")
+_ON_WEEKDAY = lazy_regex(rf"\b{_DAY.format('weekday')},? $", re.IGNORECASE)
 _COUNTED = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _MOST = 2
 _MOST_AHEAD = 300

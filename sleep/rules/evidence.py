@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.lasting import LASTING
 from sleep.rules.lexicon import classes, words_of
 from sleep.rules.passing import PASSING
@@ -29,13 +29,13 @@ _OF_CLASS: dict[str, float] = {
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
 _CASED = frozenset({"name", "many-names", "who-it-is", "apposed", "placed"})
 _PATTERNS = [
-    (name, expression(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
+    (name, lazy_regex(pattern, re.IGNORECASE if name in _CASED else 0)) for name, _, pattern in (*LASTING, *PASSING)
 ]
 _LINKED = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "food"})
 _LINK = frozenset({"own", "first", "for-good", "first-left-out", "prefers", "decided", "recurs"})
 _MEANT = frozenset({"changed", "decided", "has-lived", "named"})
 _GOES_ON = frozenset({"going", "going-then", "goes-on", "goes-on-left-out", "in-charge", "instead", "no-longer"})
-_MOOD = expression(
+_MOOD = lazy_regex(
     r"^(?:\w+ ){0,1}\w+\W*$|\b(?:i'm|am|are|is|was|were|be|been|'s|'re|feel|feels|feeling|felt|got|so|too|very|bit"
     r"|really|quite"
     r"|all|just|still|looks?|seems?|getting) (?:a bit |all |just |not |still )*\w+\b(?! (?:about|at|from|to|in|on"
@@ -44,13 +44,13 @@ _MOOD = expression(
 _LONG = 8
 _LONGER = 0.24
 _LONGEST = 8
-_THING_CHANGED = expression(
+_THING_CHANGED = lazy_regex(
     r"(?:my|our|the) (?:[\w-]+ ){0,2}[\w-]+(?:'s| is| are| has| have) (?:been )?(?:gone|moved|changed|cancelled"
     r"|sold|given|sent|off"
     r"|over)\b",
     re.IGNORECASE,
 )
-_WEEKDAY = expression(rf"\b{DAY}s?\b", re.IGNORECASE)
+_WEEKDAY = lazy_regex(rf"\b{DAY}s?\b", re.IGNORECASE)
 _WEIGHT = {
     **{name: weight for name, weight, _ in (*LASTING, *PASSING)},
     **{f"of {name}": weight for name, weight in _OF_CLASS.items()},
@@ -87,7 +87,7 @@ def weight(clause: str) -> float:
     return sum(_WEIGHT[name] for name in signs(clause)) + _LONGER * longer
 
 
-_PREFERS = expression(
+_PREFERS = lazy_regex(
     r"\b(?:prefer|like|love|enjoy|hate|loathe|adore|dislike|can't (?:stand|bear|abide)|favou?rite|a fan of|fond of"
     r"|rather (?:have|not|take)|allergic|vegetarian|vegan"
     r"|(?:never|don't|won't|doesn't) (?:like|eat|drink|want|touch|fly))\b",

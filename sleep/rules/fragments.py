@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules import clauses as of
 from sleep.rules.sentences import Sentence
 from sleep.rules.shorthand import spelled_out
@@ -17,7 +17,7 @@ from sleep.rules.shorthand import spelled_out
 _MOST_WORDS = 9
 _MOST_OF_A_TOPIC = 4
 _LONGEST = 380
-_FINITE = expression(
+_FINITE = lazy_regex(
     r"\b(?:am|is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|cannot"
     r"|\w+n't|got|gets?|went|goes?|came|comes?|took|takes?|gave|gives?|made|makes?|said|says?|told|tells?|saw|sees?"
     r"|knew|knows?|thought|thinks?|found|felt|feels?|left|kept|keeps?|heard|began|ran|runs?|sat|stood|lost|won|met"
@@ -29,14 +29,14 @@ _FINITE = expression(
     r"|^(?:\w+ ){0,2}\w+['’]s (?:an?|the|my|our|not|on|in|at|with|from|off|\w+ing|\d)\b",
     re.IGNORECASE,
 )
-_PERSON = expression(r"^(?:and |but |so )?(?:i|we|you|he|she|they|it|this|that|these|those|there)\b", re.IGNORECASE)
-_GOES_ON = expression(
+_PERSON = lazy_regex(r"^(?:and |but |so )?(?:i|we|you|he|she|they|it|this|that|these|those|there)\b", re.IGNORECASE)
+_GOES_ON = lazy_regex(
     r"^(?:and |but |so )?(?:been|since|every|always|never|only|now|it|it's|that's|that is|he's|she's|he|she|they"
     r"|they're"
     r"|which|who|with|from|for|until|till|in|at|on)\b",
     re.IGNORECASE,
 )
-_OUTCRY = expression(
+_OUTCRY = lazy_regex(
     r"^(?:what an?|how|oh|ah|ha|heavens|goodness|gosh|god|bless|poor|silly|lucky|so much|too|no|yes|nope|nah|yeah"
     r"|ugh|wow"
     r"|lol|same|again|perfect|thanks?|please|sorry|never mind|anyway|fine|ok|okay|right|great|lovely)\b",

@@ -17,14 +17,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 UNCERTAIN = (0.35, 0.55)
 """The band, both ends included, in which a model may know better."""
 
 _BASE = {"decision": 0.6, "task": 0.5, "preference": 0.5, "summary": 0.5}
 
-_VITAL = expression(
+_VITAL = lazy_regex(
     r"\b(?:allerg\w*|anaphyla\w*|epipen|intoleran\w*|coeliac|celiac|diabet\w*|asthma\w*|epilep\w*|insulin|medication"
     r"|medicine|prescri\w+|dos(?:e|age)|tablets?|inhaler|\d+ ?(?:mg|mcg|µg|ml)|blood (?:type|pressure|group|thinner"
     r"|test)|diagnos\w+|cancer|tumou?r|chemo\w*|stroke|heart (?:attack|condition|surgery)|surgery|operation|pacemaker"
@@ -37,7 +37,7 @@ _VITAL = expression(
     r"|过敏|怀孕|去世|结婚|离婚|手术|癌|医院|急诊|アレルギー|妊娠|亡くな|結婚|離婚|手術|病院|出産",
     re.IGNORECASE,
 )
-_GROUND = expression(
+_GROUND = lazy_regex(
     r"\b(?:passport|birthday|born|full name|surname|maiden name|my name|name is|called me|citizen(?:ship)?|nationality"
     r"|visa|insurance|password|passcode|pin|code|address|phone|number plate|account|iban|salary|mortgage|rent|loan"
     r"|debt|contract|deadline|moved|moving (?:to|house|in|out)|lives?|living (?:in|with)|landlord|landlady|tenant"
@@ -51,7 +51,7 @@ _GROUND = expression(
     r"|母は|父は|娘|息子",
     re.IGNORECASE,
 )
-_PASSING = expression(
+_PASSING = lazy_regex(
     r"\b(?:weather|raining|rainy|sunny|windy|snowing|traffic|queue|the bus (?:is|was)|(?:i'm|i am|we're|we are|am"
     r"|was|were"
     r"|feel(?:ing)?) (?:so |very |really |a bit |quite )?(?:tired|hungry|bored|busy|cold|hot|sleepy|thirsty|late)"
@@ -61,7 +61,7 @@ _PASSING = expression(
     r"|müde|hungrig|wetter|fatiguée?|cansad[oa]|trøtt|sulten)\b|天气|好累|天気|眠い|疲れた",
     re.IGNORECASE,
 )
-_SMALL = expression(
+_SMALL = lazy_regex(
     r"^\W*(?:(?:the )?user (?:said|says|greeted|thanked|asked (?:for help|how)|is (?:chatting|testing))\b.*"
     r"|(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|thanks?(?: you)?|thank you|cheers|ok(?:ay)?|yes|no|sure"
     r"|great|nice|cool|lol|haha\w*|wow|bye|see you|welcome|please|sorry|hallo|guten (?:tag|morgen|abend)|danke|bonjour"
@@ -71,7 +71,7 @@ _SMALL = expression(
     r"|^\W*(?:你好|谢谢|早上好|再见|おはよう\w*|ありがとう\w*|こんにちは)\W*$",
     re.IGNORECASE | re.DOTALL,
 )
-_TELLING = expression(r"\d|(?<=\s)(?!I\b|I')[A-ZÀ-Þ]\w+")
+_TELLING = lazy_regex(r"\d|(?<=\s)(?!I\b|I')[A-ZÀ-Þ]\w+")
 # A weight says what a text is about; what it is about stands in its first lines.
 _LOOKED_AT = 4_000
 

@@ -6,7 +6,7 @@ and the possessive are found by their singular.
 
 from __future__ import annotations
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _CLASSES = {
     "kin": """
@@ -133,8 +133,8 @@ for _name, _words in _CLASSES.items():
     for _word in _words.split():
         _BY_WORD[_word] = _BY_WORD.get(_word, frozenset()) | {_name}
 _NONE: frozenset[str] = frozenset()
-_TOKEN = expression(r"[a-zà-ÿ]+(?:-[a-zà-ÿ]+)*(?:'[a-z]+)?")
-_TAIL = expression(r"'(?:s|ll|d|ve|re)?$")
+_TOKEN = lazy_regex(r"[a-zà-ÿ]+(?:-[a-zà-ÿ]+)*(?:'[a-z]+)?")
+_TAIL = lazy_regex(r"'(?:s|ll|d|ve|re)?$")
 
 
 def words_of(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules import clauses as of
 from sleep.rules.corrections import corrects, corrects_plainly
 from sleep.rules.evidence import ENOUGH, is_of_somebody, names_something, weight
@@ -35,14 +35,14 @@ _LONG = 18
 _RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
-_OF_ONESELF = expression(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
-_JOINT = expression(
+_OF_ONESELF = lazy_regex(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
+_JOINT = lazy_regex(
     r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
     re.IGNORECASE,
 )
-_OF_SOMEBODY_NAMED = expression(r"^(?:who|which|whose)\b", re.IGNORECASE)
-_HANGS_ON = expression(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
-_SUBJECT = expression(
+_OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
+_HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
+_SUBJECT = lazy_regex(
     r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
     r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
     r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"

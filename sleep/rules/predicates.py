@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.relations import CAPITAL, Mention
 
 _VALUE = r"(?P<value>\S.{0,160}?)"
@@ -39,11 +39,11 @@ _PREDICATES: tuple[tuple[str, str, bool], ...] = (
     (rf"(?:is|lies) in (?P<value>[{CAPITAL}].{{0,80}}?)", "is in", False),
     (r"is (?P<value>(?:an?|the) .{1,120}?)", "is", True),
 )  # fmt: skip
-_PATTERNS = [(expression(pattern), name, several) for pattern, name, several in _PREDICATES]
-_NO_LONGER = expression(
+_PATTERNS = [(lazy_regex(pattern), name, several) for pattern, name, several in _PREDICATES]
+_NO_LONGER = lazy_regex(
     rf"(?:no longer|doesn't|does not) (?:lives?|(?P<works>works?)) (?:in|at|for) {_VALUE}(?: any ?more| anymore)?"
 )
-_OWNED = expression(
+_OWNED = lazy_regex(
     rf"(?P<thing>[a-z][\w-]*(?: [a-z][\w-]*){{0,2}}?) (?P<verb>is on|is at|is in|is|are|starts? at|ends? at|opens? at"
     rf"|closes? at|costs?) {_VALUE}"
 )
@@ -52,8 +52,8 @@ _VERBS = (
     r"|loves?|enjoys?|prefers?|hates?|dislikes?|can't|doesn't|does not|speaks?|plays?|owns|drives?|starts?|ends?|opens?"
     r"|closes?|costs?|finish(?:es)?|lies|will be)"
 )
-_NEXT = expression(rf",? (?:and|but) (?={_VERBS}\b)|, (?:who |which )?(?={_VERBS}\b)")
-_ENDS = expression(
+_NEXT = lazy_regex(rf",? (?:and|but) (?={_VERBS}\b)|, (?:who |which )?(?={_VERBS}\b)")
+_ENDS = lazy_regex(
     r"(?:,? (?:and|but|because|since|so|while|where|which|who) (?:i|we|he|she|they|it|that|this|my|our|his|her)\b.*"
     r"|,? (?:now|these days|at the moment|currently|again))$",
     re.IGNORECASE,

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from assistant.core.expressions import expression
-from assistant.core.words import fold
+from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.corrections import replaces, tells_of_change
 from sleep.rules.lexicon import classes
 from sleep.rules.statements import Statement, is_form, statement, stem
 
-_OWNED = expression(
+_OWNED = lazy_regex(
     r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav"
     r"|gett)ing\b|\w+ed\b)(\w+)"
 )
 # A thing of a thing, as what is told of or as what was changed: the boiler code is, replaced the boiler filter.
 _COMPOUNDS = tuple(
     map(
-        expression,
+        lazy_regex,
         (
             r"(?:^|\b(?:the|my|our|his|her|their) )(\w+) (?!\w+ed\b)(\w+) (?:is|are|was|were|has|have|had)\b",
             r"\b(?:chang|replac|swapp|switch|renew|mov)(?:e|ed|ing) (?:the|my|our|his|her|their) (\w+) (?!\w+ed\b)(\w+)"
@@ -31,7 +30,7 @@ _COMPOUNDS = tuple(
     )
 )
 # What is named after these is over with.
-_DONE_WITH = expression(
+_DONE_WITH = lazy_regex(
     r"\b(?:(?:stopped|finished|done) (?:with|seeing|using|taking|the|my|our)|quit|cancell?ed|ditched"
     r"|gave up|given up"
     r"|sold|off the|no more|goodbye(?: to)?) (?:the |my |our |his "
@@ -39,7 +38,7 @@ _DONE_WITH = expression(
     r"| on\b| last\b| for\b|$)"
 )
 # Somebody who moves, or moves something: what else is known of them stays, and so does what is known of the place.
-_MOVER = expression(
+_MOVER = lazy_regex(
     r"(?:^|[.!?,;:] |\b(?:that|because|since|and|but|so) )(?:(?:[Mm]y|[Oo]ur) (?P<whose>[\w-]+) )?"
     r"(?P<who>[A-ZÀ-Þ][\w-]+)(?: and [A-ZÀ-Þ][\w-]+)?(?: has| have| had| is| are|'s)?(?: just| now| finally| recently)?"
     r" (?:moved|moving|moves|changed|switched|replaced|swapped)\b(?:[^.!?]*? to (?P<where>[A-ZÀ-Þ][\w-]+))?"
@@ -98,7 +97,7 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
 
 def _things(one: Statement) -> dict[str, str]:
     """Of whom, or of what, what is named."""
-    text, telling = fold(one.text), one.content - _OF_ANYTHING
+    text, telling = fold_text(one.text), one.content - _OF_ANYTHING
     parts = [part for form in _COMPOUNDS for part in form.findall(text) if {*map(stem, part)} <= telling]
     return dict([*parts, *_OWNED.findall(text)])
 
@@ -109,13 +108,13 @@ def _movers(new: Statement) -> set[str]:
     for found in _MOVER.finditer(new.text):
         who, where = found["who"].lower(), found["where"]
         if found["whose"] or not classes(who):
-            names |= {stem(fold(word)) for word in (who, where) if word}
+            names |= {stem(fold_text(word)) for word in (who, where) if word}
     return names
 
 
 def _is_over(new: Statement, old: Statement) -> bool:
     """Whether it says what the new one says is no longer so, of the same."""
-    for gone in (*new.old, *map(statement, _DONE_WITH.findall(fold(new.text)))):
+    for gone in (*new.old, *map(statement, _DONE_WITH.findall(fold_text(new.text)))):
         if (gone.content & old.content or gone.values & old.values) and (
             gone.content <= old.content and gone.values <= old.values
         ):

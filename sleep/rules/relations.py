@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 Kind = Literal["person", "place", "project", "thing"]
 
@@ -47,26 +47,26 @@ thursday friday saturday sunday january february march april may june july augus
 """
 _NOT_NAMES = frozenset(_NO_NAMES.split())
 
-_APPOSITION = expression(rf"{_OURS} {_REL}(?:,)? (?P<name>{NAME})(?P<owns>'s)?(?P<rest>(?:[ ,].*)?)")
-_IS_OURS = expression(rf"(?P<name>{NAME}),? (?:is|was) (?P<owner>{_OURS}) {_REL}(?P<rest>(?:[ ,].*)?)")
-_IS_CALLED = expression(
+_APPOSITION = lazy_regex(rf"{_OURS} {_REL}(?:,)? (?P<name>{NAME})(?P<owns>'s)?(?P<rest>(?:[ ,].*)?)")
+_IS_OURS = lazy_regex(rf"(?P<name>{NAME}),? (?:is|was) (?P<owner>{_OURS}) {_REL}(?P<rest>(?:[ ,].*)?)")
+_IS_CALLED = lazy_regex(
     rf"{_OURS} {_REL}(?:'s name)? (?:is|are)(?: called| named)? (?P<name>{NAME})(?P<rest>(?:, .*| and .*)?)"
 )
-_PROJECT = expression(
+_PROJECT = lazy_regex(
     rf"(?:(?:I'm|I am|We're|We are|I|We) (?:work(?:ing)? on|start(?:ed|ing)|running|building|leading)) (?:the |an? )?"
     rf"(?:[\w-]+ )?(?:[Pp]roject(?: called| named)?,? (?P<name>{NAME})|(?P<other>{NAME}) project)(?P<rest>(?:[ ,].*)?)"
 )
-_OF_PROJECT = expression(rf"(?:[Tt]he (?P<name>{NAME}) [Pp]roject|[Pp]roject (?P<other>{NAME}))(?P<rest> .*)")
-_KNOWN = expression(rf"(?P<name>{NAME})(?P<owns>'s)?(?P<rest>[ ,].*)")
-_BY_RELATION = expression(rf"(?P<alias>{_OURS} {_REL})(?P<owns>'s)?(?P<rest>[ ,].*)")
+_OF_PROJECT = lazy_regex(rf"(?:[Tt]he (?P<name>{NAME}) [Pp]roject|[Pp]roject (?P<other>{NAME}))(?P<rest> .*)")
+_KNOWN = lazy_regex(rf"(?P<name>{NAME})(?P<owns>'s)?(?P<rest>[ ,].*)")
+_BY_RELATION = lazy_regex(rf"(?P<alias>{_OURS} {_REL})(?P<owns>'s)?(?P<rest>[ ,].*)")
 
 _KIN_JA = "妹|姉|兄|弟|母|父|妻|夫|娘|息子|友人|同僚|上司"
 _KIN_ZH = "姐姐|妹妹|哥哥|弟弟|妈妈|母亲|爸爸|父亲|妻子|丈夫|女儿|儿子|朋友|同事|老板"
-_CJK_CALLED = expression(
+_CJK_CALLED = lazy_regex(
     rf"(?:私の)?(?P<ja>{_KIN_JA})の名前は(?P<name_ja>[^\s、。はがをの]{{1,12}}?)(?:です|だ)?[。]?"
     rf"|我(?:的)?(?P<zh>{_KIN_ZH})(?:叫|名叫|的名字(?:是|叫))(?P<name_zh>[\u3400-\u9fff]{{2,4}})[。]?"
 )
-_CJK_LIVES = expression(
+_CJK_LIVES = lazy_regex(
     rf"(?:私の)?(?:{_KIN_JA})の(?P<name_ja>[^\s、。はがをの]{{1,12}})(?:さん)?は"
     r"(?P<place_ja>[^\s、。はがを]{1,20})に住んで(?:いる|います)[。]?"
     r"|(?P<name_zh>[\u3400-\u9fff]{2,4})(?:现在)?住在(?P<place_zh>[\u3400-\u9fff\w]{1,20}?)[。]?"

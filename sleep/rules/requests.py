@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.compactions import Asked
-from assistant.core.expressions import expression
+from assistant.core.checkpoints import RequestKind
+from assistant.core.text import lazy_regex
 from sleep.rules.sentences import Sentence, sentences
 
 # Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.
@@ -41,7 +41,7 @@ _DOING = (
 ).replace(" ", r"\ ")
 # These name things as often as they order: a name or a number after them is no sign of an order.
 _BY_NAME = "add|arrange|ask|book|buy|call|cancel|contact|email|finish|fix|get|invite|message|pay|phone|send|tell"
-_SAID_AT_ONCE = expression(
+_SAID_AT_ONCE = lazy_regex(
     r"(?:please |(?:could|can|would) you (?:please )?)?(?:tell|explain|show|say|describe|list|give me|summari[sz]e"
     r"|define|compare|guess|repeat|help me understand|let me know (?:what|how|why|if)"
     r"|(?:bitte )?(?:erklär|sag|zeig|nenn)|(?:s'il te plaît )?(?:explique|dis|montre)"
@@ -49,7 +49,7 @@ _SAID_AT_ONCE = expression(
     r"(?:e|st|en|-moi|me|z)?\b",
     re.IGNORECASE,
 )
-_ORDER = expression(
+_ORDER = lazy_regex(
     rf"""(?:(?:and|then|also|next|now|first|finally|ok(?:ay)?|so|oh|hey|hi|yes|great|thanks|und|et|y|og)[ ,:!]+)*(?:
       (?:todo|to-do|task|aufgabe|tâche|tarea|oppgave)\s*[:：-]
     | (?:please|pls|kindly)[ ,]+(?:also\ )?(?!note\b|wait\b|be\b|stop\b|excuse\b)\w+
@@ -76,38 +76,38 @@ _ORDER = expression(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ORDER_CJK = expression(
+_ORDER_CJK = lazy_regex(
     r"提醒我|别忘|不要忘|記得|记得|帮我(?!看看|解释|说)|幫我|请(?:帮|预订|发|写|买|安排|准备)"
     r"|我(?:需要|要|得)(?:去|买|写|做|发|订|准备)"
     r"|忘れないで|思い出させて|リマインドして|予約して|書いて(?:ください|おいて)|買って|送って|準備して"
     r"|やって(?:ください|おいて)|しておいて|しなければ|する必要が"
     r"|해\s?줘|잊지\s?마|알려\s?줘|예약해",
 )
-_ORDER_CYRILLIC = expression(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
+_ORDER_CYRILLIC = lazy_regex(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
 # An order that is put as a question; what it asks for has to be done all the same.
-_KINDLY = expression(
+_KINDLY = lazy_regex(
     rf"(?:can|could|would|will)\ you\ (?:please\ |also\ )*(?:{_DOING}|remind)\b", re.IGNORECASE | re.VERBOSE
 )
 
-_REMINDS = expression(
+_REMINDS = lazy_regex(
     r"(?:\W*[\w'’]+\W+){0,3}?(?:(?:remind (?:me|us)|set (?:me )?(?:an?|the|another) (?:\w+ )?reminder"
     r"|erinner[e]?(?: bitte)? (?:mich|uns)|rappelle-(?:moi|nous)|recuérda(?:me|nos)|minn (?:meg|oss)|напомни)\b"
     r"|提醒我)|.*(?:思い出させて|リマインド)",
     re.IGNORECASE,
 )
 # Where an order of its own may begin within a sentence.
-_PART = expression(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
+_PART = lazy_regex(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
 
 
-def asked(text: str) -> Asked:
+def asked(text: str) -> RequestKind:
     """What the message asks for: more than an answer where some sentence does; something to be done where one of them
     asks for more than a reminder."""
     if len(text) > _BEGINNING + _END:
         text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
     tasks = [sentence for sentence in sentences(text) if asks_for_doing(sentence)]
     if not tasks:
-        return Asked.ANSWER
-    return Asked.REMINDER if all(map(_only_reminds, tasks)) else Asked.TASK
+        return RequestKind.ANSWER
+    return RequestKind.REMINDER if all(map(_only_reminds, tasks)) else RequestKind.TASK
 
 
 def _only_reminds(sentence: Sentence) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules import clauses as of
 from sleep.rules.corrections import announces, tells_of_change
 from sleep.rules.evidence import is_dated, kind_of, names_something
@@ -27,7 +27,7 @@ Kind = Literal["fact", "preference", "decision", "task"]
 _LONGEST_TEXT = 20_000
 _LONGEST = 400
 _SHORTEST_CJK = 5
-_CJK = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,33 +10,33 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 BLANK = "·"
-_ASIDE = expression(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^(?: {4}|\t)[^\n]*$|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
+_ASIDE = lazy_regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^(?: {4}|\t)[^\n]*$|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
 # As long as a quotation may be: what is never closed must not be looked for to the end, again and again.
 _LONG = r"{1,300}"
-_WITHIN = expression(
+_WITHIN = lazy_regex(
     rf"`[^`\n]{_LONG}`|\"[^\"\n]{_LONG}\"|“[^”\n]{_LONG}”|«[^»\n]{_LONG}»|„[^“”\n]{_LONG}[“”]"
     rf"|「[^」\n]{_LONG}」|『[^』\n]{_LONG}』"
 )
-_BREAK = expression(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
+_BREAK = lazy_regex(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
 # A point that ends no sentence: abbreviations, initials, numbers before a number or in front of a month.
-_ABBREVIATION = expression(
+_ABBREVIATION = lazy_regex(
     r"(?:\b(?:dra?|mrs?|ms|st|sra?|hr|fr|mme|mlle|prof|vs|approx|ca|bzw|z\.\s?b|e\.g|i\.e|jr)"
     r"|\b[B-HJ-Z])\.$",
     re.IGNORECASE,
 )
-_NUMBER = expression(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
-_GOES_ON = expression(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
+_NUMBER = lazy_regex(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
+_GOES_ON = lazy_regex(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
 _LOOKED_BACK = 12
-_LISTED = expression(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
+_LISTED = lazy_regex(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
 _WH = r"(?:what|where|when|who|whom|whose|why|how|which)"
 _AUXILIARY = (
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|shall|may|might"
     r"|isn'?t|aren'?t|don'?t|doesn'?t|didn'?t|can'?t|won'?t)"
 )
-_ASKS = expression(
+_ASKS = lazy_regex(
     rf"(?:(?:and|so|but|or|ok(?:ay)?|hey|hi|well|also|then)[ ,]+)*(?:{_WH}(?:'s|'re| {_AUXILIARY})\b"
     rf"|(?:which|what|how|whose) \w+ {_AUXILIARY}\b|how (?:much|many|long|far|old|often)\b|(?:what|how) (?:about|if)\b"
     r"|(?:can|could|do|does|did|should|would|will) (?:an?|people|anyone|most|two|three) "
@@ -47,11 +47,11 @@ _ASKS = expression(
     rf"|.*\b(?:what|how|where|when|why|who) (?:do|does|did|should|can|could|would) (?:i|we|they|he|she|it)\b",
     re.IGNORECASE,
 )
-_ASKS_CJK = expression(
+_ASKS_CJK = lazy_regex(
     r"[吗嗎呢]$|什么|甚麼|为什么|怎么|怎麼|哪[里裡儿个個]|谁|誰|几点|多少|(?:です|ます|でした|ました)か$"
     r"|何(?:[がをで時]|です)|どこ|いつ(?!も)|だれ|どうして|なぜ"
 )
-_MARK = expression(r"[?？]\W*$")
+_MARK = lazy_regex(r"[?？]\W*$")
 
 
 @dataclass(frozen=True, slots=True)

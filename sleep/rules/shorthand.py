@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _SPELLED = {
     "im": "i'm", "ive": "i've", "dont": "don't", "doesnt": "doesn't", "didnt": "didn't", "cant": "can't",
@@ -30,19 +30,19 @@ _SPELLED = {
     "n't": "not", "&": "and", "addy": "address", "pw": "password", "wfh": "work from home",
     "fave": "favourite", "fav": "favourite", "meds": "medication", "info": "information",
 }  # fmt: skip
-_FOR_SHORT = expression(
+_FOR_SHORT = lazy_regex(
     r"(?<![\w'’/&+.-])(?:"
     + "|".join(re.escape(one) for one in sorted(_SPELLED, key=lambda word: (-len(word), word)))
     + r")(?![\w’/&+-]|'(?!s\b)\w|\.\w)",
     re.IGNORECASE,
 )
 # "its" is "it's" where no noun can follow; before a noun it stays what it is.
-_ITS = expression(
+_ITS = lazy_regex(
     r"\bits(?= (?:a|an|the|my|our|his|her|not|no|on|in|at|from|for|with|about|called|only|now|all|just|been|[\d£$€]"
     r"|\w+day|mon|tue|wed|thu|fri|sat|sun)\b)",
     re.IGNORECASE,
 )
-_WERE = expression(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
+_WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)

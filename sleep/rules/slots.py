@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
-from assistant.core.words import fold
+from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.relations import SINGLE
 
 SELF = "self"
@@ -56,7 +55,7 @@ _WORK = (
     r"(?:^|(?<=[，。,]))(?P<who>[^，。,在现]{0,6})(?:现在)?在(?P<value>[^，。,]{1,12})(?:工作|上班)",
 )
 _FORMS = tuple(
-    (matter, expression(form))
+    (matter, lazy_regex(form))
     for matter, forms in {
         "home": _HOME,
         "work": _WORK,
@@ -85,34 +84,34 @@ _IS = (
     r"|has gone down to|costs|will be|has to be|has been set to|was set to|ist jetzt|ist|est maintenant|est|es ahora|es"
     r"|er na|er|heisst|se llama|s'appelle|heter|called)"
 )
-_MATTER = expression(
+_MATTER = lazy_regex(
     rf"(?:^|(?<=[,.;:!?] )|(?<=and )|(?<=but )|(?<=so )|(?<=now )|(?<=actually )|(?<=scrap that )|(?<=, ))"
     rf"(?P<head>(?:(?:my|our|the|his|her|their|mein|meine|unser|unsere|die|der|das|mon|ma|le|la|el|mi|min|mitt)\b ?)?"
     rf"(?:[\w'-]+ ){{0,4}}?(?P<noun>{_NOUN}))(?:'s name)?(?: {_IS}|'s) (?:called |now |named )?{_VALUE}"
 )
-_PLACED = expression(
+_PLACED = lazy_regex(
     rf"(?: (?:is|are|will be|has moved to|takes? place)|'s) (?:now )?(?:at|in) (?!\d|the (?:morning"
     rf"|evening)){_VALUE}"
 )
-_FAVOURITE = expression(rf"\bfavou?rite (?P<what>[\w -]{{1,30}}?) (?:is|are|has to be) (?:now )?{_VALUE}")
-_PREFERS = expression(
+_FAVOURITE = lazy_regex(rf"\bfavou?rite (?P<what>[\w -]{{1,30}}?) (?:is|are|has to be) (?:now )?{_VALUE}")
+_PREFERS = lazy_regex(
     rf"\bprefers? (?P<more>[^,.;!?]{{1,40}}?) (?:to|over|rather than) (?P<less>[^,.;!?]{{1,40}}?){_END}"
 )
-_CLAUSE = expression(r"[,.;:!?。，] ?")
+_CLAUSE = lazy_regex(r"[,.;:!?。，] ?")
 # "Jonas, my best friend from school, lives ...": who they are stands between the name and the verb.
-_WHO_THEY_ARE = expression(
+_WHO_THEY_ARE = lazy_regex(
     r"^([A-Z][\w'-]+(?: [A-Z][\w'-]+)?), (?:my|our|his|her|their|the|an?) [^,.;!?]{1,60}, (?=\w+s\b)"
 )
 _LONGEST_SUBJECT = 40
-_NO_NAME = expression(
+_NO_NAME = lazy_regex(
     r"(?:on|in|at|off|out|up|down|back|not|no|so|very|too|gone|coming|going|being|getting|having|taking|seeing|from"
     r"|with|over"
     r"|under|well|ill|sick|fine|better|worse|tired|old|dead|room|house|\w+ing|\w+ed|all|always|never|still|just"
     r"|really|a|an|the"
     r"|my|our|his|her)\b(?! (?:mr|mrs|ms|dr|guy|man|woman)\b)|.*\b(?:is|isn't|are|was|wasn't|has|hasn't|will|won't)\b"
 )
-_FRONT = expression(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
-_OF_TIME = expression(
+_FRONT = lazy_regex(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
+_OF_TIME = lazy_regex(
     r"^(?:on |at |the )*(?:\d|mon|tue|wed|thu|fri|sat|sun|next|the \d|another|half|noon|jan|feb|mar|apr|may|jun|jul"
     r"|aug|sep|oct|nov|dec)"
 )
@@ -130,7 +129,7 @@ class Slot:
 def slots(text: str) -> list[Slot]:
     """What a statement fills, main clause by main clause."""
     text = _WHO_THEY_ARE.sub(r"\1 ", text)
-    folded = " ".join(fold(text[:1_000]).replace("’", "'").split())
+    folded = " ".join(fold_text(text[:1_000]).replace("’", "'").split())
     return [one for one in dict.fromkeys(_slots(folded)) if not _is_no_name(one, text)]
 
 

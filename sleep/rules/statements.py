@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assistant.core.expressions import expression
-from assistant.core.words import RUN, STOP_WORDS, WORD, fold, pairs
+from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
 from sleep.rules.shorthand import spelled_out
 
 _LONGEST = 1_500
 # The dates that days were given when they were learned (`sleep.rules.dating`).
-_DATED = expression(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
+_DATED = lazy_regex(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
 _DAYS = (
@@ -52,13 +51,13 @@ _COUNT |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), 2)}
 _COUNT |= {f"{word}th".replace("tyth", "tieth"): n for word, n in _COUNT.items() if n.isdigit() and 13 <= int(n) < 100}
 _ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _COUNT |= {word: str(n) for n, word in enumerate(_ORDINALS.split(), 3)}
-_COMPOUND = expression(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
+_COMPOUND = lazy_regex(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 
-_NUMBER = expression(
+_NUMBER = lazy_regex(
     r"(?<![\w.])(\d{1,2})[:.](\d{2})(?!\d)(?: ?(am|pm)\b)?|(?<![\w.])(\d{1,2}) ?(am|pm)\b"
     r"|(?<![\w])(\d+(?:[., ]\d{3})*(?:[.,]\d+)?) ?(k\b|thousand\b|m\b|million\b)?(?:st\b|nd\b|rd\b|th\b)?"
 )
-_ENDS = expression(
+_ENDS = lazy_regex(
     r"\b(?:no longer|(?:not|n't|never)\b[^.;]{0,60}\b(?:any ?more|any longer|again)|stopped|stopping|quit|gave up"
     r"|given up"
     r"|giving up|cancel\w*|called off|scrap(?:ped)?|used to|broke up|split up|fell through|fallen through|finished with"
@@ -66,12 +65,12 @@ _ENDS = expression(
     r"|annule|ya no|deje de|cancelad\w|ikke lenger|sluttet|avlyst)\b|不再|已经不|取消|戒了|もう[^。]{0,20}(?:ない"
     r"|ません)|やめ",
 )
-_DENIES = expression(
+_DENIES = lazy_regex(
     r"\b(?:not|never|nobody|without|cannot|\w+n't|dont|doesnt|isnt|cant|nicht|kein\w*|ne|pas|no|ikke|aldri|nunca"
     r"|jamais)\b"
     r"|不|没有|ない|ません",
 )
-_CHANGES = expression(
+_CHANGES = lazy_regex(
     r"\b(?:actually|now|nowadays|these days|changed|changing|changes to|change of plans?|has moved|have moved"
     r"|been moved|moved|moved to"
     r"|moved from"
@@ -83,44 +82,44 @@ _CHANGES = expression(
     r"|scrap|forget (?:that|what)|not any ?more|no longer|jetzt|doch|stattdessen|eigentlich|maintenant|finalement|ahora"
     r"|en realidad|na|istedenfor|egentlig)\b|现在|其实|改(?:成|为|到)|今は|変わ|しゃなくて",
 )
-_ADDS = expression(
+_ADDS = lazy_regex(
     r"\b(?:also|another|too|as well|second|third|other|additional|besides|auch|noch ein\w*|aussi|un autre|tambien"
     r"|otr[oa]"
     r"|ogsa|en til)\b|也|还有|另|も(?:う一|住|好)",
 )
-_HAPPENED = expression(
+_HAPPENED = lazy_regex(
     r"\b(?:went|bought|met|saw|visited|ate|ran|read|watched|finished|paid|flew|drove|walked|cooked|played|got back"
     r"|spent"
     r"|called|wrote|sent|received|won|lost|found|attended|had (?:an?|my|our|the) \w+|was in|were in|(?:was|were"
     r"|got) (?!book|mov|chang|push|postpon|call|nam|brought)\w+ed|habe? \w+ gekauft"
     r"|war(?:en)? in)\b|昨天|昨日|去了|行きました",
 )
-_INDEFINITE = expression(
+_INDEFINITE = lazy_regex(
     r"\b(?:have|has|got|there is|there's|book(?:ed)?|made|with|got us) (?:an?|another|one) (?:\w+ ){0,3}"
     r"(?:appointment|meeting|call|visit|check-?up|flight|lesson|party|exam|interview|reservation|date|session|dinner"
     r"|lunch"
     r"|concert|trip|train|delivery)\b|\b(?:einen? termin|un rendez-vous|una cita|en time)\b"
 )
-_REASON = expression(
+_REASON = lazy_regex(
     r",? (?:because|since|so that|due to|which|as (?=the|my|our|we|i|he|she|they)|weil|parce que|porque)\b"
 )
-_CLAUSES = expression(r"[,;:.!] | - | and (?=(?:the|my|our|i|we|it|he|she|they)\b)| but | so (?!that)")
-_NOT = expression(
+_CLAUSES = lazy_regex(r"[,;:.!] | - | and (?=(?:the|my|our|i|we|it|he|she|they)\b)| but | so (?!that)")
+_NOT = lazy_regex(
     r"(?:(?P<before>[\w']+)(?P<comma>,?)|\A) *(?:and |so |- )?\b(?P<how>not|instead of|rather than|nicht|statt|pas"
     r"|et non|no|ikke)"
     r" (?P<old>[^,;.!?]{1,60})"
 )
-_BUT = expression(
+_BUT = lazy_regex(
     r"\b(?:not|isn't|aren't|wasn't) (?P<old>[^,;.!?]{1,40}?),? (?:[^.!?]{1,50}, )?(?:but|it's|its|he's|she's|they're)\b"
     r"|\bnicht (?P<alt>[^,;.!?]{1,40}?),? sondern\b"
 )
-_FROM_TO = expression(
+_FROM_TO = lazy_regex(
     r"\b(?:mov\w+|chang\w+|switch\w*|went|gone|go(?:es)?|rais\w+|lower\w+|increas\w+|dropp\w+|reduc\w+|up|down"
     r"|postponed"
     r"|pushed|brought|put)\b[^.;]{0,40}?\bfrom (?P<old>[^,;.!?]{1,40}?) (?:up |down |over )?(?:to|into)\b"
     r"|\bvon (?P<von>[^,;.!?]{1,40}?) (?:nach|auf)\b|\bfra (?P<fra>[^,;.!?]{1,40}?) til\b|\bde (?P<de>\w+) a (?=\w)"
 )
-_WAS = expression(
+_WAS = lazy_regex(
     r"\b(?:used to be|formerly|previously|replac(?:es|ed|ing)) (?P<old>[^,;.!?]{1,40})"
     r"|\bwas (?P<was>[^,;.!?]{1,30}),? (?:and |but )?(?:is |it's |it is )?now\b"
 )
@@ -130,16 +129,16 @@ am is are was were be been do does did will would can could should shall may mig
 he's she's we're they're that's there's you're i've we've they've i'd we'd i'll we'll why or if probably
 """
 _AUXILIARY = frozenset(_AUXILIARY_WORDS.split())
-_CJK_NOT = expression(
+_CJK_NOT = lazy_regex(
     r"(?:不是|并非)(?P<zh>[^，。,]{1,15})|(?P<ja>[^、。，はが]{1,15})(?:しゃなくて|てはなく)"
     r"|从(?P<cong>[^，。]{1,10})(?:搬|改|换)"
 )
 
-_LIKES = expression(
+_LIKES = lazy_regex(
     r"\b(?:love|like|enjoy|adore|fond of|fan of|into|keen on|mag|liebe|aime|adore|gusta|encanta|liker|elsker)(?:s"
     r"|d)?\b|喜欢|爱|好き"
 )
-_HATES = expression(
+_HATES = lazy_regex(
     r"\b(?:hate|dislike|loathe|detest|can't stand|cannot stand|can't bear|sick of|gone off|deteste|odio|hasse"
     r"|hater)(?:s|d)?\b"
     r"|(?:not|n't|never)\b.{0,20}\b(?:like|love|enjoy|fond of|fan of|into|keen on)|mag (?:\w+ ){0,3}(?:nicht|kein\w*)"
@@ -162,8 +161,8 @@ ikke lenger bin habe haben hat avons ai as suis soy tengo
 _SMALL = (STOP_WORDS | frozenset(_SMALL_WORDS.split())) - frozenset({"may"})
 _WHO_WORDS = "i me my we our us the a an user users is are am s m re im ve d ll that this it so just"
 _WHO = frozenset(_WHO_WORDS.split())
-_CAPITAL = expression(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
-_POSSESSIVE = expression(r"['’]s\b|s['’](?=\s)")
+_CAPITAL = lazy_regex(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
+_POSSESSIVE = lazy_regex(r"['’]s\b|s['’](?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +199,7 @@ def statement(text: str) -> Statement:
 
 
 def _statement(text: str, *, with_old: bool) -> Statement:
-    folded = fold(text)
+    folded = fold_text(text)
     bare = _DATED.sub("", folded)
     clause = _REASON.split(bare, maxsplit=1)[0]
     old = tuple(_statement(said, with_old=False) for said in _corrected(bare)) if with_old else ()
@@ -214,7 +213,7 @@ def _statement(text: str, *, with_old: bool) -> Statement:
         words=tuple(word for word in WORD.findall(_POSSESSIVE.sub("", folded)) if word not in _WHO),
         content=content - gone,
         main=(main - gone) or (content - gone),
-        names=frozenset(stem(fold(found["name"])) for found in _CAPITAL.finditer(f". {text}")) & (content - gone),
+        names=frozenset(stem(fold_text(found["name"])) for found in _CAPITAL.finditer(f". {text}")) & (content - gone),
         values=values,
         main_values=values & frozenset(_values(_changed(clause))) or values,
         old=old,
@@ -249,8 +248,8 @@ def _changed(clause: str) -> str:
 def _stems(folded: str) -> Iterator[str]:
     plain = _POSSESSIVE.sub("", _NUMBER.sub(" ", folded))
     for word in WORD.findall(plain):
-        if RUN.fullmatch(word):
-            yield from pairs(word) or [word]
+        if SPACELESS_RUN.fullmatch(word):
+            yield from character_pairs(word) or [word]
         elif word not in _SMALL and word not in _COUNT and _of_calendar(word) is None and not word.isdigit():
             yield stem(word)
 

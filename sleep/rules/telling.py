@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from assistant.core.expressions import expression
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
+from assistant.core.text import lazy_regex
 from sleep.rules.answers import joined, offer_of, question_of
 from sleep.rules.dating import dated
 from sleep.rules.importance import importance
@@ -26,7 +26,7 @@ _PLAY_LASTS = timedelta(minutes=20)
 _ANSWERED_WITHIN = timedelta(hours=12)
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
-_TOOK_NOTE = expression(
+_TOOK_NOTE = lazy_regex(
     r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)"
     r"|block"
     r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"
@@ -40,7 +40,7 @@ class Told:
     """`found` with its text as it is to be kept, and the messages that it is from, the person's own first."""
 
     found: Found
-    record: Record
+    record: LogRecord
     sources: tuple[int, ...]
 
 
@@ -49,14 +49,14 @@ class _Heard:
     """What a message is understood by: the assistant's last, the person's last, and a game that goes on;
     `told`: the person's last told something, `noted`: the assistant took note of what is heard."""
 
-    assistant: Record | None = None
-    user: Record | None = None
+    assistant: LogRecord | None = None
+    user: LogRecord | None = None
     play_until: datetime | None = None
     noted: bool = False
     told: bool = False
 
 
-def told(records: Sequence[Record], zone: tzinfo = UTC) -> list[Told]:
+def told(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[Told]:
     """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
     heard = _Heard()
     found: list[Told] = []
@@ -73,12 +73,12 @@ def told(records: Sequence[Record], zone: tzinfo = UTC) -> list[Told]:
     return found
 
 
-def took_note(record: Record) -> bool:
+def took_note(record: LogRecord) -> bool:
     """Whether the assistant says that it will keep what it was told."""
     return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))
 
 
-def _plays(heard: _Heard, record: Record) -> bool:
+def _plays(heard: _Heard, record: LogRecord) -> bool:
     """Whether the message is part of a game in which people say what is true of nobody."""
     if opens_play(record.content):
         heard.play_until = record.ts + _PLAY_LASTS
@@ -91,7 +91,7 @@ def _plays(heard: _Heard, record: Record) -> bool:
     return True
 
 
-def _of_message(record: Record, heard: _Heard) -> Iterator[Told]:
+def _of_message(record: LogRecord, heard: _Heard) -> Iterator[Told]:
     answered = _answer(record, heard)
     if answered is not None:
         yield answered
@@ -105,7 +105,7 @@ def _of_message(record: Record, heard: _Heard) -> Iterator[Told]:
             yield Told(one, record, (record.id,))
 
 
-def _answer(record: Record, heard: _Heard) -> Told | None:
+def _answer(record: LogRecord, heard: _Heard) -> Told | None:
     asked = heard.assistant
     if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
         return None
@@ -121,7 +121,7 @@ def _answer(record: Record, heard: _Heard) -> Told | None:
     return Told(Found("fact", content, importance("fact", content)), record, (record.id, asked.id))
 
 
-def _with_what_it_corrects(one: Found, record: Record, heard: _Heard) -> Iterator[Told]:
+def _with_what_it_corrects(one: Found, record: LogRecord, heard: _Heard) -> Iterator[Told]:
     """Before the last words that name what "it" is; nothing where nobody can tell."""
     if _names_something(one.content):
         yield Told(one, record, (record.id,))

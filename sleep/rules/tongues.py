@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
-_PREFERENCE = expression(
+_PREFERENCE = lazy_regex(
     r"\bich (?:mag|liebe|hasse|bevorzuge|esse kein|trinke kein|esse nie)|\b(?:j'aime|je préfère|je déteste|je ne"
     r" mange pas)\b"
     r"|\b(?:me gustan?|no me gusta|prefiero|odio|no como)\b|\bjeg (?:liker|elsker|foretrekker|hater|spiser ikke)\b"
     r"|我(?:喜欢|不喜欢|讨厌|爱|最爱|不吃|不喝)|(?:好き|嫌い|苦手)(?:です|だ|。|$)",
     re.IGNORECASE,
 )
-_DECISION = expression(
+_DECISION = lazy_regex(
     r"\b(?:wir|ich) haben? (?:uns )?(?:beschlossen|entschieden)|\b(?:nous avons|j'ai) décidé\b"
     r"|\b(?:hemos|he) decidido\b|\b(?:vi|jeg) (?:har )?(?:bestemt|bestemte)\b|我们?决定|決めました|に決めた",
     re.IGNORECASE,
 )
-_FACT = expression(
+_FACT = lazy_regex(
     r"\b(?:ich|wir) (?:bin|sind|wohne[n]?|arbeite[n]?|habe[n]?|heiße|komme aus|lebe[n]?|ziehe[n]?)\b"
     r"|\b(?:mein|unser)e?[rsnm]? \w+ (?:ist|heißt|hat|wohnt|arbeitet|lebt|kommt|kostet|beginnt)\b"
     r"|\b(?:jeden|jede|jedes) \w+|\b(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s\b"
@@ -34,7 +34,7 @@ _FACT = expression(
     r"|我(?:是|住|在|有|叫|的|每)|我们(?:是|住|有|的|每)|(?:每周|每天|每年|每个月)|私(?:は|の)|僕(?:は|の)|俺(?:は|の)|毎(?:日|週|月|年|朝|晩)",
     re.IGNORECASE,
 )
-_PASSING = expression(
+_PASSING = lazy_regex(
     r"^(?:wenn|falls|vielleicht|si |peut-être|quizás|tal vez|hvis|kanskje)\b"
     r"|\b(?:gerade|heute|müde|hungrig|gleich|weiß nicht|hab(?:e)? (?:eine )?frage|keine ahnung|bin (?:da|zurück"
     r"|bereit|fertig|krank))\b"

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from sleep.rules.shorthand import spelled_out
 
-_FENCED = expression(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_FENCED = lazy_regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # From here to the end, or to a paragraph in which the person speaks to the assistant again.
-_HEADER = expression(
+_HEADER = lazy_regex(
     r"^[ \t]*(?:-{2,}.{0,40}-{2,}|(?:from|to|cc|sent|subject|date|re|fwd|von|an|betreff|gesendet|datum|de|à|objet"
     r"|asunto|para|fra|til|emne)[ \t]*:[ \t]*\S.*"
     r"|on .{6,60} wrote:|am .{6,60} schrieb.*:)[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_LETTER = expression(
+_LETTER = lazy_regex(
     r"^[ \t]*(?:dear|hi|hello|hey|good (?:morning|afternoon))[ ,]+[^\n.!?]{1,40},[ \t]*\n", re.I | re.M
 )
 _SAME_LINE = (
@@ -43,24 +43,24 @@ _SPOKE = (
     r"|goes|sent (?:me|us)|got (?:this|back)|(?<!to )(?<!should )tells?|answered|posted"
     r"|schreibt|sagt|écrit|dit|escribe|dice|skriver|sier)"
 )
-_INTRODUCED = expression(
+_INTRODUCED = lazy_regex(
     rf"^(?![^\n:]*\b(?:remember|note|fyi|told you)\b)(?:[^\n:]{{0,160}}\b(?:{_SAME_LINE}"
     rf"|{_SPOKE})\b[^\n:]{{0,80}}:(?P<after>[ \t]*(?=\S)|[ \t]*\n)"
     rf"|[^\n:]{{0,160}}\b(?:{_WORKED_ON}|{_SHOWN}|{_SPOKE}|these)\b[^\n:]{{0,80}}:[ \t]*\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 # An order to work on a text, with nothing but the text after its line.
-_ORDERED = expression(
+_ORDERED = lazy_regex(
     rf"^(?:(?:can|could|would|will) you |please |pls |hey |ok |and |now |quick )*{_WORKED_ON}\b[^\n]{{0,120}}\n+(?=\S)",
     re.IGNORECASE,
 )
-_SPEAKS_AGAIN = expression(
+_SPEAKS_AGAIN = lazy_regex(
     r"\n[ \t]*\n(?=[^\n]{0,160}\?[ \t]*(?:\n|\Z)|(?:what|how|should|shall|can|could|would|please|do|does|is|help"
     r"|tell|i|my"
     r"|we|so|anyway|thoughts)\b[^\n]{0,300}\Z)",
     re.IGNORECASE,
 )
-_MACHINE_LINE = expression(
+_MACHINE_LINE = lazy_regex(
     r"^(?=\S| )[ \t]*+(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?\d\d:\d\d(?::\d\d)?\]?[ \t]+(?:\w+:|\[|<|-)"
     r"|(?:[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d)"
     r"|\[?(?:info|warn(?:ing)?|error|debug|fatal|trace|critical|notice)\b[\]: ]|traceback \(most|file \"|at"
@@ -72,7 +72,7 @@ _MACHINE_LINE = expression(
     r"|(?:npm|pip|git|docker|sudo|apt|cd|ls|curl)\s\S+.*--?\w)[^\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_INJECTED = expression(
+_INJECTED = lazy_regex(
     r"\b(?:ignore|disregard|forget|override) (?:all |any |the |your |every )*(?:previous |prior |above |earlier "
     r"|other )*"
     r"(?:instructions?|rules?|prompts?|guidelines?|restrictions?)\b|^[ \t]*+(?:\[?(?:system|assistant"
@@ -85,12 +85,12 @@ _INJECTED = expression(
     r" )?(?:instructions|prompt)\b|\bthe user(?:'s)? (?:is|has|name|owns|wants|likes)\b|<\|?(?:system|im_start)",
     re.IGNORECASE | re.MULTILINE,
 )
-_VERSE_LINE = expression(r"^[ \t]*(?![-*•\d])[^\n\d:@=]{8,70}[^\n\d.:;?@=]$")
+_VERSE_LINE = lazy_regex(r"^[ \t]*(?![-*•\d])[^\n\d:@=]{8,70}[^\n\d.:;?@=]$")
 _PART = (
     r"(?:\w+ )?(?:pirate|king|queen|wizard|detective|butler|waiter|knight|interviewer|barista|villain|dragon|monster"
     r"|hero|shopkeeper|dungeon master|dm|captain|alien|robot|ghost|vampire|elf|examiner|recruiter|tourist|narrator)\b"
 )
-_PLAY = expression(
+_PLAY = lazy_regex(
     r"\b(?:play(?:ing)? the (?:part|role) of|let'?s (?:pretend|role-?play|play(?:,| a (?:game|scene)| pretend)"
     r"|do a (?:scene|role-?play))"
     rf"|role-?play(?:ing)?\b|text adventure|(?:you(?:'re| are| be| play)|i'?ll (?:be|play)|as) (?:the|an?|my) {_PART}"
@@ -98,13 +98,13 @@ _PLAY = expression(
     r"|dungeons (?:and|&) dragons|once upon a time)",
     re.IGNORECASE,
 )
-_PLAY_ENDS = expression(
+_PLAY_ENDS = lazy_regex(
     r"\b(?:end (?:of )?(?:scene|play|game|role)|stop (?:the |role-?)?(?:play|playing|game)|out of character|ooc"
     r"|back to (?:real|normal|business|work)|enough (?:of that|playing)"
     r"|no more (?:playing|role)|right,? (?:seriously|real life|for real)|(?:game|play) over|that was fun)\b",
     re.IGNORECASE,
 )
-_ACTION = expression(r"(?<![\w*])\*[^*\n]{3,80}\*(?![\w*])")
+_ACTION = lazy_regex(r"(?<![\w*])\*[^*\n]{3,80}\*(?![\w*])")
 _FEW_LINES = 4
 
 

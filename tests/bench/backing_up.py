@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.core.backup_values import Made
+from assistant.core.backups import BackupResult
 from assistant.store.backup_folder import BackupFolder
 from assistant.wire import backup as wire_backup
 from tests.bench.figures import Row, percentile, spread
@@ -70,7 +70,7 @@ async def _child(path: Path) -> None:
     without, until = [], time.monotonic() + _QUIET_SECONDS
     while time.monotonic() < until:
         without.append(await turn())
-    making: asyncio.Task[Made] = asyncio.ensure_future(
+    making: asyncio.Task[BackupResult] = asyncio.ensure_future(
         wire_backup.made_apart(BackupFolder(path), True, "manual", datetime.now(UTC))
     )
     during = []

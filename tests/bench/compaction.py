@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from assistant.context.pressure import Budgets, Size
 from assistant.context.tokens import Tier, TokenCounter
 from assistant.core.messages import Message, ToolCall
-from assistant.core.sessions import MAIN, OWNER_SCOPE
-from assistant.settings import settings as settings_module
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from sleep.compaction.plan import Plan
 from sleep.compaction.planner import plan
@@ -76,7 +76,7 @@ def _fill(home: Path) -> None:
             rows.append(Message("tool", "a line of notes\n" * 40, tool_call_id=call.id, name=call.name, ts=at))
         rows.append(Message("assistant", f"{text}, I see.", ts=at, model="m"))
     stores = opened(home, _BEGUN)
-    stores.conversation.ingest(MAIN, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
+    stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
     stores.close()
 
 
@@ -93,7 +93,7 @@ def _child(home: Path) -> None:
 
 
 def _planned(stores: Opened) -> tuple[float, Plan]:
-    view = stores.conversation.view(MAIN)
+    view = stores.conversation.view(MAIN_SESSION)
     places = stores.conversation.places([message.id for message in view.messages if message.id is not None])
     terms = Terms(Budgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=Size(2_000, 8_000))
     began = time.perf_counter()
@@ -108,13 +108,13 @@ def _committed(stores: Opened, found: Plan) -> float:
     began = time.perf_counter()
     stores.conversation.compact(compaction, datetime.now(UTC))
     seconds = time.perf_counter() - began
-    stores.conversation.uncompact(stores.conversation.restorable(MAIN), MAIN, datetime.now(UTC))
+    stores.conversation.uncompact(stores.conversation.restorable(MAIN_SESSION), MAIN_SESSION, datetime.now(UTC))
     return seconds
 
 
 async def _messages(home: Path) -> tuple[list[float], list[float]]:
     bridge = KeptBridge()
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     values = settings.values
     off = values.compaction.model_copy(update={"auto": False})
     wide = values.context.model_copy(update={"max_context_tokens": _WIDE})
@@ -134,11 +134,11 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     alone, beside = [], []
     for number in range(_ROUNDS):
         alone.append(await answered(f"alone {number}"))
-        compacting = asyncio.create_task(house.commands.run("/compact", MAIN))
+        compacting = asyncio.create_task(house.commands.run("/compact", MAIN_SESSION))
         await asyncio.sleep(0)
         beside.append(await answered(f"beside {number}"))
         await compacting
-        await house.commands.run("/compact --undo", MAIN)
+        await house.commands.run("/compact --undo", MAIN_SESSION)
     await house.runtime.stop(5)
     await worker
     house.close()

@@ -22,8 +22,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.core.messages import Message, Role, ToolCall
-from assistant.core.records import LogPlace
-from assistant.core.sessions import MAIN, peer_key, scope_of
+from assistant.core.records import LogLocation
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, session_scope
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
@@ -34,7 +34,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".bench"
 START = datetime(2021, 11, 20, tzinfo=UTC)
 YEARS = timedelta(days=5 * 365)
-GUESTS = tuple(peer_key("bench", str(number)) for number in range(1, 6))
+GUESTS = tuple(peer_session_key("bench", str(number)) for number in range(1, 6))
 
 _BATCH = 500
 _KEEP = 100
@@ -90,7 +90,7 @@ def opened(path: Path, now: datetime) -> Opened:
     return Opened(db, log, Conversation(db, log, as_viewed=_whole, count=_estimate))
 
 
-def _whole(message: Message, place: LogPlace) -> Message:
+def _whole(message: Message, place: LogLocation) -> Message:
     return message
 
 
@@ -129,7 +129,7 @@ def _build(target: Path, size: int, seed: int, facts: int) -> None:
     stores = opened(target, START)
     try:
         for made, (session, batch) in enumerate(_batches(size, seed, facts)):
-            scope = scope_of(session)
+            scope = session_scope(session)
             kept = stores.conversation.ingest(
                 session, scope, [message for message, _ in batch], batch[-1][0].ts or START, keep=_KEEP
             )
@@ -159,7 +159,7 @@ def _batches(size: int, seed: int, facts: int) -> Iterator[tuple[str, list[tuple
     said = by_owner = 0
     while said < size:
         guest = chance.random() < _GUEST_SHARE and said > 0
-        session = chance.choice(GUESTS) if guest else MAIN
+        session = chance.choice(GUESTS) if guest else MAIN_SESSION
         batch: list[tuple[Message, Fact | None]] = []
         for message, fact in _conversation(prose, chance, START + said * step, step):
             due = len(waiting) and by_owner > (facts - len(waiting) + 0.5) * owner_size / facts * 0.98

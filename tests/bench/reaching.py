@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.core.bridge_ports import Arrival, Capabilities, Door, Part, TurnEvent
-from assistant.core.persons import Identity
-from assistant.core.requests import Reply, Request
-from assistant.settings import settings as settings_module
+from assistant.core.bridge_api import BridgeCapabilities, InboundMessage, InboundPort, OutgoingPart, TurnEvent
+from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.people import Identity
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CHECKOUT, home
@@ -130,8 +130,8 @@ class Network:
     """A network that takes and gives at once. `taken` and `sent` are when a turn began and when an answer came."""
 
     name: str = "bench"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(max_length=4000))
-    door: Door | None = None
+    capabilities: BridgeCapabilities = field(default_factory=lambda: BridgeCapabilities(max_length=4000))
+    door: InboundPort | None = None
     taken: float = 0.0
     sent: dict[str, list[float]] = field(default_factory=dict)
     came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -139,12 +139,12 @@ class Network:
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         self.door = door
         door.connected(self.name)
         await asyncio.get_running_loop().create_future()
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self.sent.setdefault(part.text, []).append(time.perf_counter())
         self.came.set()
 
@@ -158,21 +158,21 @@ class Network:
     async def bring(self, number: int, sender: str) -> None:
         assert self.door is not None
         await self.door.receive(
-            Arrival(self.name, str(number), sender, f"Note {number}.", target=sender, position=str(number))
+            InboundMessage(self.name, str(number), sender, f"Note {number}.", target=sender, position=str(number))
         )
 
 
 async def _child(path: Path) -> None:
     answered = [0.0]
 
-    def answer(request: Request) -> Reply | str:
+    def answer(request: ModelRequest) -> ModelReply | str:
         answered[0] = time.perf_counter()
         return f"Answer to {request.messages[-1].content.rpartition('Note ')[2]}"
 
     network, model = Network(), ScriptedModel(answer)
     off = {"daily_usd": "0", "monthly_usd": "0"}
     caps = {f"ASSISTANT_BUDGET__{name.upper()}": value for name, value in off.items()}
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(path), **caps})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(path), **caps})
     house = build(settings, lambda: datetime.now(UTC), bridges={"bench": network}, model=model)
     people = [f"person-{number}" for number in range(_PEOPLE)]
     house.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
@@ -231,11 +231,11 @@ def _bridge(name: str) -> None:
         TelegramBridge("1:token", "http://127.0.0.1:9")
     else:
         from assistant.bridges.matrix.bridge import MatrixBridge
-        from assistant.core.bridging_values import Login
+        from assistant.core.bridge_api import DeviceLogin
 
         with TemporaryDirectory() as folder:
             MatrixBridge(
-                "http://127.0.0.1:9", Login("@a:b", "D", "token"), store=Path(folder), encryption=True, invites=(),
+                "http://127.0.0.1:9", DeviceLogin("@a:b", "D", "token"), store=Path(folder), encryption=True, invites=(),
                 is_owners=lambda account: False,
             )  # fmt: skip
     print(json.dumps({"mb": resident_mb() - before}))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from assistant.context.tokens import estimate
 from assistant.core.messages import Message, Role
-from assistant.core.records import View
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.records import ContextView
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.runtime.recollection import Recollection
 from assistant.store.search import StoredHistory
 from assistant.wire.search import open_history
@@ -50,11 +50,11 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         yield Row("recall", size, "a line about nothing, p95", f"{1000 * percentile(found['idle'], 0.95):.1f} ms")
 
 
-def archived_view(history: StoredHistory) -> View:
+def archived_view(history: StoredHistory) -> ContextView:
     """The owner's conversation with all but its last messages compacted."""
     summary = Message("system", "[CONTEXT SUMMARY]\n", metadata={"type": "compaction"})
-    tail = [record.message() for record in history.recent(OWNER_SCOPE, session=MAIN, limit=TAIL)]
-    return View(MAIN, 1, OWNER_SCOPE, 1, (summary, *tail), 0, 0, 0)
+    tail = [record.message() for record in history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=TAIL)]
+    return ContextView(MAIN_SESSION, 1, OWNER_SCOPE, 1, (summary, *tail), 0, 0, 0)
 
 
 def _child(path: Path) -> None:
@@ -66,14 +66,14 @@ def _child(path: Path) -> None:
     seconds, tokens, found = [], [], 0
     for fact in facts:
         began = time.perf_counter()
-        text = recollection.recall(fact.question, MAIN, OWNER_SCOPE, view, now)
+        text = recollection.recall(fact.question, MAIN_SESSION, OWNER_SCOPE, view, now)
         seconds.append(time.perf_counter() - began)
         tokens.append(estimate(text))
         found += fact.value in text
     idle, triggered = [], 0
     for line in CHATTER:
         began = time.perf_counter()
-        triggered += bool(recollection.recall(line, MAIN, OWNER_SCOPE, view, now))
+        triggered += bool(recollection.recall(line, MAIN_SESSION, OWNER_SCOPE, view, now))
         idle.append(time.perf_counter() - began)
     mean = sum(tokens) / len(tokens)
     print(json.dumps({"found": found, "triggered": triggered, "tokens": mean, "seconds": seconds, "idle": idle}))
@@ -96,7 +96,7 @@ def _plant(path: Path, facts: Sequence[str]) -> None:
                 text = fact if number % 2 else ". ".join(sentences)
             said.append(Message(roles[place % 2], text, ts=at + timedelta(minutes=len(said))))
     stores = opened(path, at)
-    stores.conversation.ingest(MAIN, OWNER_SCOPE, said, said[-1].ts or at)
+    stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, said, said[-1].ts or at)
     stores.close()
 
 

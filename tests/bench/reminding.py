@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.alarm import Alarm
-from assistant.agenda.firing import Punctuality
-from assistant.core.agenda_values import Due, NewJob, Once, Place
-from assistant.core.wall import key_of, local_of
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.agenda.jobs import DeliveryTarget, DueSlot, NewJob, OneTimeSpec
+from assistant.agenda.scheduler import AgendaScheduler
+from assistant.core.calendar import local_slot_key, utc_to_local
 from assistant.store.jobs import Jobs
 from tests.bench.figures import Row
 from tests.store_home import StoreHome
@@ -23,7 +23,7 @@ from tests.store_home import StoreHome
 PENDING, TIMED, LOOKS = 10_000, 10, 50
 MOST_SECONDS, MOST_LOOK = 1.0, 0.05
 _ZONE = ZoneInfo("Europe/Berlin")
-_PLACE = Place("main", "owner", "terminal", "main")
+_PLACE = DeliveryTarget("main", "owner", "terminal", "main")
 _APART = timedelta(milliseconds=300)
 _YEAR = timedelta(days=365)
 
@@ -43,13 +43,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 
 def _remind(jobs: Jobs, number: int, at: datetime) -> None:
-    due = Due(at, key_of(local_of(at, _ZONE)))
-    new = NewJob(f"n{number}", "reminder", _PLACE, f"thing {number}", Once(at), _ZONE.key, "once", due)
+    due = DueSlot(at, local_slot_key(utc_to_local(at, _ZONE)))
+    new = NewJob(f"n{number}", "reminder", _PLACE, f"thing {number}", OneTimeSpec(at), _ZONE.key, "once", due)
     jobs.add(new, 2 * PENDING, at - _YEAR)
 
 
-def _alarm(jobs: Jobs, clock: Callable[[], datetime], fired: Callable[[], None] = lambda: None) -> Alarm:
-    return Alarm(jobs, Punctuality(timedelta(minutes=1)), _ZONE, fired, clock, longest_wait=30)
+def _alarm(jobs: Jobs, clock: Callable[[], datetime], fired: Callable[[], None] = lambda: None) -> AgendaScheduler:
+    return AgendaScheduler(jobs, LatenessPolicy(timedelta(minutes=1)), _ZONE, fired, clock, longest_wait=30)
 
 
 def _punctuality(jobs: Jobs) -> Iterator[Row]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant.core.ports import Model
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.models.offline.model import OfflineModel
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from tests.bench.compaction import VIEW, _fill, _now
 from tests.bench.figures import Row, percentile, spread
@@ -46,14 +46,14 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 
 async def _child(home: Path, how: str) -> None:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
     house = build(
         settings, _now, bridges={"kept": KeptBridge()}, model=ScriptedModel("I see.", window=2_000_000), writer=writer
     )
     await house.runtime.start()
     began = time.perf_counter()
-    await house.commands.run("/reset", MAIN)
+    await house.commands.run("/reset", MAIN_SESSION)
     seconds = time.perf_counter() - began
     steps = []
     for _ in range(VIEW // 500 + 1):

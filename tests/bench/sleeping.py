@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.core.messages import Message
-from assistant.core.sessions import MAIN, OWNER_SCOPE
-from assistant.settings import settings as settings_module
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from sleep.cycle.cycle import PHASES
 from tests.bench.figures import Row
@@ -66,8 +66,8 @@ def _anew(text: str, times: int) -> str:
 
 
 async def _child(path: Path) -> None:
-    house = build(settings_module.load(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
-    house.stores.conversation.ingest(MAIN, OWNER_SCOPE, day(), _ENDS)
+    house = build(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
+    house.stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:
         began = time.perf_counter()

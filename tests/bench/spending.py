@@ -12,8 +12,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.core.messages import Usage
-from assistant.core.requests import Call, Purpose
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import CallPurpose, ModelCall
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script
@@ -23,7 +23,7 @@ CALLS, FEW = 300, 1_000
 # Over a ledger with few calls: what the noise of a disk is worth; and what is too little to speak of growth.
 MOST_GROWTH, TRIFLE_SECONDS = 1.5, 0.00025
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-_KINDS: tuple[Purpose, ...] = ("chat", "extraction")
+_KINDS: tuple[CallPurpose, ...] = ("chat", "extraction")
 _FILL = """
     INSERT INTO usage (ts, purpose, provider, model, session, state, reserved_tokens, reserved_usd, input, output, usd)
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)
@@ -66,10 +66,10 @@ def _measured(path: Path, size: int) -> dict[str, float]:
         db.close()
 
 
-def _call(ledger: Ledger, kind: Purpose, number: int) -> None:
+def _call(ledger: Ledger, kind: CallPurpose, number: int) -> None:
     at = _NOW + timedelta(seconds=number)
     same = f"{number}" if kind != "chat" else ""
-    call = Call(kind, "anthropic", "m1", 3000, 500, 0.02, "main", f"t{number}", same)
+    call = ModelCall(kind, "anthropic", "m1", 3000, 500, 0.02, "main", f"t{number}", same)
     ledger.settle(ledger.reserve(call, at), Usage(3000, 400, cost_usd=0.004), at)
 
 

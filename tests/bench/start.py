@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home
@@ -102,7 +102,7 @@ def _first_prompt(path: Path) -> Row:
 
 async def prompt_tokens(path: Path) -> int:
     """Of the first request of a new home, with every tool that its owner has."""
-    settings = settings_module.load(None, _environment(path))
+    settings = load_settings(None, _environment(path))
     model = ScriptedModel("hello")
     house = build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
     try:

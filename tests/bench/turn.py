@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.messages import Message
-from assistant.core.records import Incoming, Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.records import IncomingMessage, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.outbox import Outbox
 from tests.bench.figures import Row
 from tests.bench.homes import Opened, opened
@@ -51,11 +51,11 @@ def one_turn(stores: Opened, key: str, asked: str, answered: str) -> None:
     """A question and its answer; `key` tells it from every other turn of the home."""
     now = datetime.now(UTC)
     conversation, outbox = stores.conversation, Outbox(stores.db)
-    conversation.accept(Incoming("terminal", key, MAIN, OWNER_SCOPE, "me", "owner", asked), now)
-    (item,) = conversation.inbox(MAIN)
+    conversation.accept(IncomingMessage("terminal", key, MAIN_SESSION, OWNER_SCOPE, "me", "owner", asked), now)
+    (item,) = conversation.inbox(MAIN_SESSION)
     turn = conversation.begin_turn(item, "It is Friday.", now)
-    conversation.view(MAIN)
-    reply = Outgoing(f"reply-{key}", MAIN, OWNER_SCOPE, "terminal", "", answered)
+    conversation.view(MAIN_SESSION)
+    reply = OutgoingMessage(f"reply-{key}", MAIN_SESSION, OWNER_SCOPE, "terminal", "", answered)
     conversation.finish_turn(turn, "answered", Message("assistant", answered), [reply], now)
     (sent,) = outbox.pending("terminal")
     outbox.mark(sent.id, "sending", now)

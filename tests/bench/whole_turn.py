@@ -18,11 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.messages import Message, Usage
-from assistant.core.requests import Reply, Request
+from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Prices
 from assistant.models.spend import Metered
-from assistant.settings import settings as settings_module
+from assistant.settings.sections import SettingsValues
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from tests.bench.figures import Row
 from tests.bench.process import resident_mb
@@ -37,10 +38,10 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
     yield from turn_costs("whole-turn", "tests.bench.whole_turn", "accept to delivery", sizes)
 
 
-def _reply(request: Request, text: str) -> Reply:
+def _reply(request: ModelRequest, text: str) -> ModelReply:
     prompt = sum(len(message.content) for message in request.messages) // 4 + 1500
     message = Message("assistant", text, model="scripted-1")
-    return Reply(message, Usage(input=prompt, output=len(text) // 4), "end")
+    return ModelReply(message, Usage(input=prompt, output=len(text) // 4), "end")
 
 
 async def _child(path: Path, number: int) -> None:
@@ -48,7 +49,7 @@ async def _child(path: Path, number: int) -> None:
     topic = prose.topic(chance)
     model = ScriptedModel(lambda request: _reply(request, prose.message(chance, topic)), window=200_000)
     bridge = KeptBridge()
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build(settings, _now, bridges={"kept": bridge}, model=model)
     metered = Metered(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
@@ -70,7 +71,7 @@ async def _child(path: Path, number: int) -> None:
     house.close()
 
 
-def _without_caps_and_recall(values: settings_module.Values) -> settings_module.Values:
+def _without_caps_and_recall(values: SettingsValues) -> SettingsValues:
     caps = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0}
     changed = {
         "budget": values.budget.model_copy(update=caps),

@@ -12,17 +12,16 @@ import httpx2
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import SocketLink, socket_link
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.looking_ports import Conversed, Period
-from assistant.core.memory_values import Held
-from assistant.core.records import Accepted, Hit, Incoming, Record
-from assistant.core.remembered import CycleReport, Recalled
-from assistant.core.requests import Spent, UsageKey
-from assistant.core.tallies import Tallies
-from assistant.core.vital_ports import Gauges
+from assistant.core.memories import MemoryHit, MemoryList, SleepReport
+from assistant.core.model_api import SpendTotals, UsageKey
+from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.telemetry import Metrics
+from assistant.health.gauges import Gauges
 from assistant.service.unix_socket import short_address
 from assistant.web.listener import serve_control
+from assistant.web.read_values import GenerationDetails, TimeRange
 from assistant.web.server import control_server
 from assistant.web.ways import Behind
 
@@ -33,11 +32,11 @@ class ScriptedControl:
     """Implements `ports.Control`: keeps what it accepted, and fails as it is told."""
 
     def __init__(self) -> None:
-        self.accepted: dict[str, Incoming] = {}
+        self.accepted: dict[str, IncomingMessage] = {}
         self.failure: Exception | None = None
         self.stopped: list[str] = []
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         if self.failure is not None:
             raise self.failure
         known = list(self.accepted)
@@ -45,7 +44,7 @@ class ScriptedControl:
         if not duplicate:
             self.accepted[incoming.external_id] = incoming
         number = list(self.accepted).index(incoming.external_id) + 1
-        return Accepted(number, 100 + number, duplicate)
+        return InboxReceipt(number, 100 + number, duplicate)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         if text == "/nonsense":
@@ -71,39 +70,39 @@ class ScriptedControl:
 class EmptyHome:
     """Implements `looking_ports.Looking`: a home in which nothing was said yet."""
 
-    def sessions(self, most: int) -> Sequence[Conversed]:
+    def sessions(self, most: int) -> Sequence[GenerationDetails]:
         return []
 
-    def session(self, session: str, number: int | None) -> Conversed:
+    def session(self, session: str, number: int | None) -> GenerationDetails:
         raise UsageError(f"There is no session {session!r}. Sessions: none yet.")
 
-    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[Record]:
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         return []
 
-    async def search(self, text: str, period: Period, *, session: str | None, limit: int) -> Sequence[Hit]:
+    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
         return []
 
-    async def read(self, message_id: int, neighbours: int) -> Sequence[Record]:
+    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         raise UsageError(f"There is no message {message_id} in your conversations.")
 
-    async def memories(self) -> Held:
-        return Held(())
+    async def memories(self) -> MemoryList:
+        return MemoryList(())
 
     async def recall(
-        self, text: str, period: Period, *, limit: int, as_of: datetime | None = None
-    ) -> Sequence[Recalled]:
+        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[MemoryHit]:
         return []
 
-    def sleeps(self, limit: int) -> Sequence[CycleReport]:
+    def sleeps(self, limit: int) -> Sequence[SleepReport]:
         return []
 
-    def told(self, cycle: CycleReport) -> str:
+    def told(self, cycle: SleepReport) -> str:
         return ""
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
         return []
 
-    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, Spent]]:
+    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, SpendTotals]]:
         return []
 
 
@@ -111,7 +110,7 @@ class GoodHealth:
     """Implements `vital_ports.Vitals`, as it is told."""
 
     def __init__(self) -> None:
-        self.tallies = Tallies()
+        self.tallies = Metrics()
         self.stands_still = ""
         self.missing: list[str] = []
 

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.bridge_ports import Arrival, Change, Part
+from assistant.core.bridge_api import InboundMessage, MessageChange, OutgoingPart
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media
-from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.records import OutboxItem, OutgoingMessage
 from tests.kept_door import ListDoor
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import OWNER
@@ -26,7 +26,7 @@ PIXEL = base64.b64decode(
 class KeptDoor(ListDoor):
     """What is kept moves the position; where the door is full, it takes what comes after that."""
 
-    def keep(self, what: Arrival | Change) -> None:
+    def keep(self, what: InboundMessage | MessageChange) -> None:
         try:
             super().keep(what)
         except StoreError:
@@ -34,14 +34,14 @@ class KeptDoor(ListDoor):
             raise
         self.at = what.position
 
-    async def until(self, count: int) -> list[Arrival | Change]:
+    async def until(self, count: int) -> list[InboundMessage | MessageChange]:
         await self.moves.until(lambda: len(self.kept) >= count)
         return self.kept
 
-    async def arrival(self) -> Arrival:
+    async def arrival(self) -> InboundMessage:
         """The last that came in, once one did."""
         kept = (await self.until(1))[-1]
-        assert isinstance(kept, Arrival)
+        assert isinstance(kept, InboundMessage)
         return kept
 
 
@@ -57,8 +57,8 @@ async def running(bridge: TelegramBridge, door: KeptDoor) -> AsyncIterator[async
     await asyncio.wait([task])
 
 
-def part(text: str = "hello", target: str = str(OWNER), media: Media | None = None, **about: Any) -> Part:
+def part(text: str = "hello", target: str = str(OWNER), media: Media | None = None, **about: Any) -> OutgoingPart:
     last = about.pop("last", True)
-    outgoing = Outgoing("key", "main", "owner", "telegram", target, text, **about)
+    outgoing = OutgoingMessage("key", "main", "owner", "telegram", target, text, **about)
     item = OutboxItem(1, outgoing, "sending", 1, datetime(2026, 11, 20, tzinfo=UTC))
-    return Part(item, 1, "" if media else text, last, media)
+    return OutgoingPart(item, 1, "" if media else text, last, media)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyrage
 import pytest
 
+from assistant.core.erasure import ErasureRequest, ErasureResult
 from assistant.core.errors import ArchiveUnavailable
-from assistant.core.forgotten import Forgotten, Wanted
 from assistant.core.messages import Message
 from assistant.erasure.forgetting import Forgetting
 from assistant.store.archive_restore import restore
@@ -54,8 +54,8 @@ class Forgetful(StoreHome):
         self.archive.store("main", 1, NOW, handover=note, summary=summary, reason="manual")
         return self.archive
 
-    async def forget(self, text: str = SECRET) -> Forgotten:
-        return await self.forgetting.forget(Wanted("owner", text=text), NOW)
+    async def forget(self, text: str = SECRET) -> ErasureResult:
+        return await self.forgetting.forget(ErasureRequest("owner", text=text), NOW)
 
     def object(self) -> bytes:
         """What the archive says, unpacked without our help."""
@@ -97,7 +97,7 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
         "question 0", "answer 0", "question 1", "answer 1",
     ]  # fmt: skip
     assert not read_notes(home.path)
-    assert not (await home.forgetting.find(Wanted("owner", text=SECRET)))
+    assert not (await home.forgetting.find(ErasureRequest("owner", text=SECRET)))
 
 
 async def test_forgotten_words_go_from_an_encrypted_archive(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_message_that_is_forgotten_goes_by_its_id(home: Forgetful) -> No
     home.say(SECRET, "noted")
     home.say("other", "yes")
     archive = home.archived()
-    await home.forgetting.forget(Wanted("owner", messages=(1,)), NOW)
+    await home.forgetting.forget(ErasureRequest("owner", messages=(1,)), NOW)
     assert RARE not in home.object()
     assert archive.verify("main", 1) == []
 
@@ -121,7 +121,7 @@ async def test_a_message_that_is_forgotten_goes_by_its_id(home: Forgetful) -> No
 async def test_words_of_the_header_alone_are_found_and_go(home: Forgetful) -> None:
     home.chat(1)
     home.archived(f"Open: {SECRET}.")
-    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
     assert "archives" in {place.kind for place in found.places}
     assert (await home.forget()).complete
     assert RARE not in home.object()
@@ -131,7 +131,7 @@ async def test_words_of_the_header_alone_are_found_and_go(home: Forgetful) -> No
 async def test_what_would_go_names_the_archive(home: Forgetful) -> None:
     home.say(SECRET, "noted")
     url = home.archived().listed()[0].url
-    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
     assert next(place.shown for place in found.places if place.kind == "archives") == (url,)
 
 
@@ -208,7 +208,7 @@ async def test_i10_what_a_guest_had_archived_stays_when_the_owner_forgets_the_sa
     theirs = home.archive.store(guest, 1, NOW, handover=SECRET, summary="", reason="manual")
     home.say(SECRET, "noted")
     home.archived()
-    found = await home.forgetting.find(Wanted("owner", text=SECRET))
+    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
     assert theirs.url not in {shown for place in found.places for shown in place.shown}
     await home.forget()
     assert [record.content for record in home.archive.read(guest, 1)] == [SECRET]
@@ -220,7 +220,7 @@ async def test_an_archive_made_while_something_was_forgotten_never_keeps_it(tmp_
     FaultyFileSystem.fresh()
     home = Forgetful(tmp_path / "home", url=FAULTY).open()
     home.say(SECRET, "noted")
-    marked = home.copies.begin(home.copies.mark(Wanted("owner", text=SECRET)))
+    marked = home.copies.begin(home.copies.mark(ErasureRequest("owner", text=SECRET)))
 
     def forgets(path: str, given: object) -> object:
         FaultyFileSystem.faults.clear()
@@ -253,7 +253,7 @@ async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remot
         remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
     )  # fmt: skip
     FaultyFileSystem.seen.clear()
-    done = await Forgetting(remote.copies, None).forget(Wanted("owner", text=SECRET), NOW)
+    done = await Forgetting(remote.copies, None).forget(ErasureRequest("owner", text=SECRET), NOW)
     assert done.complete
     assert FaultyFileSystem.seen == []
 

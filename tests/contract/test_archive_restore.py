@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.archive_ports import Restored
+from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, UsageError
 from assistant.store import session_rows
 from assistant.store.archive_restore import restore
@@ -51,7 +51,7 @@ def test_a_log_that_lost_its_end_has_it_again(home: StoreHome, kept: int | None)
     archive = archived(home)
     whole = home.raw()
     lose(home, None if kept is None else b"".join(lines(whole)[:kept]))
-    assert restore(archive, home.path, "main", 1) == Restored(kept or 0, 6 - (kept or 0))
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(kept or 0, 6 - (kept or 0))
     assert home.raw() == whole
     assert home.log.path("main").stat().st_mode & 0o777 in (0o600, 0o644)
     assert home.verify().ok
@@ -61,7 +61,7 @@ def test_a_record_that_was_cut_off_is_whole_again(home: StoreHome) -> None:
     archive = archived(home)
     whole = home.raw()
     lose(home, whole[:-40])
-    assert restore(archive, home.path, "main", 1) == Restored(5, 1)
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
     assert home.raw() == whole
 
 
@@ -70,7 +70,7 @@ def test_a_log_that_lost_nothing_is_not_touched(home: StoreHome) -> None:
     home.say("later", "yes")
     path = home.log.path("main")
     before, touched = home.raw(), path.stat().st_mtime_ns
-    assert restore(archive, home.path, "main", 1) == Restored(6, 0)
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
     assert (home.raw(), path.stat().st_mtime_ns) == (before, touched)
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_record_in_the_middle_is_put_right(home: StoreHome, damage: ob
     broken[3] = damage(broken[3])  # type: ignore[operator]
     lose(home, b"".join(broken))
     assert not home.verify().ok
-    assert restore(archive, home.path, "main", 1) == Restored(5, 1)
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
     assert home.raw() == whole
     assert home.verify().ok
 
@@ -101,7 +101,7 @@ def test_what_was_forgotten_since_stays_forgotten(home: StoreHome) -> None:
     archive = archived(home)
     blank(home, 3, "question 1")
     forgotten = home.raw()
-    assert restore(archive, home.path, "main", 1) == Restored(6, 0)
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
     assert home.raw() == forgotten
 
 
@@ -127,8 +127,8 @@ def test_generations_come_back_in_their_order(home: StoreHome) -> None:
     lose(home, None)
     with pytest.raises(UsageError, match=r"ends before generation 2 begins .*restore the generations before it first"):
         restore(archive, home.path, "main", 2)
-    assert restore(archive, home.path, "main", 1) == Restored(0, 6)
-    assert restore(archive, home.path, "main", 2) == Restored(0, 2)
+    assert restore(archive, home.path, "main", 1) == LogRestoreResult(0, 6)
+    assert restore(archive, home.path, "main", 2) == LogRestoreResult(0, 2)
     assert home.raw() == whole
     assert home.verify().ok
 
@@ -168,7 +168,7 @@ def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_pat
     archive = archive_of(new, FAULTY)
     assert archive.listed() == []
     assert [record.content for record in archive.read("main", 1)] == home.said()
-    assert restore(archive, new.path, "main", 1) == Restored(0, 6)
+    assert restore(archive, new.path, "main", 1) == LogRestoreResult(0, 6)
     assert archive.listed() == [one]
     new.conversation.reconcile(NOW)
     assert new.said() == home.said()

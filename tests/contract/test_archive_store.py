@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from assistant.core.archive_ports import Archived
+from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import ArchiveUnavailable, CorruptStore, UsageError
-from assistant.core.generations import Ending
 from assistant.core.messages import Message
+from assistant.core.sessions import GenerationEnd
 from assistant.store.archive_form import Walk, header_of, lines_of, walked
 from assistant.store.archiving import StoredArchive
 from assistant.store.log_files import folder_name
@@ -36,11 +36,11 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     with_stores.close()
 
 
-def stored(archive: StoredArchive, session: str = "main", note: str = "Open: the boat.", **more: Any) -> Archived:
+def stored(archive: StoredArchive, session: str = "main", note: str = "Open: the boat.", **more: Any) -> ArchiveEntry:
     return archive.store(session, 1, NOW, handover=note, summary="We spoke of boats.", reason="manual", **more)
 
 
-def archived_lines(home: StoreHome, one: Archived) -> list[bytes]:
+def archived_lines(home: StoreHome, one: ArchiveEntry) -> list[bytes]:
     with gzip.open(home.path / one.url) as file:
         return file.readlines()
 
@@ -188,9 +188,9 @@ def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path
     other.close()
 
 
-def reset(home: StoreHome, archive: StoredArchive, generation: int) -> Archived:
+def reset(home: StoreHome, archive: StoredArchive, generation: int) -> ArchiveEntry:
     one = archive.store("main", generation, NOW, handover="", summary="", reason="manual")
-    home.conversation.turn_over(Ending("main", generation, one.to_seq, "It ended.", "manual"), NOW)
+    home.conversation.turn_over(GenerationEnd("main", generation, one.to_seq, "It ended.", "manual"), NOW)
     return one
 
 

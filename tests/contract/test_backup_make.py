@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.backup_values import MANIFEST
+from assistant.core.backups import MANIFEST_NAME
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.store.backup_folder import BackupFolder
 from tests.backup_home import ELSEWHERE, FILES, BackupHome, contents
@@ -59,7 +59,7 @@ def test_the_manifest_tells_versions_sizes_hashes_and_log_lengths(home: BackupHo
 def test_any_tar_opens_it(home: BackupHome, tmp_path: Path) -> None:
     path = home.folder.path / home.back_up().backup.name
     subprocess.run(["tar", "xzf", path], cwd=tmp_path, check=True)
-    told = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    told = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
     assert {one["path"] for one in told["files"]} <= set(contents(tmp_path))
     assert "made again from the logs" in told["note"]
 

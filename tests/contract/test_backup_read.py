@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.backup_values import MANIFEST, Manifest
+from assistant.core.backups import MANIFEST_NAME, BackupManifest
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import proved, unpacked
 from tests.backup_home import BackupHome, contents, packed, quick
 from tests.store_home import NOW
 
-EMPTY = manifest_bytes(Manifest("1", NOW, "manual", (), {}, {}, {}))
+EMPTY = manifest_bytes(BackupManifest("1", NOW, "manual", (), {}, {}, {}))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def _odd(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 )  # fmt: skip
 def test_what_no_backup_has_is_refused_and_nothing_lands_outside(tmp_path: Path, odd: tarfile.TarInfo) -> None:
     path = packed(tmp_path / "evil.tar.gz", {}, odd)
-    packed(tmp_path / "after.tar.gz", {MANIFEST: EMPTY}, odd)
+    packed(tmp_path / "after.tar.gz", {MANIFEST_NAME: EMPTY}, odd)
     for number, archive in enumerate((path, tmp_path / "after.tar.gz")):
         with pytest.raises(CorruptStore):
             unpacked(archive, tmp_path / f"in{number}", quick())
@@ -88,7 +88,11 @@ def test_what_no_backup_has_is_refused_and_nothing_lands_outside(tmp_path: Path,
 
 
 def test_files_that_no_manifest_names_are_refused(tmp_path: Path) -> None:
-    for members in ({"PERSONA.md": b"x"}, {"PERSONA.md": b"x", MANIFEST: EMPTY}, {MANIFEST: EMPTY, "PERSONA.md": b""}):
+    for members in (
+        {"PERSONA.md": b"x"},
+        {"PERSONA.md": b"x", MANIFEST_NAME: EMPTY},
+        {MANIFEST_NAME: EMPTY, "PERSONA.md": b""},
+    ):
         with pytest.raises(CorruptStore):
             proved(packed(tmp_path / "evil", members), quick())
 
@@ -96,13 +100,13 @@ def test_files_that_no_manifest_names_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", EMPTY.replace(b'"logs": {}', b'"logs": 7')])
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: bytes) -> None:
     with pytest.raises(CorruptStore):
-        proved(packed(tmp_path / "odd", {MANIFEST: text}), quick())
+        proved(packed(tmp_path / "odd", {MANIFEST_NAME: text}), quick())
 
 
 def test_one_of_a_later_form_says_so(tmp_path: Path) -> None:
     later = EMPTY.replace(b'"format": 1', b'"format": 2')
     with pytest.raises(NewerSchema):
-        proved(packed(tmp_path / "later", {MANIFEST: later}), quick())
+        proved(packed(tmp_path / "later", {MANIFEST_NAME: later}), quick())
 
 
 def test_one_that_is_not_there_is_told_in_a_line(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from assistant.core.bridge_ports import Change
+from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from tests.matrix_bot import Bot, KeptDoor, joined, met, part
@@ -86,8 +86,8 @@ async def test_edits_and_deletions_arrive_as_such(bot: Bot, erik: Person) -> Non
         await erik.delete(room, event)
         await door.until(lambda: len(door.kept) == 3)
     _, edit, deletion = door.kept
-    assert edit == Change("matrix", event, edited, "edit", erik.user, "Buy oat milk")
-    assert isinstance(deletion, Change)
+    assert edit == MessageChange("matrix", event, edited, "edit", erik.user, "Buy oat milk")
+    assert isinstance(deletion, MessageChange)
     assert (deletion.kind, deletion.external_id, deletion.sender) == ("delete", event, erik.user)
 
 

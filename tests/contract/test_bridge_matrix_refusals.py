@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import BridgeError
 from tests.matrix_bot import part
 
@@ -60,7 +60,7 @@ async def test_a_message_is_refused_only_by_the_servers_own_word_about_it(
 ) -> None:
     async with answering(status, body) as url:
         bridge = MatrixBridge(
-            url, Login("@nocturne:test.example", "HERE", "token"), store=tmp_path, encryption=False, invites=(),
+            url, DeviceLogin("@nocturne:test.example", "HERE", "token"), store=tmp_path, encryption=False, invites=(),
             is_owners=lambda account: False,
         )  # fmt: skip
         with pytest.raises(BridgeError) as caught:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.bridges.matrix.position import Position, Replaced
-from assistant.core.bridge_ports import Arrival
+from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import BridgeError
 from tests.matrix_bot import Bot, KeptDoor, joined, met, part, turn
 from tests.matrix_person import Person
@@ -93,7 +93,7 @@ async def test_a_room_goes_on_under_its_name_and_is_entered_where_an_invitation_
         await erik.say(new, f"{bot.user} hello")
         await door.until(lambda: any("hello" in one.content for one in door.kept))
         (arrival,) = door.kept
-        assert isinstance(arrival, Arrival) and (arrival.room, arrival.target) == (room, new)
+        assert isinstance(arrival, InboundMessage) and (arrival.room, arrival.target) == (room, new)
         await erik.edit(new, arrival.external_id, "bye")
         await door.until(lambda: len(door.kept) == 2)
         assert door.kept[1].room == room

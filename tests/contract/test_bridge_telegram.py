@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.bridge_ports import Arrival, Change
+from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import Button
@@ -19,7 +19,7 @@ from tests.strict.telegram_people import BOT, OWNER, ROOM
 MENTION = {"type": "mention", "offset": 0, "length": 13}
 
 
-async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> Arrival:
+async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> InboundMessage:
     """What becomes of the one message that waits."""
     door = KeptDoor()
     async with running(bridge, door):
@@ -29,7 +29,7 @@ async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> Arrival:
 async def test_a_message_arrives_with_who_and_where(server: StrictTelegram, bridge: TelegramBridge) -> None:
     message = server.say("good morning")
     arrival = await handed_in(server, bridge)
-    assert arrival == Arrival(
+    assert arrival == InboundMessage(
         "telegram",
         f"{BOT['id']}:{OWNER}:{message}",
         str(OWNER),
@@ -122,7 +122,7 @@ async def test_an_edit_is_a_change_of_its_message(server: StrictTelegram, bridge
     async with running(bridge, door):
         change = (await door.until(2))[1]
     number = f"{BOT['id']}:{OWNER}:{message}"
-    assert change == Change("telegram", number, "501", "edit", str(OWNER), "see you at 5", position="502")
+    assert change == MessageChange("telegram", number, "501", "edit", str(OWNER), "see you at 5", position="502")
 
 
 async def test_a_place_that_is_shared_for_a_while_is_no_stream_of_edits(

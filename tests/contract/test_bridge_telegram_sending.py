@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.bridge_ports import TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running

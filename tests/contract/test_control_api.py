@@ -14,9 +14,9 @@ import pytest
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
-from assistant.core.bridge_ports import Part, TurnEvent
-from assistant.core.errors import BridgeError, NobodyThere, StoreError, UsageError
-from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.bridge_api import OutgoingPart, TurnEvent
+from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError, UsageError
+from assistant.core.records import OutboxItem, OutgoingMessage
 from tests.contract.control import Served, serving
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -28,9 +28,9 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield served
 
 
-def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", inbox_id: int = 1) -> Part:
-    outgoing = Outgoing(key, session, "owner", "terminal", session, body, message_id=7, inbox_id=inbox_id)
-    return Part(OutboxItem(1, outgoing, "pending", 0, NOW), 1, body)
+def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", inbox_id: int = 1) -> OutgoingPart:
+    outgoing = OutgoingMessage(key, session, "owner", "terminal", session, body, message_id=7, inbox_id=inbox_id)
+    return OutgoingPart(OutboxItem(1, outgoing, "pending", 0, NOW), 1, body)
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
@@ -217,7 +217,7 @@ async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: Serve
 
 
 async def test_nobody_attached_means_that_the_item_waits(served: Served) -> None:
-    with pytest.raises(NobodyThere):
+    with pytest.raises(RecipientNotConnected):
         await served.terminal.send(item())
 
 
@@ -232,7 +232,7 @@ async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: S
 async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Served) -> None:
     async with aclosing(served.link.events("main", inbox_id=2)) as events:
         await anext(events)
-        with pytest.raises(NobodyThere):
+        with pytest.raises(RecipientNotConnected):
             await served.terminal.send(item(inbox_id=1))
         sending = asyncio.create_task(served.terminal.send(item("reply:t2", inbox_id=2)))
         assert (await anext(events))[1]["key"] == "reply:t2"
@@ -245,7 +245,7 @@ async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(s
         await anext(events)
         sending = asyncio.create_task(served.terminal.send(item()))
         await anext(events)
-    with pytest.raises(NobodyThere):
+    with pytest.raises(RecipientNotConnected):
         await sending
     assert served.terminal.attached("main") == 0
 

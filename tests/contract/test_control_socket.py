@@ -16,7 +16,7 @@ from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
-from assistant.service.unix_socket import answers
+from assistant.service.unix_socket import is_listening
 from assistant.web.listener import listen, serve_control
 from assistant.web.server import control_server
 from tests.contract.control import ScriptedControl, Served, behind, serving
@@ -46,7 +46,7 @@ def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> 
 async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
     path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
     async with serving(path, TerminalBridge()) as served:
-        assert answers(path)
+        assert is_listening(path)
         assert (await served.link.status())["ok"]
     assert not path.exists()
 
@@ -56,7 +56,7 @@ async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
     dead.close()
-    assert not answers(path)
+    assert not is_listening(path)
     async with serving(path, TerminalBridge()) as served:
         assert (await served.link.status())["ok"]
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 from psycopg import sql
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.remembered import Memory
+from assistant.core.memories import Memory
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from tests.postgres import Postgres, running
 from tests.semantic_memory import NOW, Provider, add, delete, memory, opened, provider, update

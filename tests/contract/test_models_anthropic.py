@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
-from assistant.core.requests import Limits, Request, SystemBlock
+from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock
 from assistant.models.anthropic import DEFAULT_LIMITS, AnthropicModel
 from tests.strict.asking import NOW, KeptFacts, ask, asked, result
 from tests.strict.behaviour import Answer, Status, ToolUse
@@ -165,7 +165,7 @@ async def test_only_a_thinking_type_that_the_model_takes_is_sent(
 # --------------------------------------------------------------------------------------------------------------- cache
 
 
-def conversation(turns: int, *, volatile: str) -> Request:
+def conversation(turns: int, *, volatile: str) -> ModelRequest:
     """A conversation whose cache edges are as the context builder sets them: history, and the newest message."""
     said: list[Message] = []
     for number in range(turns):
@@ -211,7 +211,7 @@ async def test_the_window_is_asked_once_and_remembered(
 ) -> None:
     server.play(bounds=Bounds(window=1_000_000, max_output=64_000))
     limits = await model.limits()
-    assert limits == Limits(1_000_000, 64_000, 32_000_000, 600, "provider")
+    assert limits == ModelLimits(1_000_000, 64_000, 32_000_000, 600, "provider")
     await ask(model)
     await model.limits()
     assert server.looks == ["/v1/models/claude-test"]
@@ -221,7 +221,7 @@ async def test_the_window_is_asked_once_and_remembered(
 async def test_a_remembered_window_is_known_without_asking(
     model: AnthropicModel, server: StrictServer, facts: KeptFacts
 ) -> None:
-    facts.kept["claude-test"] = Limits(500_000, 9_000, 32_000_000, 600, "provider")
+    facts.kept["claude-test"] = ModelLimits(500_000, 9_000, 32_000_000, 600, "provider")
     assert (await model.limits()).window == 500_000
     assert server.looks == []
 
@@ -229,7 +229,7 @@ async def test_a_remembered_window_is_known_without_asking(
 async def test_a_window_that_changed_is_learned_with_the_first_call(
     model: AnthropicModel, server: StrictServer, facts: KeptFacts
 ) -> None:
-    facts.kept["claude-test"] = Limits(500_000, 9_000, 32_000_000, 600, "provider")
+    facts.kept["claude-test"] = ModelLimits(500_000, 9_000, 32_000_000, 600, "provider")
     await ask(model)
     assert facts.kept["claude-test"].window == 200_000
     assert (await model.limits()).window == 200_000
@@ -257,10 +257,10 @@ async def test_an_endpoint_that_cannot_be_asked_gives_a_careful_default_and_is_l
 
 async def test_a_store_that_fails_does_not_stop_an_answer(server: StrictServer, time: Time) -> None:
     class FullDisk(KeptFacts):
-        def limits(self, model: str) -> Limits | None:
+        def limits(self, model: str) -> ModelLimits | None:
             raise StoreError("no room")
 
-        def set_limits(self, model: str, limits: Limits, now: datetime) -> None:
+        def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None:
             raise StoreError("no room")
 
     model = claude(server, time, facts=FullDisk())

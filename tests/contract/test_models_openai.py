@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
 from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
 from assistant.models.prices import hosted_by_openai
 from tests.strict.asking import KeptFacts, ask, asked, clock
@@ -43,7 +43,7 @@ async def model(server: StrictServer, facts: KeptFacts) -> AsyncIterator[OpenAIM
     await made.aclose()
 
 
-async def window(server: StrictServer, *entries: dict[str, Any], name: str = "m", **changes: Any) -> Limits:
+async def window(server: StrictServer, *entries: dict[str, Any], name: str = "m", **changes: Any) -> ModelLimits:
     server.chat.models = list(entries)
     model = local(server, name, **changes)
     limits = await model.limits()

@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from assistant.core.messages import Media, Message
-from assistant.core.requests import TextDelta
+from assistant.core.model_api import TextDelta
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.faults import StreamBroken
 from assistant.models.openai import OpenAIModel

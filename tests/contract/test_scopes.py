@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from assistant.core.authority import EVERYBODY, OWNER_ALONE
-from assistant.settings import settings as settings_module
+from assistant.core.people import ALL_ROLES, OWNER_ONLY
+from assistant.settings.settings import load_settings
 from assistant.web.control import control_app
 from assistant.wire.house import House, build
 from tests import reach
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
 
 TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "scopes.toml").read_text(encoding="utf-8"))
-ROLES = {"everybody": EVERYBODY, "owner": OWNER_ALONE}
+ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
     made = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
     yield made
     made.close()

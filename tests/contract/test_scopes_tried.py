@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import AssistantError
-from assistant.core.forgotten import Wanted
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.records import Incoming
-from assistant.core.sessions import MAIN, role_of, scope_of
+from assistant.core.records import IncomingMessage
+from assistant.core.sessions import MAIN_SESSION, session_role, session_scope
 from tests import reach
 from tests.meeting import ANN, ROOM, Meeting
 from tests.planted import ANNS, BOAT, IVOS, ROOMS, SECRETS, Loot, loot, others, planted, snapshot, told, visited
@@ -65,7 +65,7 @@ class Visit:
 async def test_what_is_planted_is_found_by_whom_it_belongs_to(home: Path) -> None:
     """Else nothing below would prove anything."""
     async with visited(home) as it:
-        for known in (loot(home, MAIN), loot(home, ANNS)):
+        for known in (loot(home, MAIN_SESSION), loot(home, ANNS)):
             kinds = (
                 known.messages,
                 known.entries,
@@ -82,7 +82,7 @@ async def test_what_is_planted_is_found_by_whom_it_belongs_to(home: Path) -> Non
                 ("search_history", {"query": ASKED}), ("search_memory", {"query": ASKED}), ("list_reminders", {}),
                 ("manage_todo_list", {"action": "list"}), ("read_history", {"start": 0, "end": 10**9}),
             ):  # fmt: skip
-                text, _ = await it.house.toolbox.run(ToolCall("own", name, arguments), asked, role_of(session))
+                text, _ = await it.house.toolbox.run(ToolCall("own", name, arguments), asked, session_role(session))
                 assert SECRETS[session] in text, name
         assert [archive.session for archive in it.house.stores.archive.listed("owner")] == [BOAT]
 
@@ -147,8 +147,8 @@ async def test_f33_no_tool_gives_or_changes_anything_of_anybody_elses(home: Path
         numbers = itertools.count()
         for name, arguments in ((name, one) for name, several in attempts.items() for one in several):
             key = f"visit:{next(numbers)}"
-            context = ToolContext(session, scope_of(session), "t-visit", key, it.clock.now)
-            text, _ = await it.house.toolbox.run(ToolCall(key, name, arguments), context, role_of(session))
+            context = ToolContext(session, session_scope(session), "t-visit", key, it.clock.now)
+            text, _ = await it.house.toolbox.run(ToolCall(key, name, arguments), context, session_role(session))
             visit.look(f"{name} {arguments}", own_words(arguments, text))
             if name in TABLE["tools"]["owner"]:
                 assert "may not be used in this conversation" in text
@@ -179,7 +179,7 @@ async def test_f33_no_command_gives_or_changes_anything_of_anybody_elses(home: P
         visit = Visit(home, session)
         attempts = command_attempts(visit.loot)
         for name, roles in it.house.commands.admitted().items():
-            admitted = role_of(session) in roles
+            admitted = session_role(session) in roles
             assert not admitted or name in attempts, f"/{name} is tried"
             for rest in attempts[name] if admitted else ["", *others(session), "1", "main", ANNS]:
                 answer = await typed(it, f"/{name} {rest}", session)
@@ -203,7 +203,7 @@ def arguments(loot: Loot, session: str, now: Any) -> dict[str, list[Any]]:
     """What each parameter of a scoped method is tried with."""
     secrets, later = others(session), now + timedelta(days=1)
     return {
-        "scope": [scope_of(session)],
+        "scope": [session_scope(session)],
         "query": [*secrets, ASKED], "question": [*secrets, ASKED], "text": [*secrets, ASKED],
         "name": [f"Code {secret}" for secret in secrets],
         "session": loot.sessions, "message_id": loot.messages, "entry_ids": [loot.entries],
@@ -267,11 +267,11 @@ async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Pat
 @pytest.mark.parametrize("session", VISITORS)
 async def test_f33_nothing_can_be_marked_to_be_forgotten_beyond_the_scope(home: Path, session: str) -> None:
     async with visited(home) as it:
-        visit, scope = Visit(home, session), scope_of(session)
+        visit, scope = Visit(home, session), session_scope(session)
         for wanted in (
-            *(Wanted(scope, text=secret) for secret in others(session)),
-            *(Wanted(scope, messages=(one,)) for one in visit.loot.messages),
-            *(Wanted(scope, memories=(one,)) for one in visit.loot.memories),
+            *(ErasureRequest(scope, text=secret) for secret in others(session)),
+            *(ErasureRequest(scope, messages=(one,)) for one in visit.loot.messages),
+            *(ErasureRequest(scope, memories=(one,)) for one in visit.loot.memories),
         ):
             try:
                 found, code = await it.house.forgetting.ask(wanted, it.clock.now)
@@ -302,18 +302,18 @@ async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: 
 async def test_f33_the_owner_reads_nothing_of_others_in_their_own_conversation(home: Path) -> None:
     async with visited(home) as it:
         them = Meeting(it, itertools.count(1000))
-        it.house.stores.places.choose("kept", "100", MAIN, it.clock.now)
+        it.house.stores.places.choose("kept", "100", MAIN_SESSION, it.clock.now)
         for text in (ASKED, "Do you know saffron, walnut, cardamom, juniper?"):
             await them.write(text, "100")
             said = told(it.model.requests[-1])
-            assert SECRETS[MAIN] in said
+            assert SECRETS[MAIN_SESSION] in said
             assert [SECRETS[other] for other in (ANNS, IVOS, ROOMS) if SECRETS[other] in said] == []
 
 
 async def test_f33_a_message_cannot_name_the_scope_of_another_session(home: Path) -> None:
     async with visited(home) as it:
         visit = Visit(home, ANNS)
-        for session, scope in ((MAIN, ANNS), (BOAT, ANNS), (IVOS, ANNS), (ANNS, "owner")):
+        for session, scope in ((MAIN_SESSION, ANNS), (BOAT, ANNS), (IVOS, ANNS), (ANNS, "owner")):
             with pytest.raises(AssistantError, match="is not of scope"):
-                await it.house.runtime.accept(Incoming("kept", "x", session, scope, ANN, "guest", "hello"))
+                await it.house.runtime.accept(IncomingMessage("kept", "x", session, scope, ANN, "guest", "hello"))
         visit.nothing_changed()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.bridge_ports import Change
+from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media, Message
-from assistant.core.records import InboxItem, Incoming
+from assistant.core.records import InboxItem, IncomingMessage
 from assistant.store.bridge_states import BridgeStates
 from assistant.store.changes import Changes
 from assistant.store.extraction import LogReader
@@ -32,7 +32,9 @@ class Edited(StoreHome):
         return self
 
     def arrive(self, text: str, name: str = "1", sender: str = "me", session: str = "main") -> InboxItem:
-        incoming = Incoming("net", name, session, "owner" if session == "main" else session, sender, "owner", text)
+        incoming = IncomingMessage(
+            "net", name, session, "owner" if session == "main" else session, sender, "owner", text
+        )
         item = self.conversation.inbox_item(self.conversation.accept(incoming, NOW).inbox_id)
         assert item is not None
         return item
@@ -45,10 +47,10 @@ class Edited(StoreHome):
     def edit(
         self, words: str, change: str = "c1", *, name: str = "1", sender: str = "me", position: str = ""
     ) -> str | None:
-        return self.changes.record(Change("net", name, change, "edit", sender, words, position=position), LATER)
+        return self.changes.record(MessageChange("net", name, change, "edit", sender, words, position=position), LATER)
 
     def delete(self, change: str = "d1", *, name: str = "1", sender: str = "me", position: str = "") -> str | None:
-        return self.changes.record(Change("net", name, change, "delete", sender, position=position), LATER)
+        return self.changes.record(MessageChange("net", name, change, "delete", sender, position=position), LATER)
 
     def logged(self) -> list[tuple[str, str]]:
         return [(record.kind, record.content) for record in self.log.scan("main")]
@@ -241,7 +243,7 @@ def test_f35_a_change_that_was_cut_off_is_in_the_log_once_after_the_restart(
 
 def test_pictures_stand_in_the_log_and_not_in_the_inbox_once_it_has_them(home: Edited) -> None:
     picture = Media("image", "image/png", "boat.png", 3, "UE5H")
-    said = Incoming("net", "1", "main", "owner", "me", "owner", "look", (picture,))
+    said = IncomingMessage("net", "1", "main", "owner", "me", "owner", "look", (picture,))
     taken_back = replace(said, external_id="2", content="not this one")
     for incoming in (said, taken_back):
         home.conversation.accept(incoming, NOW)

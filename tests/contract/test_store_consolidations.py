@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError
-from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Reading
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, PhaseCursor
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
@@ -138,7 +138,7 @@ def test_what_waits_comes_oldest_first_and_no_more_than_asked_for(db: Database, 
 def test_weights_are_written_with_how_far_was_read(db: Database, store: Consolidations) -> None:
     ids = [written(db, text, importance=weight)[0] for text, weight in (("a", 0.4), ("b", 0.5), ("c", 0.9))]
     assert [entry.content for entry in store.unscored(0, 0.35, 0.55)] == ["a", "b"]
-    store.scored({ids[0]: 0.8}, Reading("score", "", 0, ids[1]), NOW)
+    store.scored({ids[0]: 0.8}, PhaseCursor("score", "", 0, ids[1]), NOW)
     assert Journal(db).reading("score", "", 0) == ids[1]
     assert store.unscored(ids[1], 0.35, 0.55) == []
     assert [entry.importance for entry in store.pending()] == [0.8, 0.5, 0.9]

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import Accepted, Incoming, Outgoing, View
+from assistant.core.records import ContextView, InboxReceipt, IncomingMessage, OutgoingMessage
 from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.log import MasterLog
@@ -26,8 +26,8 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def incoming(text: str = "hi", external: str = "x1", **changes: str) -> Incoming:
-    return replace(Incoming("terminal", external, "main", "owner", "me", "owner", text), **changes)
+def incoming(text: str = "hi", external: str = "x1", **changes: str) -> IncomingMessage:
+    return replace(IncomingMessage("terminal", external, "main", "owner", "me", "owner", text), **changes)
 
 
 # --------------------------------------------------------------------------------------------------------------- inbox
@@ -36,17 +36,17 @@ def incoming(text: str = "hi", external: str = "x1", **changes: str) -> Incoming
 def test_the_same_external_id_is_accepted_once(home: StoreHome) -> None:
     first = home.conversation.accept(incoming(), NOW)
     again = home.conversation.accept(incoming(), NOW)
-    assert again == Accepted(first.inbox_id, first.message_id, duplicate=True)
+    assert again == InboxReceipt(first.inbox_id, first.message_id, duplicate=True)
     other = home.conversation.accept(incoming("other words"), NOW)
-    assert other == Accepted(first.inbox_id, first.message_id, duplicate=True, differs=True)
+    assert other == InboxReceipt(first.inbox_id, first.message_id, duplicate=True, differs=True)
     assert [item.incoming.content for item in home.conversation.inbox("main")] == ["hi"]
 
 
 def test_another_message_under_the_same_external_id_is_told_from_a_repeat(home: StoreHome) -> None:
-    def picture(data: str = "QQ==", **changes: str) -> Incoming:
+    def picture(data: str = "QQ==", **changes: str) -> IncomingMessage:
         return replace(incoming(**changes), media=(Media("image", "image/png", "boat.png", 1, data),))
 
-    def differs(again: Incoming) -> bool:
+    def differs(again: IncomingMessage) -> bool:
         return home.conversation.accept(again, NOW).differs
 
     item = home.conversation.inbox_item(home.conversation.accept(picture(), NOW).inbox_id)
@@ -229,7 +229,9 @@ def test_a_waiting_message_joins_a_turn(home: StoreHome) -> None:
 
 def test_superseded_messages_are_kept_and_shown(home: StoreHome) -> None:
     items = [home.item("never mind"), home.item("hello?", "peer:x")]
-    outgoing = [Outgoing(f"n:{item.id}", item.incoming.session, "owner", "terminal", "", "skipped") for item in items]
+    outgoing = [
+        OutgoingMessage(f"n:{item.id}", item.incoming.session, "owner", "terminal", "", "skipped") for item in items
+    ]
     home.conversation.supersede(items, outgoing, NOW)
     assert (home.said(), home.said("peer:x")) == (["never mind"], ["hello?"])
     assert home.shown("peer:x") == ["hello?"]
@@ -250,7 +252,7 @@ def test_a_view_is_the_same_after_a_restart(home: StoreHome) -> None:
 
 
 def test_an_unknown_session_has_an_empty_view(home: StoreHome) -> None:
-    assert home.conversation.view("peer:nobody") == View("peer:nobody", 1, "", 0, (), 0, 0, 0)
+    assert home.conversation.view("peer:nobody") == ContextView("peer:nobody", 1, "", 0, (), 0, 0, 0)
     assert home.conversation.sessions() == []
 
 

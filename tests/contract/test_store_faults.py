@@ -14,7 +14,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
-from assistant.core.records import Incoming
+from assistant.core.records import IncomingMessage
 from tests.store_home import NOW, StoreHome, in_memory, reply_to
 
 TURNS = 8
@@ -144,7 +144,9 @@ def test_a_tool_result_of_fifty_megabytes_is_whole_in_the_log_alone(home: StoreH
 
 def test_broken_text_is_kept_as_text(home: StoreHome) -> None:
     broken = b"caf\xc3\xa9 \xff\xfe end".decode("utf-8", "surrogateescape") + "\x00 \ud83d \ud83d\ude00"
-    accepted = home.conversation.accept(Incoming("t", "x\udcff", "main", "owner", "me\ud800", "owner", broken), NOW)
+    accepted = home.conversation.accept(
+        IncomingMessage("t", "x\udcff", "main", "owner", "me\ud800", "owner", broken), NOW
+    )
     item = home.conversation.inbox_item(accepted.inbox_id)
     assert item is not None
     turn = home.conversation.begin_turn(item, "now \udc80", NOW)
@@ -166,7 +168,7 @@ def test_broken_text_is_kept_as_text(home: StoreHome) -> None:
 
 
 def test_a_network_id_that_is_broken_is_still_accepted_once(home: StoreHome) -> None:
-    broken = Incoming("t", "id\udcff", "main", "owner", "me", "owner", "hi")
+    broken = IncomingMessage("t", "id\udcff", "main", "owner", "me", "owner", "hi")
     assert not home.conversation.accept(broken, NOW).duplicate
     assert home.conversation.accept(broken, NOW).duplicate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Breaker
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import StoreError
 from assistant.store.breakers import Breakers
 from assistant.store.delegations import Delegations
@@ -28,12 +28,12 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 def test_f07_a_fuse_opens_after_failures_in_a_row_and_survives_a_restart(home: StoreHome) -> None:
     breakers = Breakers(home.db)
-    assert breakers.get("summary") == Breaker("summary", 0, None)
-    assert breakers.failed("summary", "timed out", 3, NOW) == Breaker("summary", 1, None, "timed out")
+    assert breakers.get("summary") == CircuitBreaker("summary", 0, None)
+    assert breakers.failed("summary", "timed out", 3, NOW) == CircuitBreaker("summary", 1, None, "timed out")
     assert breakers.failed("summary", "refused", 3, NOW).opened_at is None
-    assert breakers.failed("summary", "empty", 3, NOW) == Breaker("summary", 3, NOW, "empty")
+    assert breakers.failed("summary", "empty", 3, NOW) == CircuitBreaker("summary", 3, NOW, "empty")
     home.restart()
-    assert Breakers(home.db).get("summary") == Breaker("summary", 3, NOW, "empty")
+    assert Breakers(home.db).get("summary") == CircuitBreaker("summary", 3, NOW, "empty")
     assert Breakers(home.db).get("other").failures == 0
 
 
@@ -41,7 +41,7 @@ def test_f07_a_try_that_fails_after_the_cool_down_opens_it_anew(home: StoreHome)
     breakers = Breakers(home.db)
     breakers.failed("summary", "x", 2, NOW)
     breakers.failed("summary", "x", 2, NOW)
-    assert breakers.failed("summary", "again", 2, LATER) == Breaker("summary", 3, LATER, "again")
+    assert breakers.failed("summary", "again", 2, LATER) == CircuitBreaker("summary", 3, LATER, "again")
 
 
 def test_f07_a_success_closes_it(home: StoreHome) -> None:
@@ -50,7 +50,7 @@ def test_f07_a_success_closes_it(home: StoreHome) -> None:
     assert breakers.get("summary").opened_at == NOW
     breakers.succeeded("summary")
     breakers.succeeded("never failed")
-    assert breakers.get("summary") == Breaker("summary", 0, None)
+    assert breakers.get("summary") == CircuitBreaker("summary", 0, None)
     assert breakers.failed("summary", "x", 2, NOW).failures == 1
 
 

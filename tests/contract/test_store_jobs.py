@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assistant.agenda.firing import Punctuality, batch
-from assistant.agenda.telling import firing
+from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
+from assistant.agenda.notifications import build_firing
 from assistant.context.normalise import normalise
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message, ToolCall
@@ -151,8 +151,8 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
 def _fire_only(home: Agendas) -> None:
     """What `Alarm.fire` commits, and then nothing more."""
     due = home.jobs.due(None, home.now, limit=100)
-    ended = batch(iter(due), home.now, Punctuality(timedelta(minutes=1)), 100)
-    home.jobs.fire(firing(ended, BERLIN, home.now), home.now)
+    ended = end_due_slots_of_jobs(iter(due), home.now, LatenessPolicy(timedelta(minutes=1)), 100)
+    home.jobs.fire(build_firing(ended, BERLIN, home.now), home.now)
 
 
 def _log_only(home: Agendas) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError
-from assistant.core.remembered import CycleReport, JournalEntry, Reading
+from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal
@@ -138,7 +138,7 @@ def test_no_question_is_read_as_syntax(journal: Journal, query: str) -> None:
 
 def test_reading_is_of_a_phase_a_session_and_a_generation(journal: Journal) -> None:
     assert journal.reading("extract", "main", 1) == 0
-    journal.add([entry("a")], NOW, reading=Reading("extract", "main", 1, 12))
+    journal.add([entry("a")], NOW, reading=PhaseCursor("extract", "main", 1, 12))
     assert journal.reading("extract", "main", 1) == 12
     assert [journal.reading(*of) for of in (("extract", "main", 2), ("score", "main", 1), ("extract", "x", 1))] == [
         0
@@ -152,14 +152,14 @@ def test_where_an_entry_cannot_be_written_nothing_is_read(journal: Journal, db: 
             "CREATE TRIGGER full BEFORE INSERT ON journal WHEN NEW.key = 'b' BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
     with pytest.raises(StoreError):
-        journal.add([entry("first", "a"), entry("second", "b")], NOW, reading=Reading("extract", "main", 1, 9))
+        journal.add([entry("first", "a"), entry("second", "b")], NOW, reading=PhaseCursor("extract", "main", 1, 9))
     assert (journal.entries("owner"), journal.reading("extract", "main", 1)) == ([], 0)
     assert journal.search("first", "owner") == []
 
 
 def test_reading_only_goes_forward_and_stands_after_a_restart(journal: Journal, path: Path) -> None:
-    journal.add([], NOW, reading=Reading("extract", "main", 1, 9))
-    journal.add([], LATER, reading=Reading("extract", "main", 1, 4))
+    journal.add([], NOW, reading=PhaseCursor("extract", "main", 1, 9))
+    journal.add([], LATER, reading=PhaseCursor("extract", "main", 1, 4))
     again = Database.open(path, character, LATER)
     assert Journal(again).reading("extract", "main", 1) == 9
     again.close()
@@ -170,17 +170,17 @@ def test_reading_only_goes_forward_and_stands_after_a_restart(journal: Journal, 
 
 def test_a_cycle_is_kept_as_it_was_last_noted(journal: Journal) -> None:
     first = journal.begin_cycle("nap", NOW)
-    assert journal.cycles() == [CycleReport(first, "nap", NOW, None, "running")]
-    done = CycleReport(first, "nap", NOW, LATER, "done", {"extract": {"read": 3, "cost_usd": None, "rejected": ["x"]}})
+    assert journal.cycles() == [SleepReport(first, "nap", NOW, None, "running")]
+    done = SleepReport(first, "nap", NOW, LATER, "done", {"extract": {"read": 3, "cost_usd": None, "rejected": ["x"]}})
     journal.note_cycle(done)
     second = journal.begin_cycle("manual", LATER)
-    assert journal.cycles() == [CycleReport(second, "manual", LATER, None, "running"), done]
+    assert journal.cycles() == [SleepReport(second, "manual", LATER, None, "running"), done]
     assert [cycle.id for cycle in journal.cycles(limit=1)] == [second]
 
 
 def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path: Path) -> None:
     cut = journal.begin_cycle("sleep", NOW)
-    journal.note_cycle(CycleReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
+    journal.note_cycle(SleepReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
     again = Database.open(path, character, LATER)
     restarted = Journal(again)
     assert [(one.state, one.phases) for one in restarted.cycles()] == [("interrupted", {"settle": {"written": 1}})]
@@ -191,8 +191,8 @@ def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path:
 
 def test_the_last_sleep_is_the_one_begun_last_though_a_wrong_clock_dated_another_later(journal: Journal) -> None:
     for when in (LATER, NOW):
-        journal.note_cycle(CycleReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
-    journal.note_cycle(CycleReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
+        journal.note_cycle(SleepReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
+    journal.note_cycle(SleepReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
     assert journal.slept_at() == NOW
 
 

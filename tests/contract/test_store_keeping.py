@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import ToolError
-from assistant.core.records import Calibration, Outgoing
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
+from assistant.core.records import OutgoingMessage, TokenCalibration
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.facts import ModelFacts
@@ -34,8 +34,8 @@ def todos(tmp_path: Path) -> Iterator[Todos]:
     db.close()
 
 
-def notice(key: str, body: str = "hello", bridge: str = "terminal", session: str = "main") -> Outgoing:
-    return Outgoing(key, session, "owner", bridge, "t", body, "notice")
+def notice(key: str, body: str = "hello", bridge: str = "terminal", session: str = "main") -> OutgoingMessage:
+    return OutgoingMessage(key, session, "owner", bridge, "t", body, "notice")
 
 
 # -------------------------------------------------------------------------------------------------------------- outbox
@@ -135,9 +135,9 @@ def test_what_was_learned_of_a_model_is_remembered(db: Database) -> None:
     facts = ModelFacts(db)
     assert facts.calibration("m") is None
     assert facts.limits("m") is None
-    facts.set_calibration(Calibration("m", 1.25, 3), NOW)
+    facts.set_calibration(TokenCalibration("m", 1.25, 3), NOW)
     assert facts.limits("m") is None
-    facts.set_limits("m", Limits(200_000, 8_000, 32 << 20, 100, "provider"), NOW)
-    facts.set_calibration(Calibration("m", 1.5, 4), NOW)
-    assert facts.calibration("m") == Calibration("m", 1.5, 4)
-    assert facts.limits("m") == Limits(200_000, 8_000, 32 << 20, 100, "provider")
+    facts.set_limits("m", ModelLimits(200_000, 8_000, 32 << 20, 100, "provider"), NOW)
+    facts.set_calibration(TokenCalibration("m", 1.5, 4), NOW)
+    assert facts.calibration("m") == TokenCalibration("m", 1.5, 4)
+    assert facts.limits("m") == ModelLimits(200_000, 8_000, 32 << 20, 100, "provider")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Checkpoint, CheckpointState
+from assistant.core.checkpoints import Checkpoint, CheckpointState
 from assistant.core.errors import CorruptStore, StaleView
 from tests.compacting import plan, summary
 from tests.store_home import NOW, StoreHome

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.core.authority import Authority, Grant
 from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
-from assistant.core.requests import Call, Reservation
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import ModelCall, Reservation
+from assistant.core.people import Permissions, RoleGrant
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script
@@ -39,8 +39,8 @@ def budget(daily: float = 0, monthly: float = 0, daily_tokens: int = 0, monthly_
     )  # fmt: skip
 
 
-def call(usd: float | None = 1.0, tokens: int = 100, **changes: object) -> Call:
-    return Call("chat", "anthropic", "m", tokens, 0, usd, **changes)  # type: ignore[arg-type]
+def call(usd: float | None = 1.0, tokens: int = 100, **changes: object) -> ModelCall:
+    return ModelCall("chat", "anthropic", "m", tokens, 0, usd, **changes)  # type: ignore[arg-type]
 
 
 def test_a_reservation_counts_until_it_is_settled(db: Database) -> None:
@@ -129,12 +129,12 @@ def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Datab
 
 
 def test_sums_by_day_model_kind_and_session(db: Database) -> None:
-    everybody = Authority({"guest": Grant(frozenset(), frozenset(), False, 1.0)})
+    everybody = Permissions({"guest": RoleGrant(frozenset(), frozenset(), False, 1.0)})
     ledger = Ledger(db, budget(), OSLO, Shares(db, everybody))
     made = [
-        (Call("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
-        (Call("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),
-        (Call("chat", "openai", "local", 10, 0, None, "peer:x"), NOW + timedelta(hours=14)),
+        (ModelCall("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
+        (ModelCall("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),
+        (ModelCall("chat", "openai", "local", 10, 0, None, "peer:x"), NOW + timedelta(hours=14)),
     ]
     costs = (0.5, 0.25, None)
     for (one, at), cost in zip(made, costs, strict=True):

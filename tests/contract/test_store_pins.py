@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Pin
+from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
 from assistant.store.character_schema import character
 from assistant.store.database import Database

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message, Usage
-from assistant.core.records import Calibration
-from assistant.core.requests import Call
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import ModelCall
+from assistant.core.records import TokenCalibration
+from assistant.settings.sections import BudgetSettings
 from assistant.store.breakers import Breakers
 from assistant.store.delegations import Delegations
 from assistant.store.extraction import LogReader
@@ -73,7 +73,7 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
     turn = home.begin("look")
     call, result = tool_round()
     home.conversation.view("main")
-    ledger.settle(ledger.reserve(Call("chat", "p", "m", 1, 1, 0.1), NOW), Usage(1, 1, cost_usd=0.1), NOW)
+    ledger.settle(ledger.reserve(ModelCall("chat", "p", "m", 1, 1, 0.1), NOW), Usage(1, 1, cost_usd=0.1), NOW)
     home.conversation.record(turn, [call], NOW)
     home.conversation.start_tool(turn, call.tool_calls[0], NOW)
     home.conversation.record(turn, [result], NOW)
@@ -82,7 +82,7 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
     home.conversation.steer(turn, home.item("and"), NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "ok"), [reply_to(turn, "ok")], NOW)
     home.conversation.report_usage("main", 0, 10, 1)
-    ModelFacts(home.db).set_calibration(Calibration("m", 1.0, 1), NOW)
+    ModelFacts(home.db).set_calibration(TokenCalibration("m", 1.0, 1), NOW)
     home.conversation.waiting()
     for item in home.outbox.pending("terminal"):
         home.outbox.mark(item.id, "sending", NOW)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import UsageError
-from assistant.core.remembered import Attribute, Profile
+from assistant.core.profiles import Profile, ProfileAttribute
 from tests.memory_home import GUEST, NOW, MemoryHome, person
 
 LATER = NOW + timedelta(hours=1)
@@ -29,8 +29,8 @@ def names(found: list[Profile]) -> list[str]:
 
 def test_a_profile_comes_back_as_it_was_written(home: MemoryHome) -> None:
     told = (
-        Attribute("lives in", "Oslo", NOW - timedelta(days=90), NOW, (1, 2)),
-        Attribute("lives in", "Bergen", NOW, None, (7,)),
+        ProfileAttribute("lives in", "Oslo", NOW - timedelta(days=90), NOW, (1, 2)),
+        ProfileAttribute("lives in", "Bergen", NOW, None, (7,)),
     )
     wanted = person("Marta", aliases=("my sister", "Marti"), summary="A nurse.", attributes=told)
     saved = home.profiles.save(wanted, "sleep", NOW, cycle=3)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.agenda_values import Due, NewJob, Once
-from assistant.core.compactions import Asked, UserRequest
+from assistant.agenda.jobs import DueSlot, NewJob, OneTimeSpec
+from assistant.core.checkpoints import RequestKind, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
 from assistant.store.jobs import Jobs
@@ -21,8 +21,8 @@ from tests.store_home import NOW, StoreHome, blank, reply_to, tool_round
 LATER = NOW + timedelta(hours=1)
 
 
-def asked(text: str) -> Asked:
-    return Asked.REMINDER if text.startswith("remind") else Asked(text.startswith("please"))
+def asked(text: str) -> RequestKind:
+    return RequestKind.REMINDER if text.startswith("remind") else RequestKind(text.startswith("please"))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_f18_what_asks_for_reminders_alone_is_done_where_the_turn_set_as_many(
     found = jobs.place_of(turn.id)
     assert found is not None
     for number in range(reminders):
-        spec, due = Once(LATER), Due(LATER, "2026-11-20T12:00")
+        spec, due = OneTimeSpec(LATER), DueSlot(LATER, "2026-11-20T12:00")
         jobs.add(NewJob(f"k{number}", "reminder", found[0], "x", spec, "UTC", "once", due, made_by=found[1]), 9, NOW)
     reply = home.conversation.finish_turn(turn, "answered", Message("assistant", "set"), [], NOW)
     assert reply is not None

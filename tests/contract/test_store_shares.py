@@ -12,8 +12,8 @@ import pytest
 
 from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
-from assistant.core.requests import Call
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import ModelCall
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script
@@ -44,8 +44,8 @@ def ledger_of(db: Database, share: float, told: Told | None = None, **caps: floa
     return Ledger(db, BudgetSettings.model_validate(wanted), ZoneInfo("Europe/Oslo"), shares)
 
 
-def call(session: str | None, usd: float | None = 1.0, tokens: int = 100) -> Call:
-    return Call("chat", "anthropic", "claude", tokens, 0, usd, session)
+def call(session: str | None, usd: float | None = 1.0, tokens: int = 100) -> ModelCall:
+    return ModelCall("chat", "anthropic", "claude", tokens, 0, usd, session)
 
 
 def test_all_guests_together_pass_no_share_and_the_owner_goes_on(db: Database) -> None:

@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.errors import BudgetExceeded, RequestRepeated, StoreError
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreError
 from assistant.core.messages import Usage
-from assistant.core.requests import BACKGROUND, Call, Purpose
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.outbox import Outbox
@@ -45,11 +45,13 @@ def ledger_of(db: Database, **changed: Any) -> Ledger:
     return Ledger(db, budget(**changed), OSLO, Shares(db, granting(share=0.2)))
 
 
-def call(purpose: Purpose = "chat", usd: float | None = 1.0, session: str | None = "main", same: str = "") -> Call:
-    return Call(purpose, "anthropic", "claude", 100, 0, usd, session, fingerprint=same)
+def call(
+    purpose: CallPurpose = "chat", usd: float | None = 1.0, session: str | None = "main", same: str = ""
+) -> ModelCall:
+    return ModelCall(purpose, "anthropic", "claude", 100, 0, usd, session, fingerprint=same)
 
 
-def spend(ledger: Ledger, usd: float, purpose: Purpose = "chat", at: datetime = NOW) -> None:
+def spend(ledger: Ledger, usd: float, purpose: CallPurpose = "chat", at: datetime = NOW) -> None:
     ledger.settle(ledger.reserve(call(purpose, usd), at), Usage(10, 10, cost_usd=usd), at)
 
 
@@ -60,12 +62,12 @@ def told(db: Database) -> list[str]:
 # ----------------------------------------------------------------------------------------------------------- background
 
 
-@pytest.mark.parametrize("purpose", get_args(Purpose))
-def test_f43_the_background_uses_its_part_and_no_more_and_answers_the_rest(db: Database, purpose: Purpose) -> None:
+@pytest.mark.parametrize("purpose", get_args(CallPurpose))
+def test_f43_the_background_uses_its_part_and_no_more_and_answers_the_rest(db: Database, purpose: CallPurpose) -> None:
     ledger = ledger_of(db)
     for _ in range(5):
         ledger.reserve(call(purpose), NOW)
-    if purpose in BACKGROUND:
+    if purpose in BACKGROUND_PURPOSES:
         with pytest.raises(BudgetExceeded, match=r"work in the background.*\$5\.00 of \$5\.00"):
             ledger.reserve(call(purpose, 0.01), NOW)
     for _ in range(5):
@@ -232,7 +234,7 @@ def test_f43_the_same_background_request_is_stopped_until_the_next_day_over_rest
         at = NOW + timedelta(minutes=minutes)
         ledger.settle(ledger.reserve(call("extraction", 0.1, same="a"), at), Usage(10, 10, cost_usd=0.1), at)
     for hours in (0, 5, 12):
-        with pytest.raises(RequestRepeated):
+        with pytest.raises(RepeatedRequestBlocked):
             ledger_of(db).reserve(call("extraction", 0.1, same="a"), NOW + timedelta(minutes=3, hours=hours))
     (notice,) = told(db)
     assert "The same request (extraction) was sent 3 times within an hour" in notice and "2026-11-21 00:00" in notice
@@ -257,13 +259,13 @@ def test_what_a_wrong_clock_counted_or_stopped_in_the_future_holds_nothing_up_on
 ) -> None:
     ledger, wrong = ledger_of(db), NOW.replace(year=2099)
     for number in range(times):
-        with pytest.raises(RequestRepeated) if number == 3 else contextlib.nullcontext():
+        with pytest.raises(RepeatedRequestBlocked) if number == 3 else contextlib.nullcontext():
             ledger.reserve(call("extraction", 0.1, same="a"), wrong)
     assert len(ledger.standing(wrong).stopped) == times // 4
     assert ledger.standing(NOW).stopped == ()
     for _ in range(3):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
-    with pytest.raises(RequestRepeated):
+    with pytest.raises(RepeatedRequestBlocked):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
 
 
@@ -274,7 +276,7 @@ def test_an_attempt_that_cost_nothing_is_none_of_a_loop(db: Database) -> None:
     # A crash before the end of one is counted: it may have been paid for.
     for _ in range(3):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
-    with pytest.raises(RequestRepeated):
+    with pytest.raises(RepeatedRequestBlocked):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
 
 
@@ -283,7 +285,7 @@ def test_a_call_that_the_budget_refuses_is_not_counted_as_sent(db: Database) -> 
     for _ in range(10):
         with pytest.raises(BudgetExceeded) as refused:
             ledger.reserve(call("extraction", 0.1, same="a"), NOW)
-        assert not isinstance(refused.value, RequestRepeated)
+        assert not isinstance(refused.value, RepeatedRequestBlocked)
 
 
 # ------------------------------------------------------------------------------------------------------------- standing

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StaleView, StoreError, UsageError
-from assistant.core.generations import Ending, Reset
 from assistant.core.messages import Message
 from assistant.core.records import SessionInfo
+from assistant.core.sessions import GenerationEnd, SessionReset
 from assistant.store.extraction import LogReader
 from assistant.store.generations import StoredGenerations
 from assistant.store.resets import StoredResets
@@ -36,7 +36,7 @@ def end(home: StoreHome, *, resumes: int | None = None, words: str = WORDS, reas
     known = StoredGenerations(home.db, home.log)
     spoken = known.spoken("main")
     assert spoken is not None
-    ending = Ending("main", spoken.generation, known.last_seq("main"), words, reason, resumes=resumes)
+    ending = GenerationEnd("main", spoken.generation, known.last_seq("main"), words, reason, resumes=resumes)
     return home.conversation.turn_over(ending, NOW + LATER)
 
 
@@ -73,13 +73,13 @@ def test_what_was_planned_on_the_old_view_is_not_committed_to_the_new_one(home: 
 
 def test_what_was_written_since_the_archive_voids_the_ending(home: StoreHome) -> None:
     known = StoredGenerations(home.db, home.log)
-    ending = Ending("main", 1, known.last_seq("main"), WORDS, "manual")
+    ending = GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual")
     home.say("late", "yes")
     with pytest.raises(StaleView):
         home.conversation.turn_over(ending, NOW)
-    home.conversation.turn_over(Ending("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
+    home.conversation.turn_over(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
     with pytest.raises(StaleView):
-        home.conversation.turn_over(Ending("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
+        home.conversation.turn_over(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
     assert home.shown() == [WORDS]
 
 
@@ -121,7 +121,7 @@ def test_a_crash_after_the_line_is_logged_leaves_the_new_generation_whole(home: 
     end(home)
     home.say("more", "so")
     resets = StoredResets(home.db)
-    resets.begin(Reset("main", 2, "owner", "manual", "begun", NOW))
+    resets.begin(SessionReset("main", 2, "owner", "manual", "begun", NOW))
     crash_after(home, lambda: end(home, resumes=resumes))
     again = StoredGenerations(home.db, home.log).all("main")
     assert [(one.number, one.end_reason, one.resumed) for one in again] == [
@@ -221,17 +221,17 @@ def test_the_index_is_made_again_with_its_generations(home: StoreHome) -> None:
 
 def test_a_reset_that_waits_is_found_until_it_is_done_or_withdrawn(home: StoreHome) -> None:
     resets, later = StoredResets(home.db), NOW + timedelta(minutes=5)
-    resets.begin(Reset("main", 1, "owner", "daily", "begun", NOW, pressure=0.25))
+    resets.begin(SessionReset("main", 1, "owner", "daily", "begun", NOW, pressure=0.25))
     waits = resets.wait("main", 1, "no route", later)
     assert (waits.state, waits.attempts, waits.note, waits.retry_at) == ("waiting", 1, "no route", later)
-    again = resets.begin(Reset("main", 1, "owner", "manual", "begun", later, pressure=0.5))
+    again = resets.begin(SessionReset("main", 1, "owner", "manual", "begun", later, pressure=0.5))
     assert (again.state, again.attempts, again.reason, again.begun_at) == ("begun", 1, "manual", NOW)
     assert resets.unfinished() == [again]
     resets.archived("main", 1)
     end(home)
     assert resets.unfinished() == []
     assert StoredGenerations(home.db, home.log).all("main")[0].pressure == 0.5
-    resets.begin(Reset("main", 2, "owner", "daily", "begun", NOW))
+    resets.begin(SessionReset("main", 2, "owner", "daily", "begun", NOW))
     assert resets.withdraw("main", 2, NOW)
     assert not resets.withdraw("main", 2, NOW)
     assert resets.unfinished() == []

@@ -10,7 +10,7 @@ import pytest
 
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import View
+from assistant.core.records import ContextView
 from assistant.store.text import FORGOTTEN
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, blank, tool_round
@@ -24,11 +24,11 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def undo(home: StoreHome, checkpoint_id: int | None = None) -> View:
+def undo(home: StoreHome, checkpoint_id: int | None = None) -> ContextView:
     return home.conversation.uncompact(home.conversation.restorable("main", checkpoint_id), "main", NOW)
 
 
-def same(after: View, before: View) -> bool:
+def same(after: ContextView, before: ContextView) -> bool:
     """All but the revision, and what was reported for it."""
     return replace(after, prefix_rev=before.prefix_rev, reported=before.reported) == before
 
@@ -89,7 +89,7 @@ def test_later_messages_stay(home: StoreHome) -> None:
 MADE = ("range", "mask", "range", "merge", "mask", "range")
 
 
-def compacted_six_times(home: StoreHome) -> tuple[list[View], list[int]]:
+def compacted_six_times(home: StoreHome) -> tuple[list[ContextView], list[int]]:
     """The views before each compaction, and their ids."""
     home.chat(8)
     views, ids = [], []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Compaction
+from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
-from assistant.core.records import Problem
+from assistant.core.records import IntegrityProblem
 from assistant.store.database import Database
 from tests.store_home import NOW, StoreHome, blank, tool_round
 
@@ -45,7 +45,7 @@ def change(home: StoreHome, sql: str) -> None:
         db.execute(sql)
 
 
-def kinds(problems: tuple[Problem, ...]) -> set[str]:
+def kinds(problems: tuple[IntegrityProblem, ...]) -> set[str]:
     return {problem.kind for problem in problems}
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from assistant.core.bridge_ports import TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import SettingsError
-from assistant.settings import settings as settings_module
+from assistant.settings.home import Home
 from assistant.settings.secrets import IN_KEYRING
-from assistant.settings.settings_watch import SettingsWatch
+from assistant.settings.settings import Settings, load_settings, settings_problems
+from assistant.settings.watch import SettingsWatch
 from assistant.web.guard import Guard
 from assistant.web.ways import Rules
 from assistant.wire.house import build
@@ -84,11 +85,11 @@ async def test_f42_a_new_token_holds_at_once_and_the_former_for_nothing_any_more
 
 
 def test_a_new_token_takes_the_place_of_one_in_the_keyring(tmp_path: Path) -> None:
-    home = settings_module.Home(tmp_path)
-    started = settings_module.load(home, {"ASSISTANT_WEB__TOKEN": TOKEN}, ring=None)
+    home = Home(tmp_path)
+    started = load_settings(home, {"ASSISTANT_WEB__TOKEN": TOKEN}, ring=None)
     ringed = replace(started, origins={**started.origins, "web.token": IN_KEYRING})
-    taken: list[settings_module.Settings] = []
-    watch = SettingsWatch(ringed, partial(settings_module.load, home, {}, ring=None), taken.append)
+    taken: list[Settings] = []
+    watch = SettingsWatch(ringed, partial(load_settings, home, {}, ring=None), taken.append)
     token = new_token(home)
     watch.look()
     assert [one.values.web.token.get_secret_value() for one in taken] == [token]
@@ -269,9 +270,9 @@ async def test_callers_who_guess_are_forgotten_beyond_a_thousand() -> None:
 # ----------------------------------------------------------------------------------------------------- where it listens
 
 
-def loaded(tmp_path: Path, **web: str) -> settings_module.Settings:
+def loaded(tmp_path: Path, **web: str) -> Settings:
     given = {f"ASSISTANT_WEB__{name}": value for name, value in web.items()}
-    return settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path), **given}, ring=None)
+    return load_settings(None, {"ASSISTANT_HOME": str(tmp_path), **given}, ring=None)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.5", "my.example.org", "127.0.0.1.example"])
@@ -299,8 +300,8 @@ def test_half_a_certificate_and_a_short_token_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_config_file_that_would_expose_it_is_refused_before_it_is_written(tmp_path: Path) -> None:
-    home = settings_module.Home(tmp_path)
-    (problem,) = settings_module.problems_of(home, '[web]\nport = 8484\nhost = "0.0.0.0"\n')
+    home = Home(tmp_path)
+    (problem,) = settings_problems(home, '[web]\nport = 8484\nhost = "0.0.0.0"\n')
     assert "web.behind_proxy" in problem
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.bridges.terminal.feed import Mark
-from assistant.core.bridge_ports import Part
-from assistant.core.errors import NobodyThere, UsageError
-from assistant.core.records import Outgoing
+from assistant.core.bridge_api import OutgoingPart
+from assistant.core.errors import RecipientNotConnected, UsageError
+from assistant.core.records import OutgoingMessage
 from tests.contract.web import Caller, Event, Reached, reached
 
 
@@ -42,7 +42,7 @@ def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "termi
     """What waits to be delivered, from so many days on; their ids."""
     now = it.house.started_at + timedelta(days=day)
     items = [
-        it.house.stores.outbox.push(Outgoing(key, session, "owner", bridge, session, key, "notice"), now)
+        it.house.stores.outbox.push(OutgoingMessage(key, session, "owner", bridge, session, key, "notice"), now)
         for key in keys
     ]  # fmt: skip
     it.house.delivery.wake()
@@ -176,7 +176,7 @@ async def test_confirming_what_was_confirmed_is_told_from_confirming_what_never_
         (event,) = await told(it.tcp, 1)
         await it.house.delivery.flush()
         assert not await it.tcp.confirm(event)
-        theirs = Outgoing("b", "peer:kept:7", "peer:kept:7", "kept", "7", "not yours", "notice")
+        theirs = OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "not yours", "notice")
         it.house.stores.outbox.push(theirs, it.house.started_at)
         for key in ("b", "never", "a "):
             answer = await it.tcp.ask("POST", "/v1/deliveries/ack", json={"key": key})
@@ -201,16 +201,18 @@ async def test_deliveries_come_in_the_order_of_their_ids_however_they_are_sent(t
         outbox = it.house.stores.outbox
         terminal = TerminalBridge(outbox)
         for key in ("a", "b", "c"):
-            outbox.push(Outgoing(key, "main", "owner", "terminal", "main", key), it.house.started_at)
+            outbox.push(OutgoingMessage(key, "main", "owner", "terminal", "main", key), it.house.started_at)
         items = {item.outgoing.key: item for item in outbox.pending("terminal")}
         for attached_first in (("a", "c"), ("c", "a"), ("b", "c", "a")):
             with terminal.attach("main") as attached:
-                sends = [asyncio.create_task(terminal.send(Part(items[key], 1, key))) for key in attached_first]
+                sends = [asyncio.create_task(terminal.send(OutgoingPart(items[key], 1, key))) for key in attached_first]
                 await asyncio.sleep(0)
                 got = [attached.queue.get_nowait() for _ in range(attached.queue.qsize())]
                 given = [event[1]["key"] for event in got if event is not None and event[0] == "deliver"]
                 assert given == ["a", "b", "c"]
-            assert all(isinstance(gone, NobodyThere) for gone in await asyncio.gather(*sends, return_exceptions=True))
+            assert all(
+                isinstance(gone, RecipientNotConnected) for gone in await asyncio.gather(*sends, return_exceptions=True)
+            )
 
 
 async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path: Path) -> None:
@@ -246,16 +248,16 @@ async def test_what_waits_is_given_in_order_however_much_waits_for_other_session
     async with reached(tmp_path) as it:
         outbox, now = it.house.stores.outbox, it.house.started_at
         for number in range(510):
-            outbox.push(Outgoing(f"n{number}", "thread:b", "owner", "terminal", "thread:b", "news"), now)
-        items = [outbox.push(Outgoing(key, "main", "owner", "terminal", "main", key), now) for key in ("a", "b")]
+            outbox.push(OutgoingMessage(f"n{number}", "thread:b", "owner", "terminal", "thread:b", "news"), now)
+        items = [outbox.push(OutgoingMessage(key, "main", "owner", "terminal", "main", key), now) for key in ("a", "b")]
         terminal = TerminalBridge(outbox)
         with terminal.attach("main") as attached:
-            send = asyncio.create_task(terminal.send(Part(items[1], 1, "b")))
+            send = asyncio.create_task(terminal.send(OutgoingPart(items[1], 1, "b")))
             await asyncio.sleep(0)
             got = [attached.queue.get_nowait() for _ in range(attached.queue.qsize())]
         given = [event[1]["key"] for event in got if event is not None and event[0] == "deliver"]
         assert given == ["a", "b"]
-        assert isinstance(*await asyncio.gather(send, return_exceptions=True), NobodyThere)
+        assert isinstance(*await asyncio.gather(send, return_exceptions=True), RecipientNotConnected)
 
 
 async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: Path) -> None:

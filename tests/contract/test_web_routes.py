@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.usage import load_usage, usage_json
 from assistant.core.messages import Usage
-from assistant.core.requests import Call, UsageKey
-from assistant.spending.asking import ask
-from assistant.spending.report import as_json
+from assistant.core.model_api import ModelCall, UsageKey
 from tests.contract.web import Caller, reached
 from tests.scripted import said
 
@@ -171,11 +170,11 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
 async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
     async with reached(tmp_path, "I see.") as it:
         ledger, now = it.house.stores.ledger, it.house.started_at
-        answering = Call("chat", "anthropic", "claude", 100, 10, 0.5, "main")
+        answering = ModelCall("chat", "anthropic", "claude", 100, 10, 0.5, "main")
         for call in (answering, replace(answering, purpose="extraction", session=None)):
             ledger.settle(ledger.reserve(call, now), Usage(80, 10, cost_usd=0.25), now)
         told = await it.tcp.get("/v1/usage", by=by, days=7)
-        assert told == as_json(ask(ledger, by, 7, now))
+        assert told == usage_json(load_usage(ledger, by, 7, now))
         assert {cap["setting"]: cap["used"] for cap in told["caps"]} == {"daily_usd": 0.5, "monthly_usd": 0.5}
         assert {name: part["calls"] for name, part in told["split"].items()} == {"answering": 1, "background": 1}
         assert all(by in row for row in told["rows"])

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from assistant.service.unix_socket import short_address
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 
@@ -132,7 +132,7 @@ async def reached(
     given = {f"ASSISTANT_{name}": value for name, value in environ.items()}
     mine = {"ASSISTANT_HOME": str(home), "ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
     environment = {name: value for name, value in {**mine, **given}.items() if value}
-    load = partial(settings_module.load, None, environment, ring=None)
+    load = partial(load_settings, None, environment, ring=None)
     model = ScriptedModel(*script)
     house = build(load(), SteppingClock(), model=model, reread=load)
     token = house.settings.values.web.token.get_secret_value()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.errors import StoreError
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.pictures import rows
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
@@ -27,7 +27,7 @@ _JOBS = (
 )
 
 
-def _answer(request: Request) -> Step:
+def _answer(request: ModelRequest) -> Step:
     return "Nothing new."
 
 

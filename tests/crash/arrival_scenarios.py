@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from assistant.core.bridge_ports import Change
+from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media, ToolCall
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import DIFFER, look
 from tests.crash.pictures import rows
 from tests.crash.scenario import Picture, Scenario
@@ -39,7 +39,7 @@ _CHANGES: tuple[tuple[int, Literal["edit", "delete"], str], ...] = (
 )
 
 
-def _answer(request: Request) -> Step:
+def _answer(request: ModelRequest) -> Step:
     asked = next(m for m in reversed(request.messages) if m.role == "user")
     results = [m.content for m in tail(request) if m.role == "tool"]
     if "back what I sent" in asked.content and (not results or results[-1].startswith("Error")):
@@ -50,7 +50,7 @@ def _answer(request: Request) -> Step:
 async def _changed(life: Life) -> None:
     """Before anybody answers. A network says it again until it was kept."""
     for number, (name, kind, words) in enumerate(_CHANGES):
-        change = Change(BRIDGE, f"m{name}", f"c{number}", kind, "owner", words, position=f"p{number}")
+        change = MessageChange(BRIDGE, f"m{name}", f"c{number}", kind, "owner", words, position=f"p{number}")
         for _ in range(_TRIES):
             try:
                 await life.house.reception.change(change)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.gateway.parts import parts_of
 from assistant.gateway.reception import CUT_OFF
 from assistant.wire import stores as wire_stores
@@ -30,7 +30,7 @@ _REFUSED = "then try again"
 _LONG = "\n\n".join(f"Stage {number} of the road. " + "It goes on and on. " * 40 for number in range(8))
 
 
-def _answer(request: Request) -> str:
+def _answer(request: ModelRequest) -> str:
     asked = next(message.content for message in reversed(request.messages) if message.role == "user")
     return _LONG if "at length" in asked else f"Noted: {asked.splitlines()[-1]}"
 

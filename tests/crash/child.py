@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from assistant.core.errors import AssistantError
-from assistant.core.expressions import _Uncompiled
+from assistant.core.text import _LazyPattern
 from assistant.wire.house import build
 from assistant.wire.search_engine import _embedder
 from tests.crash.homes import picture_of
@@ -106,7 +106,7 @@ def _do_once() -> None:
     and word vectors read, and what is imported late is imported. The home that this takes is gone then."""
     importlib.import_module("assistant.gateway.apart")
     for one in gc.get_objects():
-        if isinstance(one, _Uncompiled):
+        if isinstance(one, _LazyPattern):
             assert one.match
     with TemporaryDirectory() as folder:
         build(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import StoreError
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.scenario import Differ, Faults, Scenario
 from tests.crash.world import Life, World, live, message
@@ -20,7 +20,7 @@ _A_WHILE = timedelta(seconds=30)
 _FACTS = ("I moved to Bergen in March.", "My sister Ines keeps the spare key.", "We decided to sell the boat.")
 
 
-def _answer(request: Request) -> Step:
+def _answer(request: ModelRequest) -> Step:
     return "Noted. " + "The road goes on along the shore and over the hill. " * 30
 
 

@@ -6,8 +6,9 @@ import stat
 from pathlib import Path
 
 from assistant.core.errors import AssistantError
-from assistant.settings.config_text import with_value
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.config_text import set_key
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire import settings as wire_settings
 from tests.crash.scenario import Picture, Scenario
 
@@ -27,10 +28,10 @@ def _prepare(path: Path) -> None:
 def _work(path: Path) -> None:
     """Whatever happened before, there is a whole file of each to begin with."""
     home = Home(path)
-    found = load(home, _ENVIRON, ring=None)
+    found = load_settings(home, _ENVIRON, ring=None)
     if _held(found) not in ((0.2, _OLD), (0.25, _OLD), (0.25, _NEW)):
         raise AssistantError(f"The home says {_held(found)}.")
-    wire_settings.config_file(home).change(lambda text: with_value(text, "context.target", 0.25))
+    wire_settings.config_file(home).change(lambda text: set_key(text, "context.target", 0.25))
     wire_settings.secret_store(home, None).put("archive.key", _NEW)
 
 
@@ -41,7 +42,7 @@ def _held(settings: Settings) -> tuple[float, str]:
 def _look(path: Path) -> Picture:
     return {
         "config": (path / "config.toml").read_text(),
-        "held": _held(load(Home(path), _ENVIRON, ring=None)),
+        "held": _held(load_settings(Home(path), _ENVIRON, ring=None)),
         "modes": {name: stat.S_IMODE((path / name).stat().st_mode) for name in _FILES},
         "beside": sorted(one.name for one in path.iterdir() if one.name not in _FILES),
     }

@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from assistant.core.requests import Request
-from assistant.core.sessions import peer_key
+from assistant.core.model_api import ModelRequest
+from assistant.core.sessions import peer_session_key
 from assistant.wire.memory import store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look
@@ -24,7 +24,7 @@ from tests.scripted import Step
 
 _TRIES = 15
 _A_WHILE = timedelta(seconds=30)
-_ADA = peer_key("network", "ada")
+_ADA = peer_session_key("network", "ada")
 _BEFORE = (
     "My name is Mara and I live in Oslo.",
     "My sister Ines is a nurse in Rome.",
@@ -41,7 +41,7 @@ _SINCE = (
 )
 
 
-def _answer(request: Request) -> Step:
+def _answer(request: ModelRequest) -> Step:
     return "Noted. " + "The road goes on along the shore and over the hill. " * 60
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StoreError
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.pictures import rows
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
@@ -26,7 +26,7 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 _WORDS = ("I moved to Bergen in March.", "Please write the letter to the bank.", "My sister Ines keeps the spare key.")
 
 
-def _answer(request: Request) -> Step:
+def _answer(request: ModelRequest) -> Step:
     return "Noted."
 
 

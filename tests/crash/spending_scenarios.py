@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
-from assistant.core.requests import Call
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.core.model_api import ModelCall
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script
@@ -25,7 +25,7 @@ _BUDGET = BudgetSettings(
 
 
 def _call(ledger: Ledger, usd: float, same: str = "") -> None:
-    call = Call("extraction" if same else "chat", "house", "m", 100, 0, usd, "main", fingerprint=same)
+    call = ModelCall("extraction" if same else "chat", "house", "m", 100, 0, usd, "main", fingerprint=same)
     ledger.settle(ledger.reserve(call, _NOW), Usage(100, cost_usd=usd), _NOW)
 
 

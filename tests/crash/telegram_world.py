@@ -18,8 +18,8 @@ from typing import Any
 import structlog
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.persons import Identity
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
+from assistant.core.people import Identity
 from assistant.wire.house import build
 from tests.crash.witness import Witness
 from tests.crash.world import BEGUN, Life, settings_of
@@ -71,13 +71,13 @@ class WitnessedTelegram(StrictTelegram):
         return message
 
 
-def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[Request], Step]) -> None:
+def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], Step]) -> None:
     """One life of the process, until everything is confirmed, answered and delivered, or was tried often enough."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     asyncio.run(_live(home, messages, answer))
 
 
-async def _live(home: Path, messages: Sequence[str], answer: Callable[[Request], Step]) -> None:
+async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], Step]) -> None:
     witness = Witness(home)
     clock = SteppingClock(BEGUN + timedelta(hours=len(witness.seen("began"))))
     witness.saw("began")
@@ -112,6 +112,6 @@ async def _until_quiet(life: Life, server: WitnessedTelegram) -> None:
             return
 
 
-def _noted(answer: Callable[[Request], Step], witness: Witness, request: Request) -> Step:
+def _noted(answer: Callable[[ModelRequest], Step], witness: Witness, request: ModelRequest) -> Step:
     witness.saw("asked", messages=len(request.messages))
     return answer(request)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from assistant.core.messages import ToolCall
-from assistant.core.requests import Request
-from assistant.core.sessions import peer_key
+from assistant.core.model_api import ModelRequest
+from assistant.core.sessions import peer_session_key
 from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
 from tests.crash.scenario import Differ, Scenario
 from tests.crash.world import Life, World, live, message, tail
@@ -21,12 +21,12 @@ _EARLIER = (
 _REQUEST = message("Where is the spare key? Put the plumber on my list, and ring the bell.", 3)
 
 
-def _plain(request: Request) -> Step:
+def _plain(request: ModelRequest) -> Step:
     """Counts what people said: tools that a fault has called again do not change the answer."""
     return f"Noted, message {sum(m.role == 'user' for m in request.messages)}."
 
 
-def _two_rounds(request: Request) -> Step:
+def _two_rounds(request: ModelRequest) -> Step:
     """Search; then note the plumber and ring; then answer. An error of the to-do list is tried again."""
     if "spare key?" not in next(m.content for m in reversed(request.messages) if m.role == "user"):
         return _plain(request)
@@ -102,9 +102,9 @@ SIDE_BY_SIDE = _scenario(
     World(
         (
             _REQUEST,
-            message("Hello, is anybody there?", 4, peer_key("network", "ada"), trust="guest"),
+            message("Hello, is anybody there?", 4, peer_session_key("network", "ada"), trust="guest"),
             message("Bring the boat to Lund, please.", 5),
-            message("What time is it?", 6, peer_key("network", "ivo"), trust="guest"),
+            message("What time is it?", 6, peer_session_key("network", "ivo"), trust="guest"),
         ),
         _two_rounds,
     ),
@@ -112,7 +112,7 @@ SIDE_BY_SIDE = _scenario(
 )
 
 
-def _long(request: Request) -> Step:
+def _long(request: ModelRequest) -> Step:
     return "It is as I said: " + "the road goes on and on, " * 120
 
 

@@ -16,16 +16,17 @@ from typing import Any
 
 import structlog
 
-from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
+from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
+from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.records import Accepted, Incoming
-from assistant.core.requests import Request
+from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.models.failover import Failover, Patience
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.house import House, build
 from tests.crash.witness import Witness
 from tests.scripted import ScriptedModel, Step, SteppingClock
@@ -39,7 +40,7 @@ _MOST_TRIES = 60
 _A_WHILE = timedelta(seconds=30)
 _PRICES = Prices({"scripted-1": Price(input=1, output=5, cache_read=0.1, cache_write=1.25)})
 
-Answer = Callable[[Request], Step]
+Answer = Callable[[ModelRequest], Step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class World:
     message once if it is sent again under the same key, settings beside the defaults, what else happens once the
     messages were taken in, and whether the model is still thinking then."""
 
-    messages: Sequence[Incoming]
+    messages: Sequence[IncomingMessage]
     answer: Answer
     deduplicates: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -78,18 +79,18 @@ class Network:
     name = BRIDGE
 
     def __init__(self, witness: Witness, deduplicates: bool) -> None:
-        self.capabilities = Capabilities(dedupe_seconds=_A_DAY if deduplicates else 0, terminals=True)
+        self.capabilities = BridgeCapabilities(dedupe_seconds=_A_DAY if deduplicates else 0, terminals=True)
         self._witness = witness
 
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         door.connected(self.name)
         await asyncio.get_running_loop().create_future()
 
     async def hand_in(
-        self, messages: Sequence[Incoming], accept: Callable[[Incoming], Awaitable[Accepted]]
+        self, messages: Sequence[IncomingMessage], accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
     ) -> None:  # fmt: skip
         acknowledged = {seen["id"] for seen in self._witness.seen("acknowledged")}
         for message in messages:
@@ -104,7 +105,7 @@ class Network:
                     acknowledged.add(message.external_id)
                     self._witness.saw("acknowledged", id=message.external_id)
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self._witness.saw("sent", key=part.key, body=part.text, kind=part.item.outgoing.kind)
 
     def show(self, event: TurnEvent, target: str) -> None:
@@ -130,7 +131,7 @@ def bell(witness: Witness) -> Tool:
 def settings_of(home: Path, **variables: str) -> Settings:
     """The settings of a home whose surroundings set nothing but `variables`."""
     fixed = {"ASSISTANT_HOME__TIMEZONE": "UTC", "TIKTOKEN_CACHE_DIR": "", **variables}
-    return load(Home(home), fixed)
+    return load_settings(Home(home), fixed)
 
 
 def live(home: Path, world: World) -> None:
@@ -180,7 +181,7 @@ async def _until_quiet(life: Life) -> None:
             return
 
 
-def _noted(answer: Answer, witness: Witness, request: Request) -> Step:
+def _noted(answer: Answer, witness: Witness, request: ModelRequest) -> Step:
     step = answer(request)
     witness.saw("asked", messages=len(request.messages))
     return step
@@ -189,13 +190,13 @@ def _noted(answer: Answer, witness: Witness, request: Request) -> Step:
 # ------------------------------------------------------------------------------------------------------------- answers
 
 
-def tail(request: Request) -> list[Message]:
+def tail(request: ModelRequest) -> list[Message]:
     """What was said since the newest user message."""
     last = max(n for n, message in enumerate(request.messages) if message.role == "user")
     return list(request.messages[last + 1 :])
 
 
-def message(text: str, number: int, session: str = "main", **about: Any) -> Incoming:
+def message(text: str, number: int, session: str = "main", **about: Any) -> IncomingMessage:
     """A message of the owner, over the network."""
     fields = {"bridge": BRIDGE, "scope": "owner", "sender": "owner", "trust": "owner", "target": session, **about}
-    return Incoming(external_id=f"m{number}", session=session, content=text, **fields)
+    return IncomingMessage(external_id=f"m{number}", session=session, content=text, **fields)

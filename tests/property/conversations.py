@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from assistant.context.build import Frame
 from assistant.context.pressure import bytes_of, images_of
 from assistant.context.tokens import Tier, TokenCounter
-from assistant.core.messages import Media, Message, Span, ToolCall
-from assistant.core.records import LogPlace, View
-from assistant.core.requests import Limits, ToolSpec
+from assistant.core.messages import LogByteRange, Media, Message, ToolCall
+from assistant.core.model_api import ModelLimits, ToolSpec
+from assistant.core.records import ContextView, LogLocation
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 COUNTER = TokenCounter(Tier("estimate", "some-model", "tests count without a vocabulary"))
-LIMITS = Limits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=3)
+LIMITS = ModelLimits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=3)
 MODEL = "thinker-1"
 PROTECTED = "manage_todo_list"
 TOOLS = ("search_history", "read_file", PROTECTED)
@@ -146,9 +146,9 @@ def numbered(rows: Sequence[Message]) -> list[Message]:
     return [replace(row, id=10 + n, ts=START + timedelta(minutes=n)) for n, row in enumerate(rows)]
 
 
-def view_of(rows: Sequence[Message], **changes: Any) -> View:
+def view_of(rows: Sequence[Message], **changes: Any) -> ContextView:
     """A view that holds the rows, its totals counted."""
-    view = View(
+    view = ContextView(
         session="main",
         generation=1,
         scope="owner",
@@ -161,6 +161,6 @@ def view_of(rows: Sequence[Message], **changes: Any) -> View:
     return replace(view, **changes)
 
 
-def places_of(rows: Sequence[Message]) -> dict[int, LogPlace]:
+def places_of(rows: Sequence[Message]) -> dict[int, LogLocation]:
     path = "log/main/conversation.jsonl"
-    return {row.id: LogPlace("main", path, Span(row.id * 100, row.id * 100 + 100)) for row in rows if row.id}
+    return {row.id: LogLocation("main", path, LogByteRange(row.id * 100, row.id * 100 + 100)) for row in rows if row.id}

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from assistant.context.build import build
 from assistant.context.pressure import Budgets
 from assistant.context.structure import block_starts
-from assistant.core.compactions import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
 from assistant.models import anthropic_form
 from assistant.store.database import Database

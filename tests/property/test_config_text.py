@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.settings.config_text import changes, flat, with_value, without
+from assistant.settings.config_text import diff_keys, flatten_keys, remove_key, set_key
 
 KEYS = ("context.target", "turn.max_steps", "home.timezone", "model.fallback", "log.level")
 VALUES = st.one_of(
@@ -32,7 +32,7 @@ def files(draw: st.DrawFn) -> str:
 
 
 def meaning(text: str) -> dict[str, object]:
-    return flat(tomllib.loads(text.removeprefix("\ufeff")))
+    return flatten_keys(tomllib.loads(text.removeprefix("\ufeff")))
 
 
 def comments(text: str) -> list[str]:
@@ -41,7 +41,7 @@ def comments(text: str) -> list[str]:
 
 @given(text=files(), key=st.sampled_from(KEYS), value=VALUES)
 def test_a_value_is_set_and_every_comment_and_other_key_stays(text: str, key: str, value: object) -> None:
-    after = with_value(text, key, value)
+    after = set_key(text, key, value)
     wanted = list(value) if isinstance(value, tuple) else value
     assert meaning(after) == {**meaning(text), key: wanted}
     kept = comments(after)
@@ -54,8 +54,8 @@ def test_a_value_is_set_and_every_comment_and_other_key_stays(text: str, key: st
 @given(text=files(), key=st.sampled_from(KEYS), value=VALUES)
 def test_taking_a_key_out_again_leaves_what_was_there(text: str, key: str, value: object) -> None:
     rest = {name: found for name, found in meaning(text).items() if name != key}
-    taken = without(text, key)
+    taken = remove_key(text, key)
     assert meaning(taken) == rest
-    assert meaning(without(with_value(text, key, value), key)) == rest
-    assert without(taken, key) == taken
-    assert [change.key for change in changes(text, taken)] == [key] * (key in meaning(text))
+    assert meaning(remove_key(set_key(text, key, value), key)) == rest
+    assert remove_key(taken, key) == taken
+    assert [change.key for change in diff_keys(text, taken)] == [key] * (key in meaning(text))

@@ -13,7 +13,7 @@ from assistant.context.build import Frame, build
 from assistant.context.normalise import normalise
 from assistant.context.structure import newest_request
 from assistant.core.messages import Message, ToolCall
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_form, openai_form
 from tests.property.conversations import (
     FRAME,
@@ -31,7 +31,7 @@ BOUNDS = Bounds(window=LIMITS.window, max_images=LIMITS.max_images)
 many = settings(max_examples=150, deadline=None, database=None)
 
 
-def complaints(request: Request, issued: dict[str, list[dict[str, Any]]] | None = None) -> list[str]:
+def complaints(request: ModelRequest, issued: dict[str, list[dict[str, Any]]] | None = None) -> list[str]:
     messages = anthropic_form.render(request, MODEL)
     chat = openai_form.render(request, MODEL)
     return validate_messages(messages, BOUNDS, issued) + validate_chat(chat, BOUNDS)

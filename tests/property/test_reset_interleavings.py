@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assistant.core.errors import UsageError
-from assistant.core.generations import Ending
+from assistant.core.sessions import GenerationEnd
 from assistant.store.generations import StoredGenerations
 from tests.compacting import copy_of, live, plan, summary
 from tests.contract.test_store_crash import crash_after
@@ -69,7 +69,7 @@ class Life:
         known = StoredGenerations(self.home.db, self.home.log)
         spoken = known.spoken("main")
         if spoken is not None:
-            ending = Ending(
+            ending = GenerationEnd(
                 "main", spoken.generation, known.last_seq("main"), "It ended.", "manual", resumes=resumes
             )  # fmt: skip
             try:

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from assistant.core.messages import Message
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.search import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.homes import opened
@@ -23,7 +23,7 @@ _BETWEEN = timedelta(seconds=30)
 
 def one_session(said: Said) -> str:
     """As in a home in use: all of it in one session, with days between."""
-    return MAIN
+    return MAIN_SESSION
 
 
 def session_each(said: Said) -> str:

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assistant.core.records import Record
-from assistant.core.remembered import JournalEntry, Memory
-from assistant.core.requests import Request
-from assistant.core.search_ports import Where
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.memories import JournalEntry, Memory
+from assistant.core.model_api import ModelRequest
+from assistant.core.records import LogRecord
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
+from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit, split
 from assistant.store.database import Database
 from assistant.store.search_schema import search
@@ -62,7 +62,7 @@ async def _measured(talk: Talk, home: SpokenHome, path: Path) -> dict[str, objec
         asked = [question for question in talk.questions if question.evidence]
         near = await asleep.memories.nearest([one.text for one in asked], OWNER_SCOPE, limit=DEPTHS[-1])
         engine = _engine(memories, path)
-        where = Where(OWNER_SCOPE, ("memory",))
+        where = SearchFilter(OWNER_SCOPE, ("memory",))
         rows = []
         for question, by_meaning in zip(asked, near, strict=True):
             found = engine.search(question.text, where, limit=DEPTHS[-1])
@@ -88,7 +88,7 @@ async def _journal(talk: Talk, home: SpokenHome, asleep: Night) -> dict[int, Jou
         if one.turns:
             noted[ids[one.turns[0]]].append((one.text, [ids[turn] for turn in one.turns]))
 
-    def attentive(request: Request) -> str:
+    def attentive(request: ModelRequest) -> str:
         shown = [int(found) for found in _SHOWN.findall(request.messages[-1].content)]
         return learned(*({"content": text, "sources": of} for one in shown for text, of in noted[one]))
 
@@ -103,10 +103,10 @@ async def _journal(talk: Talk, home: SpokenHome, asleep: Night) -> dict[int, Jou
     return {entry.id or 0: entry for entry in entries}
 
 
-def _records(home: SpokenHome) -> list[Record]:
+def _records(home: SpokenHome) -> list[LogRecord]:
     """Everything that was said, oldest first."""
-    records = home.history.recent(OWNER_SCOPE, session=MAIN, limit=_READ_AT_ONCE)
-    while page := home.history.recent(OWNER_SCOPE, session=MAIN, limit=_READ_AT_ONCE, before_id=records[0].id):
+    records = home.history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=_READ_AT_ONCE)
+    while page := home.history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=_READ_AT_ONCE, before_id=records[0].id):
         records = [*page, *records]
     return records
 

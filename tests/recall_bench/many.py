@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.core.search_ports import Where
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
+from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit
 from assistant.store.database import Database
 from assistant.store.search_schema import search
@@ -56,7 +56,7 @@ def ask(folder: Path) -> dict[str, object]:
     embedder.embed(["What stands here already is no part of the collection."])
     before, began = resident_mb(), time.perf_counter()
     engine = _engine(folder)
-    where = Where(OWNER_SCOPE, ("memory",))
+    where = SearchFilter(OWNER_SCOPE, ("memory",))
     engine.search("Where did we say the meeting is?", where)
     opened = time.perf_counter() - began
     asked, found = [], 0

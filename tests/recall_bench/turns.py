@@ -16,9 +16,10 @@ from datetime import UTC
 from pathlib import Path
 
 from assistant.context.tokens import estimate
-from assistant.core.quotes import Quote, local_time, quote_line
-from assistant.core.records import Hit
+from assistant.core.calendar import format_local_time
+from assistant.core.records import SearchHit
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.tool_results import QuotedMessage, format_quote
 from tests.recall_bench.dataset import Question, read_talks
 from tests.recall_bench.homes import SessionOf, SpokenHome, one_session, session_each, spoken
 
@@ -78,20 +79,22 @@ def _share(wanted: Iterable[str], found: Iterable[str]) -> float:
     return len(wanted.intersection(found)) / len(wanted)
 
 
-def _sessions(home: SpokenHome, hits: Sequence[Hit]) -> list[str]:
+def _sessions(home: SpokenHome, hits: Sequence[SearchHit]) -> list[str]:
     """The first ten sessions in the order of their best hits."""
     ranked = dict.fromkeys(home.turns[hit.message_id].turn.partition(":")[0] for hit in hits)
     return list(ranked)[:_SESSION_DEPTH]
 
 
-def _within(home: SpokenHome, hits: Sequence[Hit], *, whole: bool) -> list[str]:
+def _within(home: SpokenHome, hits: Sequence[SearchHit], *, whole: bool) -> list[str]:
     """The turns of the hits that fit into the budget in the order of their rank, as the assistant is shown them."""
     lines: list[str] = []
     shown = []
     for hit in hits:
         said = home.turns[hit.message_id]
-        quote = Quote(hit.message_id, local_time(hit.ts, UTC), hit.role, said.text if whole else hit.text, hit.name)
-        lines.append(quote_line(quote))
+        quote = QuotedMessage(
+            hit.message_id, format_local_time(hit.ts, UTC), hit.role, said.text if whole else hit.text, hit.name
+        )
+        lines.append(format_quote(quote))
         if estimate("\n".join(lines)) > BUDGET:
             break
         shown.append(said.turn)

@@ -19,8 +19,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from assistant.core.remembered import JournalEntry, Memory, Recalled
-from assistant.core.sessions import MAIN, OWNER_SCOPE
+from assistant.core.memories import JournalEntry, Memory, MemoryHit
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal
@@ -47,7 +47,7 @@ def _measured(talk: Talk, half: Sequence[Talk], home: Path) -> dict[str, object]
         pass
     seconds: list[float] = []
 
-    def good(question: str) -> list[Recalled]:
+    def good(question: str) -> list[MemoryHit]:
         began = time.perf_counter()
         found = search.search(question, OWNER_SCOPE, limit=_LOOKED_AT)
         seconds.append(time.perf_counter() - began)
@@ -73,7 +73,7 @@ def _noted(talk: Talk, home: Path) -> dict[int, frozenset[str]]:
     people = Database.open(home / "character.db", character, talk.said[0].at)
     entries = [
         JournalEntry(
-            f"{number}", OWNER_SCOPE, MAIN, 1, one.text, at[one.turns[0]] if one.turns else talk.said[0].at,
+            f"{number}", OWNER_SCOPE, MAIN_SESSION, 1, one.text, at[one.turns[0]] if one.turns else talk.said[0].at,
             "extraction", sources=(number + 1,),
         )
         for number, one in enumerate(talk.observations)

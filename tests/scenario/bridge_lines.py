@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from assistant.cli.lazy import guarded
 from assistant.cli.main import assistant as assistant_command
-from assistant.settings.settings import Home
+from assistant.settings.home import Home
 from tests.scenario.command_line import Done, environment
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from assistant.cli.aihistory import aihistory
-from assistant.core.compactions import Asked, Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction, RequestKind
 from assistant.core.messages import Message
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import look
 from tests.store_home import NOW, StoreHome, count
@@ -23,9 +23,9 @@ GUEST = "peer:test:ann"
 
 def fresh(path: Path) -> StoreHome:
     """A home with all its databases and nothing in it, open; what begins with "Please" is a task there."""
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(path)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     wire_stores.open_stores(settings, NOW).close()
-    return StoreHome(path, asked=lambda text: Asked(text.startswith("Please"))).open()
+    return StoreHome(path, asked=lambda text: RequestKind(text.startswith("Please"))).open()
 
 
 def compact(

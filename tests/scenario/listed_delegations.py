@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from assistant.core.compactions import Delegation, DelegationState
+from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import StoreError
 
 

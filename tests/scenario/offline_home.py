@@ -12,10 +12,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import ToolError
-from assistant.core.messages import Message, Role, Span
+from assistant.core.messages import LogByteRange, Message, Role
+from assistant.core.model_api import ModelReply, ModelRequest, TextDelta
 from assistant.core.ports import ToolContext
-from assistant.core.records import Hit, LogPlace, Record, Todo
-from assistant.core.requests import Reply, Request, TextDelta
+from assistant.core.records import LogLocation, LogRecord, SearchHit, TodoItem
 from assistant.models.offline.model import OfflineModel
 from tests.granting import granting
 from tools.registry import Registry
@@ -29,11 +29,11 @@ class ListedHistory:
     """`ports.History` over a list of records."""
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
+        self.records: list[LogRecord] = []
 
-    def add(self, record: Record) -> Record:
+    def add(self, record: LogRecord) -> LogRecord:
         start = self.records[-1].span.end if self.records else 0
-        placed = replace(record, span=Span(start, start + 100 + len(record.content.encode("utf-8", "replace"))))
+        placed = replace(record, span=LogByteRange(start, start + 100 + len(record.content.encode("utf-8", "replace"))))
         self.records.append(placed)
         return placed
 
@@ -50,7 +50,7 @@ class ListedHistory:
         after: datetime | None = None,
         before: datetime | None = None,
         session: str | None = None,
-    ) -> list[Hit]:
+    ) -> list[SearchHit]:
         wanted = _stems(query)
         hits = []
         for record in self.records:
@@ -60,18 +60,18 @@ class ListedHistory:
                 hits.append(_hit(record, shared))
         return sorted(hits, key=lambda hit: (-hit.score, hit.message_id))[:limit]
 
-    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[Record]:
+    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
         mine = [record for record in self.records if record.scope == scope]
         place = next((n for n, record in enumerate(mine) if record.id == message_id), None)
         return [] if place is None else mine[max(0, place - neighbours) : place + neighbours + 1]
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[Record]:
+    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         inside = [r for r in self.records if r.span.start >= start and r.span.end <= end]
         return [record for record in inside if record.session == session and record.scope == scope]
 
     def recent(
         self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
-    ) -> list[Record]:
+    ) -> list[LogRecord]:
         mine = [r for r in self.records if r.scope == scope and (before_id is None or r.id < before_id)]
         return mine[::-1][:limit]
 
@@ -80,31 +80,31 @@ class ListedTodos:
     """`ports.Todos` over a list; a key that was seen changes nothing again."""
 
     def __init__(self) -> None:
-        self.todos: dict[int, tuple[str, Todo]] = {}
+        self.todos: dict[int, tuple[str, TodoItem]] = {}
         self.done_keys: dict[str, list[int]] = {}
 
-    def all(self, scope: str, *, include_done: bool = False) -> list[Todo]:
+    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
         return [todo for owner, todo in self.todos.values() if owner == scope and (include_done or not todo.done)]
 
-    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[Todo]:
+    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
         if key not in self.done_keys:
             first = len(self.todos) + 1
             for number, text in enumerate(texts, first):
-                self.todos[number] = (scope, Todo(number, text, False, now))
+                self.todos[number] = (scope, TodoItem(number, text, False, now))
             self.done_keys[key] = list(range(first, first + len(texts)))
         return [self.todos[number][1] for number in self.done_keys[key]]
 
-    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
         changed = [replace(todo, done=True, done_at=now) for todo in self._named(scope, ids)]
         self.todos.update({todo.id: (scope, todo) for todo in changed})
         return changed
 
-    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[Todo]:
+    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
         gone = self._named(scope, ids)
         self.todos.update({todo.id: ("", todo) for todo in gone})
         return gone
 
-    def _named(self, scope: str, ids: Sequence[int]) -> list[Todo]:
+    def _named(self, scope: str, ids: Sequence[int]) -> list[TodoItem]:
         unknown = [str(number) for number in ids if self.todos.get(number, ("", None))[0] != scope]
         if unknown:
             raise ToolError(f"there is no to-do {', '.join(unknown)}. Nothing was changed.")
@@ -148,10 +148,10 @@ class OfflineHome:
         raise AssertionError("the model did not come to an answer")
 
     async def reply(self) -> Message:
-        request = Request((), tuple(self.view[-self.window :]), self.toolbox.specs(self.role))
+        request = ModelRequest((), tuple(self.view[-self.window :]), self.toolbox.specs(self.role))
         events = [event async for event in self.model.stream(request)]
         *deltas, last = events
-        assert isinstance(last, Reply)
+        assert isinstance(last, ModelReply)
         streamed = "".join(event.text for event in deltas if isinstance(event, TextDelta))
         assert streamed == last.message.content
         return last.message
@@ -163,7 +163,7 @@ class OfflineHome:
     def _record(self, message: Message, turn: str) -> None:
         number = len(self.history.records) + 1
         self.history.add(
-            Record(
+            LogRecord(
                 number,
                 number,
                 self.now,
@@ -184,9 +184,9 @@ class OfflineHome:
         self.view.append(replace(message, id=number, ts=self.now, metadata={"turn": turn}))
 
 
-def _hit(record: Record, score: float) -> Hit:
-    place = LogPlace(record.session, f"log/{record.session}/conversation.jsonl", record.span)
-    return Hit(
+def _hit(record: LogRecord, score: float) -> SearchHit:
+    place = LogLocation(record.session, f"log/{record.session}/conversation.jsonl", record.span)
+    return SearchHit(
         record.id, record.session, record.generation, record.role, record.name, record.ts, record.content[:400], score,
         place,
     )  # fmt: skip

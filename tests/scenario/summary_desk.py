@@ -12,7 +12,7 @@ from assistant.core.messages import SUMMARY_MARKER, Message, Usage
 from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.prices import Price
-from assistant.settings.settings import config_dir
+from assistant.settings.settings import shipped_config_dir
 from sleep.compaction.summariser import Live, Summariser
 from sleep.compaction.summary import Material, Summary
 from sleep.compaction.summary_prompts import SummaryPrompts
@@ -33,7 +33,7 @@ FERRY = "The booking code of the ferry is TK-4471-Q, and I would like a cabin wi
 
 
 def prompts() -> SummaryPrompts:
-    folder = config_dir() / "prompts"
+    folder = shipped_config_dir() / "prompts"
     texts = [(folder / f"{name}.md").read_text("utf-8") for name in ("summary", "summary_merge", "summary_prefix")]
     return SummaryPrompts(*texts)
 

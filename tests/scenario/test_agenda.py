@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.agenda.alarm import Alarm
-from assistant.agenda.firing import Punctuality
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
@@ -105,7 +105,7 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: Agendas) -
         return NOW + timedelta(seconds=time.monotonic() - began)
 
     told = asyncio.Event()
-    alarm = Alarm(home.jobs, Punctuality(timedelta(minutes=1)), BERLIN, told.set, clock, longest_wait=30)
+    alarm = AgendaScheduler(home.jobs, LatenessPolicy(timedelta(minutes=1)), BERLIN, told.set, clock, longest_wait=30)
     home.agenda = type(home.agenda)(home.jobs, home.agenda._habits, alarm.look)
     alarm.start()
     try:

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from assistant.core.bridge_ports import Capabilities, Change
+from assistant.core.bridge_api import BridgeCapabilities, MessageChange
 from assistant.core.errors import UsageError
 from assistant.core.messages import Media, ToolCall
-from assistant.core.records import Button, Incoming
-from assistant.core.requests import Request
-from assistant.core.sessions import peer_key, room_key
+from assistant.core.model_api import ModelRequest
+from assistant.core.records import Button, IncomingMessage
+from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.gateway.received import MOST_CHARACTERS
 from tests.meeting import ANN, IVO, OWNER, ROOM, Meeting
 from tests.scenario.test_people import kept_words
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
 
-ANNS, ROOMS = peer_key("kept", ANN), room_key("kept", ROOM)
+ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
 PDF = Media("file", "text/plain", "../plan.txt", data=base64.b64encode(b"tea at five").decode())
 PNG = Media("image", "image/png", "boat.png", data=base64.b64encode(b"\x89PNG").decode())
 
@@ -31,10 +31,10 @@ PNG = Media("image", "image/png", "boat.png", data=base64.b64encode(b"\x89PNG").
 async def change(it: Lived, name: str, words: str | None, sender: str = OWNER, **about: Any) -> None:
     kind = "delete" if words is None else "edit"
     which = f"{kind} {name} {len(words or '')}"
-    await it.house.reception.change(Change("kept", name, which, kind, sender, words or "", **about))  # type: ignore[arg-type]
+    await it.house.reception.change(MessageChange("kept", name, which, kind, sender, words or "", **about))  # type: ignore[arg-type]
 
 
-def newest(request: Request) -> str:
+def newest(request: ModelRequest) -> str:
     return next(message.content for message in reversed(request.messages) if message.role == "user")
 
 
@@ -184,7 +184,7 @@ async def test_a_denial_that_a_crash_cut_off_holds_after_the_restart(tmp_path: P
         await them.know_everybody()
         it.house.stores.people.decide_room("kept", ROOM, "", "allowed", it.clock.now)
         item = it.house.stores.conversation.accept(
-            Incoming("kept", "x", ANNS, ANNS, ANN, "guest", "hello", target=ANN), it.clock.now
+            IncomingMessage("kept", "x", ANNS, ANNS, ANN, "guest", "hello", target=ANN), it.clock.now
         )
         person = next(one for one in it.house.stores.people.all() if one.identities[0].sender == ANN)
         it.house.stores.people.set_state(person.id, "denied", it.clock.now)
@@ -197,7 +197,7 @@ async def test_a_denial_that_a_crash_cut_off_holds_after_the_restart(tmp_path: P
 
 
 async def test_a_file_of_the_owners_can_be_read_by_the_file_tools_and_a_picture_is_seen(tmp_path: Path) -> None:
-    def reads(request: Request) -> ToolCall:
+    def reads(request: ModelRequest) -> ToolCall:
         path = next(one.path for one in request.messages[-1].media if one.path)
         return ToolCall("r", "read_file", {"path": path})
 
@@ -228,14 +228,14 @@ async def test_a_file_goes_out_with_the_answer_as_it_was_when_it_was_sent(tmp_pa
     workspace = tmp_path / "workspace"
     send = [ToolCall("a", "send_file", {"path": "notes/plan.txt"}), ToolCall("b", "send_file", {"path": "../secret"})]
 
-    def changed(_: Request) -> str:
+    def changed(_: ModelRequest) -> str:
         (workspace / "notes" / "plan.txt").write_text("other")
         return "Here it is."
 
     async with lived(tmp_path, send, changed) as it:
         (workspace / "notes").mkdir(parents=True, exist_ok=True)
         (workspace / "notes" / "plan.txt").write_text("tea at five")
-        it.bridge.capabilities = Capabilities(media=True, terminals=True)
+        it.bridge.capabilities = BridgeCapabilities(media=True, terminals=True)
         await it.say("send me the plan")
         await it.answered()
         texts = [(part.text, part.media and (part.media.name, part.media.data), part.last) for part in it.bridge.parts]

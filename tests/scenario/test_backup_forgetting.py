@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from assistant.core.erasure import ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
-from assistant.core.forgotten import Forgotten, Wanted
 from assistant.erasure.forgetting import Forgetting
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.marked import Marked
@@ -33,7 +34,9 @@ def home(tmp_path: Path) -> Iterator[ForgetfulHome]:
 
 
 def settings_of(home: ForgetfulHome, **variables: str) -> Settings:
-    return load(Home(home.path), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None)
+    return load_settings(
+        Home(home.path), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None
+    )
 
 
 def forgetting(home: ForgetfulHome, **variables: str) -> Forgetting[Marked]:
@@ -66,12 +69,12 @@ def says(path: Path, words: bytes) -> bool:
     return words in gzip.decompress(path.read_bytes()).lower()
 
 
-def told(done: Forgotten) -> list[str]:
+def told(done: ErasureResult) -> list[str]:
     return [f"{one.where}: {one.why}" for one in done.left]
 
 
-async def forget(home: ForgetfulHome, wanted: Wanted | None = None, **variables: str) -> Forgotten:
-    return await forgetting(home, **variables).forget(wanted or Wanted("owner", text=SECRET), NOW)
+async def forget(home: ForgetfulHome, wanted: ErasureRequest | None = None, **variables: str) -> ErasureResult:
+    return await forgetting(home, **variables).forget(wanted or ErasureRequest("owner", text=SECRET), NOW)
 
 
 @pytest.mark.parametrize("by_id", [False, True])
@@ -79,7 +82,7 @@ async def test_a_backup_loses_the_words_and_all_else_of_it_stays(home: Forgetful
     message = fill(home)
     path = back_up(home)
     assert has_words(path)
-    wanted = Wanted("owner", messages=(message, message + 1)) if by_id else Wanted("owner", text=SECRET)
+    wanted = ErasureRequest("owner", messages=(message, message + 1)) if by_id else ErasureRequest("owner", text=SECRET)
     done = await forget(home, wanted)
     assert (done.complete, told(done)) == (True, [])
     assert [(one.kind, one.shown) for one in done.places][-1] == ("backups of the home", (path.name,))
@@ -103,13 +106,13 @@ async def test_a_backup_without_the_words_is_left_as_it_is(home: ForgetfulHome) 
 async def test_words_that_stand_in_backups_alone_are_found_and_forgotten(home: ForgetfulHome) -> None:
     fill(home)
     path = back_up(home)
-    await home.forgetting.forget(Wanted("owner", text=SECRET), NOW)
+    await home.forgetting.forget(ErasureRequest("owner", text=SECRET), NOW)
     assert has_words(path)
-    found, code = await forgetting(home).ask(Wanted("owner", text=SECRET), NOW)
+    found, code = await forgetting(home).ask(ErasureRequest("owner", text=SECRET), NOW)
     assert [(one.kind, one.shown) for one in found.places] == [("backups of the home", (path.name,))] and code
     done = await forget(home)
     assert (done.complete, has_words(path)) == (True, False)
-    assert not await forgetting(home).find(Wanted("owner", text=SECRET))
+    assert not await forgetting(home).find(ErasureRequest("owner", text=SECRET))
 
 
 async def test_a_backup_that_a_restored_home_knows_nothing_of_loses_them_too(home: ForgetfulHome) -> None:
@@ -169,7 +172,7 @@ async def test_while_a_backup_is_made_nothing_is_forgotten(home: ForgetfulHome) 
     fill(home)
     busy = Forgetting(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="makes a backup"):
-        await busy.forget(Wanted("owner", text=SECRET), NOW)
+        await busy.forget(ErasureRequest("owner", text=SECRET), NOW)
 
 
 async def test_what_a_guest_said_stays_in_a_backup_when_the_owner_forgets_the_same(home: ForgetfulHome) -> None:

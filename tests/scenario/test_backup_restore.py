@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError, UsageError
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.store import backup_restore as placing
 from assistant.wire import restore as wire_restore
 from tests.backup_home import FILES, BackupHome, contents
@@ -28,7 +29,7 @@ def home(tmp_path: Path) -> Iterator[BackupHome]:
 
 
 def settings_of(home: Path) -> Settings:
-    return load(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}, ring=None)
+    return load_settings(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}, ring=None)
 
 
 def restore(home: BackupHome, path: Path, *, to: Path | None = None, force: bool = False) -> wire_restore.Restored:

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from assistant.backup.backing_up import BackingUp
-from assistant.core.backup_values import named
+from assistant.core.backups import parse_backup_name
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
-from assistant.core.forgotten import Wanted
 from assistant.service.home_lock import home_lock
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire import stores as wire_stores
 from assistant.wire.backup import making_here
 from assistant.wire.condition import stored_status
@@ -36,7 +37,9 @@ A_DAY = timedelta(days=1)
 
 
 def settings_of(home: Path, **variables: str) -> Settings:
-    return load(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None)
+    return load_settings(
+        Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC", **variables}, ring=None
+    )
 
 
 @dataclass
@@ -148,11 +151,14 @@ async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_m
     try:
         making = asyncio.create_task(house.commands.run("/backup --json", "main"))
         await _begun(house)
-        for refused in (house.backing_up.create(), house.forgetting.forget(Wanted("owner", text="Albatross"), NOW)):
+        for refused in (
+            house.backing_up.create(),
+            house.forgetting.forget(ErasureRequest("owner", text="Albatross"), NOW),
+        ):
             with pytest.raises(UsageError, match="Nothing was changed"):
                 await refused
         told = json.loads(await making)
-        assert named(told["name"], told["bytes"]) == house.stores.backups.all()[0]
+        assert parse_backup_name(told["name"], told["bytes"]) == house.stores.backups.all()[0]
         assert told["left_out"].keys() == {"secrets.toml"} and not house.backing_up.busy
         with pytest.raises(UsageError, match="Use /backup"):
             await house.commands.run("/backup everything", "main")

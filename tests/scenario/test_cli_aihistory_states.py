@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assistant.cli.aihistory import aihistory
-from assistant.core.compactions import Compaction
+from assistant.core.checkpoints import Compaction
 from tests.scenario.command_line import look
 from tests.scenario.compacted_home import compact, fresh, history, later
 from tests.store_home import NOW

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.messages import Message
 from assistant.service.home_lock import home_lock
-from assistant.settings.settings import Home
+from assistant.settings.home import Home
 from assistant.store import session_rows
 from assistant.store.archiving import StoredArchive
 from assistant.store.character_schema import character

@@ -15,11 +15,12 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.cli import bridge_keeping
 from assistant.cli.bridge_answers import Answers
 from assistant.commands.bridging_commands import TEST_MESSAGE
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
-from assistant.core.records import Outgoing
+from assistant.core.records import OutgoingMessage
 from assistant.people.pairing import WELCOME, WELCOME_OWNER
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.scenario.bridge_lines import run
@@ -108,7 +109,7 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
         assert (removed.returncode, removed.err) == (0, "")
         assert "No bridge is set up" in look(home.path, "bridge").out
         assert "# Here." in home.config.read_text()
-        assert load(home, {}).values.telegram.token.get_secret_value() == ""
+        assert load_settings(home, {}).values.telegram.token.get_secret_value() == ""
 
 
 def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: TelegramDesk) -> None:
@@ -126,7 +127,7 @@ def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: 
         assert child.exitstatus == 130
     finally:
         child.close(force=True)
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (settings.values.telegram.enabled, settings.values.telegram.token.get_secret_value()) == (True, desk.token)
     assert "telegram" in look(home.path, "bridge").out
 
@@ -157,7 +158,7 @@ def test_a_script_is_told_the_code_and_waits_for_nobody(home: Home, desk: Telegr
     assert (done.returncode, done.err) == (0, "")
     assert re.search(r"Send \w{8} to the assistant from telegram", done.out)
     assert "`assistant run` or `assistant service start` connects telegram" in done.out
-    assert load(home, {}).values.telegram.enabled
+    assert load_settings(home, {}).values.telegram.enabled
 
 
 def test_a_wrong_token_is_told_and_never_kept(home: Home) -> None:
@@ -178,7 +179,7 @@ def test_what_cannot_be_tried_may_be_kept_all_the_same(home: Home, desk: Telegra
     done = run(home, "bridge", "add", "telegram", said=f"{desk.token}\nkeep\n", **elsewhere)
     assert "Telegram cannot be reached." in done.out
     assert "telegram is set up, untried" in done.out
-    assert load(home, {}).values.telegram.enabled
+    assert load_settings(home, {}).values.telegram.enabled
 
 
 def test_a_token_of_the_environment_is_used_and_not_overwritten(home: Home, desk: TelegramDesk) -> None:
@@ -211,7 +212,7 @@ def test_the_keyring_keeps_the_token_where_there_is_one(home: Home, desk: Telegr
         assert "telegram.token is in the keyring of this machine" in done.out
         assert TEST_MESSAGE in desk.texts()
         run(home, "bridge", "remove", "telegram", "--yes")
-        assert load(home, {}).values.telegram.token.get_secret_value() == ""
+        assert load_settings(home, {}).values.telegram.token.get_secret_value() == ""
     assert desk.token not in home.secrets.read_text()
 
 
@@ -228,7 +229,7 @@ def test_settings_that_are_refused_leave_the_secret_as_it_was(home: Home, earlie
         bridge_keeping.keep(home, "telegram", Answers(token=earlier), in_file=True)
     with pytest.raises(SettingsError):
         bridge_keeping.keep(home, "telegram", Answers({"nonsense": "1"}, "222:new"), in_file=True)
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert settings.values.telegram.token.get_secret_value() == earlier
     assert settings.values.telegram.enabled is bool(earlier)
 
@@ -251,8 +252,10 @@ def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
     assert "There is nothing in" in run(home, "deliveries").err
-    stores = open_stores(load(home, {}), utc_now())
-    item = stores.outbox.push(Outgoing("a", "main", "owner", "telegram", "1001", "the boat leaves at nine"), utc_now())
+    stores = open_stores(load_settings(home, {}), utc_now())
+    item = stores.outbox.push(
+        OutgoingMessage("a", "main", "owner", "telegram", "1001", "the boat leaves at nine"), utc_now()
+    )
     stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
     stores.close()
     (one,) = json.loads(run(home, "deliveries", "--json").out)

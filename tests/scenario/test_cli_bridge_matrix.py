@@ -11,7 +11,8 @@ import pytest
 
 from assistant.commands.bridging_commands import TEST_MESSAGE
 from assistant.core.errors import BridgeError
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire.bridge_setup import homeserver_of, matrix_device
 from tests.matrix_person import Person
 from tests.scenario.bridge_lines import run
@@ -60,14 +61,14 @@ def test_a_password_becomes_a_device_of_its_own_and_is_kept_nowhere(home: Home, 
         assert TEST_MESSAGE in meeting.result(SECONDS)
     assert f"{owner} on matrix is you from now on." in done.out
     assert f"matrix answers, as {bot}, and took the test message." in done.out
-    matrix = load(home, {}).values.matrix
+    matrix = load_settings(home, {}).values.matrix
     assert (matrix.enabled, matrix.homeserver, matrix.user) == (True, homeserver.url, bot)
     assert matrix.device
     kept = home.config.read_text() + home.secrets.read_text()
     assert password not in kept + done.out
     again = run(home, "bridge", "add", "matrix", said="\n\n\n\n")
     assert (again.returncode, "How does it log in? [set]" in again.out) == (0, True)
-    assert load(home, {}).values.matrix.device == matrix.device
+    assert load_settings(home, {}).values.matrix.device == matrix.device
 
 
 def test_a_wrong_password_changes_nothing(home: Home, homeserver: Synapse) -> None:

@@ -12,15 +12,14 @@ import pytest
 from assistant.cli.commanding import command, opened_here
 from assistant.cli.main import assistant as assistant_command
 from assistant.core.errors import HomeLocked, UsageError
-from assistant.service.home_lock import home_lock, is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Settings
+from assistant.service.home_lock import home_lock, is_home_served
+from assistant.settings.settings import Settings, load_settings
 from tests.scenario.command_line import daemon, look, one_line_error
 from tests.scenario.compacted_home import fresh, history
 
 
 def settings_of(home: Path) -> Settings:
-    return settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    return load_settings(None, {"ASSISTANT_HOME": str(home)})
 
 
 @pytest.fixture
@@ -37,14 +36,14 @@ def home(tmp_path: Path) -> Path:
 def test_a_command_is_run_by_this_process_where_nobody_serves(home: Path) -> None:
     assert "milk" in command(settings_of(home), "/todo add milk", "main")
     assert "milk" in command(settings_of(home), "/todo", "main")
-    assert not is_served(settings_of(home).home)
+    assert not is_home_served(settings_of(home).home)
     assert not settings_of(home).home.socket.exists()
 
 
 def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
     with daemon(home):
         assert "milk" in command(settings_of(home), "/todo add milk", "main")
-        assert is_served(settings_of(home).home)
+        assert is_home_served(settings_of(home).home)
     assert "milk" in command(settings_of(home), "/todo", "main")
 
 

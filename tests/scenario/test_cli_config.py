@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from tests.kept_keyring import in_use
 from tests.scenario.command_line import Done, assistant, daemon, look
 
@@ -189,7 +190,7 @@ def test_a_secret_is_not_taken_from_the_command_line(home: Home, key: str) -> No
 def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> None:
     done = _put(home, "anthropic_api_key", SECRET)
     assert done.out == "ANTHROPIC_API_KEY is in secrets.toml of the home, for your eyes only (0600).\n"
-    assert load(home, {}).anthropic_key.get_secret_value() == SECRET
+    assert load_settings(home, {}).anthropic_key.get_secret_value() == SECRET
     listed = config(home, "secret", "list")
     assert "ANTHROPIC_API_KEY    secrets.toml\n" in listed.out
     rows = json.loads(config(home, "secret", "list", "--json", OPENAI_API_KEY=SECRET).out)
@@ -202,7 +203,7 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
     assert SECRET not in f"{done.out}{done.err}{listed.out}{shown}{rows}"
     assert config(home, "secret", "remove", "ANTHROPIC_API_KEY").returncode == 0
     assert config(home, "secret", "remove", "ANTHROPIC_API_KEY").returncode == 2
-    assert load(home, {}).provider == "offline"
+    assert load_settings(home, {}).provider == "offline"
 
 
 # --- beside a daemon

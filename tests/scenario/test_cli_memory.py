@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from assistant.core.memories import Memory
 from assistant.core.messages import Message
-from assistant.core.remembered import Memory
 from assistant.mem0 import memory_form
 from assistant.store.character_schema import character
 from assistant.store.database import Database

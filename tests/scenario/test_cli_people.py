@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.bridge_ports import Arrival
-from assistant.core.clock import utc_now
-from assistant.settings import settings as settings_module
+from assistant.core.bridge_api import InboundMessage
+from assistant.core.calendar import utc_now
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 from tests.meeting import OWNER, STRANGER, Meeting
 from tests.scenario.command_line import ROOT, look
@@ -26,11 +26,11 @@ COMMANDS = re.findall(r"^assistant people.*$", DOCUMENT.read_text(encoding="utf-
 
 async def knocked(home: Path) -> str:
     """Somebody wrote and was given a code."""
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     bridge = KeptBridge("telegram")
     house = build(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
-        await house.reception.receive(Arrival("telegram", "1", "77", "may I come in", "Ann", target="77"))
+        await house.reception.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
         (item,) = house.stores.outbox.pending("telegram")
         return item.outgoing.body.rpartition(" ")[2]
     finally:

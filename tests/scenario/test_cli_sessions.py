@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assistant.cli.aihistory import aihistory
-from assistant.core.generations import Ending
+from assistant.core.sessions import GenerationEnd
 from tests.scenario.command_line import assistant, look, one_line_error
 from tests.scenario.compacted_home import compact, fresh
 from tests.store_home import NOW, StoreHome
@@ -18,7 +18,7 @@ from tests.store_home import NOW, StoreHome
 def end(home: StoreHome, *, resumes: int | None = None) -> None:
     info = next(one for one in home.conversation.sessions() if one.key == "main")
     words = f"Number {info.generation} ended."
-    ending = Ending("main", info.generation, info.messages, words, "manual", resumes=resumes)
+    ending = GenerationEnd("main", info.generation, info.messages, words, "manual", resumes=resumes)
     home.conversation.turn_over(ending, NOW)
 
 

@@ -16,10 +16,11 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.cli.lazy import guarded
 from assistant.cli.main import assistant as assistant_command
 from assistant.cli.setup_steps import serve
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.scenario.command_line import ASSISTANT, SECONDS, Done, daemon, environment
@@ -71,7 +72,7 @@ def test_a_key_is_proved_by_a_real_answer_within_the_budget_and_then_kept(home: 
     assert "It answers: Hello there." in done.out
     assert server.key not in done.out + done.err
     assert [body["model"] for body in server.bodies] == ["claude-sonnet-5-5"]
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (settings.provider, settings.anthropic_key.get_secret_value()) == ("anthropic", server.key)
     assert stat.S_IMODE(home.secrets.stat().st_mode) == stat.S_IMODE(home.config.stat().st_mode) == 0o600
     assert server.key not in home.config.read_text()
@@ -91,7 +92,7 @@ def test_a_wrong_key_is_told_and_asked_again_and_never_kept(home: Home, server: 
     assert "Your message is kept" not in done.out
     assert done.returncode == 0
     assert WRONG not in done.out + done.err + home.secrets.read_text()
-    assert load(home, {}).anthropic_key.get_secret_value() == server.key
+    assert load_settings(home, {}).anthropic_key.get_secret_value() == server.key
 
 
 def test_a_model_that_nobody_knows_is_told_and_everything_left_as_it_was(home: Home, server: StrictServer) -> None:
@@ -111,7 +112,7 @@ def test_without_a_network_the_answers_may_be_kept_all_the_same(home: Home) -> N
     done = setup(home, "model", said=said)
     assert "127.0.0.1:9 cannot be reached" in done.out
     assert "Is the address right" in done.out
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (settings.provider, settings.openai_url) == ("openai", "http://127.0.0.1:9/v1")
     assert settings.values.model.name == "local-1"
 
@@ -131,7 +132,7 @@ def test_an_address_and_the_first_model_that_it_lists(home: Home, server: Strict
     assert "an address that starts with http:// or https://" in done.out
     assert "It answers: ok" in done.out
     assert server.bodies[0]["model"] == "local-model"
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (settings.provider, settings.openai_url) == ("openai", f"{server.url}/v1")
     assert settings.origins["model.name"] == "default.toml"
     again = setup(home, "model", said=["", "", "", ""])
@@ -143,7 +144,7 @@ def test_an_address_and_the_first_model_that_it_lists(home: Home, server: Strict
 def test_without_a_key_it_says_what_the_offline_model_can_and_cannot_do(home: Home) -> None:
     done = setup(home, "model", said=["offline"])
     assert "It cannot converse" in done.out
-    assert load(home, {}).values.model.provider == "offline"
+    assert load_settings(home, {}).values.model.provider == "offline"
 
 
 def test_a_key_in_config_toml_makes_way_for_the_new_one(home: Home, server: StrictServer) -> None:
@@ -151,7 +152,7 @@ def test_a_key_in_config_toml_makes_way_for_the_new_one(home: Home, server: Stri
     home.config.write_text(f"[model]\n# my key\napi_key = '{WRONG}'\nprovider = 'anthropic'\n")
     done = setup(home, "model", said=["", server.key, ""], ANTHROPIC_BASE_URL=server.url)
     assert 'model.api_key: (set, not shown) -> "" (the default)' in done.out
-    assert load(home, {}).anthropic_key.get_secret_value() == server.key
+    assert load_settings(home, {}).anthropic_key.get_secret_value() == server.key
     assert WRONG not in done.out + home.config.read_text()
 
 
@@ -165,7 +166,7 @@ def test_with_a_keyring_the_key_is_not_in_the_home(home: Home, server: StrictSer
     with in_use(KeptKeyring()):
         done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
         assert "in the keyring of this machine" in done.out
-        assert load(home, {}).provider == "anthropic"
+        assert load_settings(home, {}).provider == "anthropic"
     assert server.key not in home.secrets.read_text()
 
 
@@ -195,7 +196,7 @@ def test_names_go_into_the_persona_and_what_was_written_there_stays(home: Home) 
 def test_what_cannot_be_used_is_told_and_asked_again(home: Home) -> None:
     done = setup(home, "time", "budget", said=["Atlantis", "Europe/Oslo", "25:00", "never", "-1", "2", "40"])
     assert done.out.count("allowed:") == 3 and "config.toml: `" not in done.out
-    values = load(home, {}).values
+    values = load_settings(home, {}).values
     assert (values.home.timezone, values.sleep.at) == ("Europe/Oslo", "")
     assert (values.budget.daily_usd, values.budget.monthly_usd) == (2.0, 40.0)
 
@@ -224,7 +225,7 @@ def test_answers_that_end_keep_what_was_answered(home: Home) -> None:
     assert done.returncode == 130
     assert "Ended. Changed and kept: model.provider, PERSONA.md, home.timezone." in done.out
     assert "`assistant setup time` goes on from here" in done.out
-    assert load(home, {}).values.home.timezone == "Europe/Oslo"
+    assert load_settings(home, {}).values.home.timezone == "Europe/Oslo"
 
 
 @pytest.mark.parametrize(("answer", "kept"), [("yes", ["the service"]), ("2", []), ("", [])])
@@ -279,4 +280,4 @@ def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(ho
     finally:
         child.close(force=True)
     assert server.key not in seen
-    assert load(home, {}).provider == "anthropic"
+    assert load_settings(home, {}).provider == "anthropic"

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from assistant.core.remembered import CycleReport, JournalEntry
+from assistant.core.memories import JournalEntry, SleepReport
 from assistant.mem0.local_memories import UNREADABLE
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire import stores as wire_stores
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import fresh
@@ -37,12 +37,12 @@ def home(tmp_path: Path) -> Path:
 
 def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = "sleep") -> None:
     """A sleep as a process left it."""
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     stores = wire_stores.open_stores(settings, NOW)
     number = stores.journal.begin_cycle(trigger, NOW)
     phases = {"extract": {"state": "done", "read": 1200, "written": 3, "cost_usd": None, "calls": 2}}
     end = NOW + timedelta(seconds=70) if ended else None
-    stores.journal.note_cycle(CycleReport(number, trigger, NOW, end, state, phases))  # type: ignore[arg-type]
+    stores.journal.note_cycle(SleepReport(number, trigger, NOW, end, state, phases))  # type: ignore[arg-type]
     stores.close()
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[
 
 
 def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path) -> None:
-    stores = wire_stores.open_stores(settings_module.load(None, {"ASSISTANT_HOME": str(home)}), NOW)
+    stores = wire_stores.open_stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
     stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
     stores.close()
     (home / "memory.db").write_bytes(b"no database at all" * 100)

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.cli.secret import put
 from assistant.core.errors import UsageError
-from assistant.settings.settings import Home
+from assistant.settings.home import Home
 from tests.contract.web import free_port
 from tests.scenario.command_line import daemon, look, one_line_error
 

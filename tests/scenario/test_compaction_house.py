@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import ModelError, UsageError
 from assistant.core.messages import ToolCall
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from sleep.compaction.means import FUSE
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
@@ -74,7 +74,7 @@ async def test_an_emergency_summarises_before_the_model_is_called(tmp_path: Path
         assert "is an instruction" in sent.system[1].text
 
 
-def _share(request: Request) -> float:
+def _share(request: ModelRequest) -> float:
     """About the share of the context, at four characters a token."""
     return sum(len(m.content) for m in request.messages) / 4 * 1.2 / 15_000
 

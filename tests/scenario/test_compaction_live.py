@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import ToolCall
-from assistant.core.requests import ModelEvent, Request
+from assistant.core.model_api import ModelEvent, ModelRequest
 from sleep.compaction.summariser import Live
 from tests.scenario.test_compaction_house import SMALL, SUMMARY, made, walked, writer
 from tests.scenario.test_runtime import Lived
@@ -37,7 +37,7 @@ async def priced(home: Path, **environ: str) -> AsyncIterator[tuple[Lived, Scrip
         yield it, answers, by
 
 
-def answer(request: Request) -> str:
+def answer(request: ModelRequest) -> str:
     return SUMMARY if "<summary>" in request.messages[-1].content else "A fine walk."
 
 
@@ -129,13 +129,13 @@ class Interrupted(ScriptedModel):
         super().__init__(self.step, window=200_000)
         self.at_work, self.go_on = asyncio.Event(), asyncio.Event()
 
-    def step(self, request: Request) -> str | ToolCall:
+    def step(self, request: ModelRequest) -> str | ToolCall:
         last = request.messages[-1]
         if "Your task:\n" in last.content:
             return ToolCall("h1", "current_time")
         return ToolCall("c1", "delegate", {"tasks": ["find the fare"]}) if "the trip" in last.content else "A walk."
 
-    async def stream(self, request: Request, *given: Any, **named: Any) -> AsyncGenerator[ModelEvent]:
+    async def stream(self, request: ModelRequest, *given: Any, **named: Any) -> AsyncGenerator[ModelEvent]:
         if any("Your task:\n" in one.content for one in request.messages) and request.messages[-1].role == "tool":
             self.at_work.set()
             await self.go_on.wait()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from sleep.compaction.check import KEPT
 from sleep.compaction.means import FUSE
 from tests.scenario.test_compaction_house import made, walked, writer
@@ -32,7 +32,7 @@ class Keeper:
     def __init__(self, window: int) -> None:
         self.model = writer(self.write, window=window)
 
-    def write(self, request: Request) -> str:
+    def write(self, request: ModelRequest) -> str:
         number = len(self.model.requests)
         told = GJEVING if GJEVING in self.asked[-1] else ""
         return f"<summary>\nRecord {number:03d}: they talked about this and that as they do. {told}\n</summary>"

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.core.compactions import Breaker
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import ModelError
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
 from assistant.wire.condition import stored_status
 from tests.scenario.test_compaction_house import SUMMARY, WALK, walked, writer
 from tests.scenario.test_runtime import Lived
@@ -53,7 +53,7 @@ async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: 
         by.script = [SUMMARY]
         it.clock.now += timedelta(hours=1)
         await compacted(it, 15)
-        assert fuses.get("summary") == Breaker("summary", 0, None) and problems(it) == []
+        assert fuses.get("summary") == CircuitBreaker("summary", 0, None) and problems(it) == []
         assert "Green" in await it.house.commands.run("/status", "main")
 
 
@@ -76,11 +76,11 @@ async def test_only_the_last_sleep_counts_and_what_it_warns_of_is_told(tmp_path:
         journal, now = it.house.stores.journal, it.clock()
         for phases in ({"compact": {"error": "x"}}, {"extract": {"warning": "9 messages were read, none saved"}}):
             number = journal.begin_cycle("sleep", now)
-            journal.note_cycle(CycleReport(number, "sleep", now, now, "done", phases))
+            journal.note_cycle(SleepReport(number, "sleep", now, now, "done", phases))
         (line,) = problems(it)
         assert "9 messages were read, none saved." in line and "compact" not in line
         number = journal.begin_cycle("sleep", now)
-        journal.note_cycle(CycleReport(number, "sleep", now, now, "done", {"extract": {"error": ""}}))
+        journal.note_cycle(SleepReport(number, "sleep", now, now, "done", {"extract": {"error": ""}}))
         assert problems(it) == []
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.remembered import Memory, MemoryChange
+from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.worker import MemoryStoreSettings
 from assistant.wire.memory import memories
 from sleep.cycle.rebuilding import rebuild

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
 from assistant.store.extraction import LogReader
 from sleep.cycle.consolidation import Consolidation
 from sleep.cycle.cycle import Cycle
@@ -176,7 +176,7 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
         talk.close()
 
 
-async def asleep(talk: JournalHome, home: Night) -> CycleReport:
+async def asleep(talk: JournalHome, home: Night) -> SleepReport:
     scoring = Scoring(talk.journal, home.consolidations, Asker(lambda: home.model, "", "scores", "scoring", free))
     cycle = Cycle(
         talk.conversation, LogReader(talk.db, talk.log), talk.journal, talk.breakers,

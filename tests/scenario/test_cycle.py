@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import StoreError
-from assistant.core.generations import Ending
 from assistant.core.messages import Message
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
+from assistant.core.sessions import GenerationEnd
 from assistant.store.generations import StoredGenerations
 from tests.compacting import plan, summary
 from tests.journal_home import DOWN, FACTS, LATER, TOLD, Crash, Dying, JournalHome, attentive, learned, tell
@@ -65,7 +65,7 @@ def journal_dies(method: str, **how: Any) -> Cut:
 
 
 def model_dies(home: JournalHome) -> dict[str, Any]:
-    def die(_: Request) -> str:
+    def die(_: ModelRequest) -> str:
         home.model.script = [attentive]
         raise Crash
 
@@ -145,7 +145,7 @@ async def test_f31_what_was_read_before_a_crash_does_not_wait_again_after_a_rese
         await home.cycle(conversation=dying).extract_session("main", NOW)
     await home.cycle().extract_session("main", NOW)
     seq = StoredGenerations(home.db, home.log).last_seq("main")
-    home.conversation.turn_over(Ending("main", 1, seq, "It ended.", "manual"), NOW)
+    home.conversation.turn_over(GenerationEnd("main", 1, seq, "It ended.", "manual"), NOW)
     assert home.conversation.unread() == []
 
 
@@ -155,7 +155,7 @@ async def test_f31_what_no_model_could_read_before_a_reset_is_read_at_the_next_s
     told = await home.cycle().extract_session("main", NOW)
     assert (home.remembered(), told["waiting"]) == ([], 1)
     seq = StoredGenerations(home.db, home.log).last_seq("main")
-    home.conversation.turn_over(Ending("main", 1, seq, "It ended.", "manual"), NOW)
+    home.conversation.turn_over(GenerationEnd("main", 1, seq, "It ended.", "manual"), NOW)
     home.model.script = [attentive]
     report = await home.sleep()
     assert (report.state, home.remembered()) == ("done", TOLD)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import StoreError
+from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Model
-from assistant.core.requests import Request
 from sleep.compaction.purse import Purse, Thrifty
 from sleep.cycle.cycle import PHASES
 from tests.consolidating import decisions
@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> Iterator[NightsHome]:
     home.close()
 
 
-def told_new(request: Request) -> str:
+def told_new(request: ModelRequest) -> str:
     """A model that takes every line for a fact, and every entry for something new."""
     words = request.messages[0].content
     if "The conversation:" in words:
@@ -109,7 +109,7 @@ async def test_f15_a_sleep_that_a_defect_ends_is_interrupted_and_limits_nothing_
     with pytest.raises(Crash):
         await home.night(purse=purse, compact=broken)
     assert [(one.state, one.ended_at) for one in home.journal.cycles()] == [("interrupted", NOW)]
-    assert not purse.is_empty and purse.allows(home.model, Request((), ()))
+    assert not purse.is_empty and purse.allows(home.model, ModelRequest((), ()))
 
 
 # ------------------------------------------------------------------------------------------------------------- spending
@@ -171,9 +171,9 @@ async def test_without_a_limit_or_a_price_a_night_asks_as_it_likes(
 async def test_by_day_nothing_is_limited() -> None:
     model: Model = ScriptedModel()
     purse = Purse(0.01, lambda since: 99.0, lambda model, request: 1.0)
-    assert purse.allows(model, Request((), ())) and Thrifty(model, purse).provider == "scripted"
+    assert purse.allows(model, ModelRequest((), ())) and Thrifty(model, purse).provider == "scripted"
     purse.open(NOW)
-    assert not purse.allows(model, Request((), ())) and Thrifty(model, purse).provider == "offline"
+    assert not purse.allows(model, ModelRequest((), ())) and Thrifty(model, purse).provider == "offline"
     purse.open(NOW + timedelta(days=1))
     assert Thrifty(model, purse).provider == "scripted"
 

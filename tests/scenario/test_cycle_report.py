@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.compactions import Breaker
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreError
 from assistant.core.messages import Message, Usage
-from assistant.core.requests import Reply, Request
+from assistant.core.model_api import ModelReply, ModelRequest
 from sleep.cycle.cycle import Compacted
 from tests.journal_home import (
     COOL_DOWN,
@@ -107,10 +107,10 @@ async def test_f07_f30_after_failures_the_rules_read_until_a_try_succeeds(home: 
 
 
 def test_a_fuse_that_a_wrong_clock_opened_in_the_future_lets_through_once_the_clock_is_right() -> None:
-    fuse = Breaker("extraction", FAILURES, NOW.replace(year=2099))
+    fuse = CircuitBreaker("extraction", FAILURES, NOW.replace(year=2099))
     assert not fuse.lets_through(NOW.replace(year=2099), COOL_DOWN)
     assert fuse.lets_through(NOW, COOL_DOWN)
-    opened = Breaker("extraction", FAILURES, NOW)
+    opened = CircuitBreaker("extraction", FAILURES, NOW)
     lets = [opened.lets_through(NOW + part * COOL_DOWN, COOL_DOWN) for part in (0, 0.9, 1)]
     assert lets == [False, False, True]
 
@@ -126,8 +126,8 @@ async def test_f28_one_bad_answer_is_read_by_rules_and_holds_up_nothing(home: Jo
 
 
 async def test_costs_add_up_and_one_that_nobody_knows_makes_the_sum_unknown(home: JournalHome) -> None:
-    def at(usd: float | None) -> Callable[[Request], Reply]:
-        return lambda request: Reply(Message("assistant", attentive(request)), Usage(cost_usd=usd), "end")
+    def at(usd: float | None) -> Callable[[ModelRequest], ModelReply]:
+        return lambda request: ModelReply(Message("assistant", attentive(request)), Usage(cost_usd=usd), "end")
 
     home.batch_tokens = 40
     tell(home)

@@ -14,14 +14,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.context.quote import NOTE
-from assistant.core.compactions import Delegation
+from assistant.core.checkpoints import Delegation
 from assistant.core.messages import ToolCall, Usage
-from assistant.core.outcomes import Outcome
-from assistant.core.requests import ModelEvent, Purpose, Reply, Request
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest
 from assistant.models.anthropic import AnthropicModel
 from assistant.runtime.delegation import FAILED, STOPPED, Delegating, interrupted_report, of_interrupted_calls
 from assistant.runtime.turn import Steering, Turns
-from assistant.settings import settings as settings_module
+from assistant.runtime.turn_outcomes import TurnOutcome
+from assistant.settings.settings import load_settings
 from assistant.store.delegations import Delegations
 from assistant.wire.search import open_history
 from tests.compacting import plan, summary
@@ -38,7 +38,7 @@ PROMPT = "You are a helper."
 DELEGATED = ToolCall("c1", "delegate", {"tasks": ["find the fare", "find a hotel"]})
 
 
-def task_of(request: Request) -> str:
+def task_of(request: ModelRequest) -> str:
     first = next(m for m in request.messages if m.role == "user" and m.content.startswith(PROMPT))
     return first.content.rpartition("Your task:\n")[2]
 
@@ -55,7 +55,7 @@ class Delegated:
     kept: Delegations = field(init=False)
 
     def __post_init__(self) -> None:
-        home, values = self.stores, settings_module.load(None, {"ASSISTANT_HOME": str(self.stores.path)}).values
+        home, values = self.stores, load_settings(None, {"ASSISTANT_HOME": str(self.stores.path)}).values
         self.kept = Delegations(home.db)
         self.history = open_history(home.path)[0]
         helpers = Delegating(
@@ -75,7 +75,7 @@ class Delegated:
             home.conversation, self.chat, toolbox, context, values.turn, lambda event: None, lambda: NOW
         )  # fmt: skip
 
-    async def ask(self, text: str) -> Outcome:
+    async def ask(self, text: str) -> TurnOutcome:
         return await self.turns.run(Steering(self.stores.begin(text)))
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ async def delegated(
         it.close()
 
 
-def by_task(**answers: Step) -> Callable[[Request], Step]:
+def by_task(**answers: Step) -> Callable[[ModelRequest], Step]:
     return lambda request: answers[task_of(request).split()[-1]]
 
 
@@ -121,7 +121,7 @@ async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_p
     async with delegated(tmp_path, ScriptedModel(DELEGATED, "done"), helper) as it:
         it.stores.say("the budget is 400 euros", "noted")
 
-        def compacted(request: Request) -> Step:
+        def compacted(request: ModelRequest) -> Step:
             it.stores.conversation.compact(plan(it.stores, 0, 1, summary("[CONTEXT SUMMARY] a budget")), NOW)
             return look
 
@@ -177,7 +177,7 @@ def half_done(began: asyncio.Event) -> ScriptedModel:
     """The first helper answers; when the second one is asked again after it, the process is killed."""
 
     class OneAnswers(ScriptedModel):
-        async def stream(self, request: Request, *given: object, **names: object):  # type: ignore[no-untyped-def, override]
+        async def stream(self, request: ModelRequest, *given: object, **names: object):  # type: ignore[no-untyped-def, override]
             if task_of(request).endswith("hotel") and len(self.requests) > 1:
                 began.set()
                 await asyncio.Event().wait()
@@ -219,16 +219,21 @@ class Listening:
 
     def __init__(self, model: AnthropicModel) -> None:
         self.model, self.name, self.provider = model, model.name, model.provider
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.usages: list[Usage] = []
         self.limits, self.aclose = model.limits, model.aclose
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         self.requests.append(request)
         async for event in self.model.stream(request, purpose, session=session, turn=turn):
-            if isinstance(event, Reply):
+            if isinstance(event, ModelReply):
                 self.usages.append(event.usage)
             yield event
 

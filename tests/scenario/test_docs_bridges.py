@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.core.clock import utc_now
-from assistant.core.records import Outgoing
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.core.calendar import utc_now
+from assistant.core.records import OutgoingMessage
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
 from tests.kept_keyring import in_use
 from tests.scenario.bridge_lines import run
@@ -34,9 +34,11 @@ def desk() -> Iterator[TelegramDesk]:
 
 def stuck(home: Home) -> int:
     """The number of a delivery that may or may not have arrived."""
-    stores = open_stores(settings_module.load(home, {}), utc_now())
+    stores = open_stores(load_settings(home, {}), utc_now())
     try:
-        item = stores.outbox.push(Outgoing(str(uuid4()), "main", "owner", "telegram", "1001", "words"), utc_now())
+        item = stores.outbox.push(
+            OutgoingMessage(str(uuid4()), "main", "owner", "telegram", "1001", "words"), utc_now()
+        )
         stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
         return item.id
     finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from assistant.core.tallies import Tallies
+from assistant.core.telemetry import Metrics
 from assistant.health.problems import LITTLE_DISK
 from assistant.web.metrics import text
 from tests.scenario.command_line import ROOT, daemon, environment, look
@@ -50,7 +50,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_every_metric_that_the_page_names_is_exposed() -> None:
-    exposed = set(re.findall(r"^# TYPE (\w+)", text(Watched(Tallies(), QUIET)).decode(), re.MULTILINE))
+    exposed = set(re.findall(r"^# TYPE (\w+)", text(Watched(Metrics(), QUIET)).decode(), re.MULTILINE))
     named = set(re.findall(r"\bnocturne_\w+", PAGE))
     assert len(named) > 15
     assert named <= exposed

@@ -15,7 +15,8 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.bridges.matrix import bridge, client, form, inbound, position
-from assistant.settings.settings import Home, load, problems_of
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings, settings_problems
 from tests.kept_keyring import in_use
 from tests.scenario.bridge_lines import run
 from tests.scenario.command_line import SECONDS
@@ -59,7 +60,7 @@ def test_every_command_of_the_page_works(home: Home, homeserver: Synapse) -> Non
     said = f"{bot}\n{homeserver.url}\n@ada:{SERVER}\npassword\na password\n"
     done = run(home, *shlex.split(adding)[1:], "--no-wait", said=said)
     assert (done.returncode, done.err) == (0, "") and f"Invite {bot}" in done.out
-    kept = load(home, {}, ring=None).values.matrix
+    kept = load_settings(home, {}, ring=None).values.matrix
     assert (kept.user, kept.enabled) == (bot, True) and kept.token.get_secret_value()
     assert "a password" not in "".join(file.read_text() for file in home.path.glob("*.toml"))
 
@@ -68,7 +69,7 @@ def test_its_settings_are_accepted(tmp_path: Path) -> None:
     examples = re.findall(r"^ *```toml\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
     assert len(examples) == 2
     for example in examples:
-        assert problems_of(Home(tmp_path), textwrap.dedent(example)) == ()
+        assert settings_problems(Home(tmp_path), textwrap.dedent(example)) == ()
 
 
 def test_its_figures_are_those_of_the_bridge() -> None:

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from assistant.cli.slash import COMMANDS, LEAVING
-from assistant.core.extras import brought_by
+from assistant.core.errors import install_hint
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, PROGRAMS, shell_lines, words_of
 
@@ -91,4 +91,4 @@ def test_what_a_page_has_installed_is_the_checkout_and_no_name_on_an_index_with_
 
 @pytest.mark.parametrize("extra", PACKAGE["optional-dependencies"])
 def test_what_brings_an_extra_is_said_as_the_pages_say_it(extra: str) -> None:
-    assert _INSTALLED.findall(brought_by(extra)) == [("./", extra)] * 2
+    assert _INSTALLED.findall(install_hint(extra)) == [("./", extra)] * 2

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.settings.settings import Home, problems_of
+from assistant.settings.home import Home
+from assistant.settings.settings import settings_problems
 from tests.kept_keyring import in_use
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, page, run, shell_lines
@@ -44,7 +45,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
         printed = {line: run(line, home.path) for line in lines}
     assert "All is well." in printed["assistant doctor"]
     assert printed["assistant verify"].endswith("All is well.\n")
-    assert problems_of(home, home.config.read_text(encoding="utf-8")) == ()
+    assert settings_problems(home, home.config.read_text(encoding="utf-8")) == ()
 
 
 def test_every_row_of_what_leaves_names_a_setting() -> None:

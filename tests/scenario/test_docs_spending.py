@@ -9,7 +9,7 @@ from typing import get_args
 
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.core.requests import BACKGROUND, Purpose
+from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from tests.kept_keyring import in_use
@@ -35,4 +35,4 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 def test_the_page_lists_every_kind_and_which_ones_are_the_background() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| (yes)? ?\|$", PAGE, re.MULTILINE)
-    assert dict(rows) == {kind: "yes" if kind in BACKGROUND else "" for kind in get_args(Purpose)}
+    assert dict(rows) == {kind: "yes" if kind in BACKGROUND_PURPOSES else "" for kind in get_args(CallPurpose)}

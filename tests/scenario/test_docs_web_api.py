@@ -8,7 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-from assistant.settings.settings import Home, problems_of
+from assistant.settings.home import Home
+from assistant.settings.settings import settings_problems
 from tests.contract.web import reached
 from tests.scenario.command_line import ROOT, environment, look
 
@@ -52,4 +53,4 @@ async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 def test_the_example_of_settings_is_accepted(tmp_path: Path) -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    assert problems_of(Home(tmp_path), example) == ()
+    assert settings_problems(Home(tmp_path), example) == ()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.remembered import Memory
+from assistant.core.memories import Memory
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import memories
 from tests.consolidating import night

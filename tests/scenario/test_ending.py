@@ -22,13 +22,13 @@ from structlog.testing import capture_logs
 from assistant import daemon
 from assistant.cli.client import socket_link
 from assistant.cli.status import report_of
-from assistant.core.bridge_ports import Bridge, Part
-from assistant.core.ending import Patience, within
+from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.errors import AssistantError, BridgeError, StoreError
-from assistant.core.requests import ModelEvent, Purpose, Request
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelRequest
+from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.service.home_lock import home_lock
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.web.failures import CUT_OFF
 from assistant.web.listener import listen
 from assistant.wire.house import House, build
@@ -37,7 +37,7 @@ from tests.scenario.faulty_disk import limited_files
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 
 # Long enough for what does not hang, and soon over for what does.
-LITTLE = Patience(sleep=0.5, abort=0.5, flush=0.5, bridge=0.5, runtime=0.5, model=0.5, serving=0.5)
+LITTLE = ShutdownTimeouts(sleep=0.5, abort=0.5, flush=0.5, bridge=0.5, runtime=0.5, model=0.5, serving=0.5)
 LEFT = "did not end in time and is left for the next start"
 
 
@@ -49,7 +49,12 @@ class Stubborn(ScriptedModel):
         self.released = asyncio.Event()
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         self.called.set()
         while not self.released.is_set():
@@ -66,7 +71,7 @@ class Hanging(KeptBridge):
     hangs: tuple[str, ...] = ("stop",)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         if "send" in self.hangs:
             self.reached.set()
             await asyncio.Event().wait()
@@ -95,7 +100,7 @@ class Stopping(KeptBridge):
 async def started(
     home: Path, model: ScriptedModel, *bridges: Bridge
 ) -> AsyncIterator[tuple[House, asyncio.Task[None]]]:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     house = build(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
     try:
         await house.runtime.start()
@@ -228,10 +233,10 @@ async def test_a_step_that_fails_says_so_and_one_that_is_late_is_left() -> None:
         raise BridgeError("no")
 
     with pytest.raises(BridgeError):
-        await within(5, fails(), "a step")
+        await finish_within(5, fails(), "a step")
     with capture_logs() as logs:
-        assert not await within(0.001, asyncio.Event().wait(), "another")
-        assert await within(5, asyncio.sleep(0), "a third")
+        assert not await finish_within(0.001, asyncio.Event().wait(), "another")
+        assert await finish_within(5, asyncio.sleep(0), "a third")
     assert left(logs) == ["another"]
 
 
@@ -266,7 +271,7 @@ async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path
 async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     writer = ScriptedModel(name="claude-haiku-5-5")
     writer.gate = asyncio.Event()
     house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel(), writer=writer)
@@ -289,7 +294,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
 
 
 async def test_upkeep_that_the_end_cuts_off_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     loop, begun, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     async with started(tmp_path, ScriptedModel(), KeptBridge()) as (house, worker):
         scheduler = daemon._schedule(house, settings)

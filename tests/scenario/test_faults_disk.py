@@ -16,8 +16,8 @@ import structlog
 from assistant.cli.logs import log_to_stderr
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.messages import ToolCall
-from assistant.core.requests import Request
-from assistant.settings import settings as settings_module
+from assistant.core.model_api import ModelRequest
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
@@ -69,7 +69,7 @@ class Lived:
 
 @asynccontextmanager
 async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Lived]:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
     bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
     house = build(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
@@ -84,10 +84,10 @@ async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Live
         house.close()
 
 
-def filling(disk: Disk, step: Step) -> Callable[[Request], Step]:
+def filling(disk: Disk, step: Step) -> Callable[[ModelRequest], Step]:
     """The disk fills up while the model answers."""
 
-    def answer(_: Request) -> Step:
+    def answer(_: ModelRequest) -> Step:
         disk.fill()
         return step
 
@@ -163,7 +163,7 @@ async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: Disk) -
 
 
 def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: Disk) -> None:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home")})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
     disk.fill()
     try:
         with pytest.raises(AssistantError) as refused:

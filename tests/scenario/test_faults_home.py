@@ -20,11 +20,11 @@ import structlog
 from assistant.cli.logs import log_to_stderr
 from assistant.core.errors import HomeError, HomeReplaced, StoreError
 from assistant.core.messages import Media
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.daemon import running
-from assistant.service.home_lock import home_lock, is_served
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.service.home_lock import home_lock, is_home_served
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.ground import Ground
 from assistant.store.text_file import TextFile
@@ -79,7 +79,7 @@ class Lived:
 
 @asynccontextmanager
 async def lived(home: Path, *script: Step) -> AsyncIterator[Lived]:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
     house = build(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
@@ -98,7 +98,7 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
 ) -> None:
     home = tmp_path / "home"
 
-    def unplug(_: Request) -> Step:
+    def unplug(_: ModelRequest) -> Step:
         it.take_away()
         return "an answer worth keeping"
 
@@ -165,7 +165,7 @@ async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) ->
 
 async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     with pytest.raises(HomeReplaced) as ended:
         async with running(settings) as daemon:
             home.rename(tmp_path / "unplugged")
@@ -222,9 +222,9 @@ def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_
             pytest.fail("it cannot be held")
         disk.free()
         assert "Nothing was started" in str(refused.value) and is_clear(str(refused.value))
-        assert not is_served(home)
+        assert not is_home_served(home)
         with home_lock(home):
-            assert is_served(home)
+            assert is_home_served(home)
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path / "disk") as disk:
-        settings = settings_module.load(None, {"ASSISTANT_HOME": str(disk.place / "home")})
+        settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
         build(settings, SteppingClock()).close()
         with read_only(disk.place):
             with pytest.raises(HomeError) as refused, home_lock(settings.home):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Stall, Status, ToolUse
@@ -42,7 +42,7 @@ async def house(
         "ASSISTANT_MODEL__STALL_SECONDS": "1.0", **address, **more,
     }  # fmt: skip
     bridge = KeptBridge()
-    built = build(settings_module.load(None, environ), clock, bridges={"kept": bridge})
+    built = build(load_settings(None, environ), clock, bridges={"kept": bridge})
     try:
         await built.runtime.start()
         yield built, bridge

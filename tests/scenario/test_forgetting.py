@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
-from assistant.core.forgotten import Wanted
-from assistant.core.remembered import Attribute, ChangePlan, MemoryChange, Profile
+from assistant.core.memories import ChangePlan, MemoryChange
+from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.store.text import FORGOTTEN
 from tests.forgetful_home import (
     CJK,
@@ -165,7 +166,7 @@ async def test_forgetting_twice_finds_nothing_the_second_time(home: ForgetfulHom
 
 async def test_a_message_goes_with_what_was_learned_from_it_alone(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
-    done = await home.forgetting.forget(Wanted("owner", messages=(3,)), NOW)
+    done = await home.forgetting.forget(ErasureRequest("owner", messages=(3,)), NOW)
     assert done.messages == (3, 8), "and what an edit of it said"
     contents = {entry.content for entry in home.journal.entries("owner")}
     assert "The gate has a word." not in contents
@@ -177,7 +178,7 @@ async def test_a_message_goes_with_what_was_learned_from_it_alone(home: Forgetfu
 async def test_copies_in_other_messages_are_told_of(home: ForgetfulHome) -> None:
     said = [home.say(text, "Well.") for text in ("My aunt lives in Ghent now.", "My aunt lives in Ghent now. Yes.")]
     first, second = (turn.items[0].message_id for turn in said)
-    done = await home.forgetting.forget(Wanted("owner", messages=(first,)), NOW)
+    done = await home.forgetting.forget(ErasureRequest("owner", messages=(first,)), NOW)
     assert done.messages == (first,)
     [log] = [one for one in done.left if one.where.startswith("log/")]
     assert f"messages {second} say the same" in log.why
@@ -187,7 +188,7 @@ async def test_copies_in_other_messages_are_told_of(home: ForgetfulHome) -> None
 
 async def test_a_journal_entry_goes_with_its_memory(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
-    done = await home.forgetting.forget(Wanted("owner", entries=(1,)), NOW)
+    done = await home.forgetting.forget(ErasureRequest("owner", entries=(1,)), NOW)
     assert done.messages == ()
     assert 1 not in {entry.id for entry in home.journal.entries("owner")}
     assert "Word of the gate: " + SECRET not in {one.text for one in await home.memories.all("owner")}
@@ -197,7 +198,7 @@ async def test_a_journal_entry_goes_with_its_memory(home: ForgetfulHome) -> None
 async def test_a_memory_goes_with_its_entries(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     [one] = [one for one in await home.memories.all("owner") if one.text.startswith("Word of the gate")]
-    await home.forgetting.forget(Wanted("owner", memories=(one.id,)), NOW)
+    await home.forgetting.forget(ErasureRequest("owner", memories=(one.id,)), NOW)
     assert {entry.id for entry in home.journal.entries("owner")} & set(one.entries) == set()
     assert one.id not in {left.id for left in await home.memories.all("owner")}
     assert await home.memories.history(one.id) == []
@@ -208,7 +209,7 @@ async def test_a_memory_names_none_that_is_gone_as_what_holds_instead(home: Forg
     boat = replace(memory("The boat is red.", "owner"), until=NOW, superseded_by=former.id)
     for one in (now, replace(former, until=NOW, superseded_by=now.id), boat):
         home.put_memory(one)
-    await home.forgetting.forget(Wanted("owner", memories=(now.id,)), NOW)
+    await home.forgetting.forget(ErasureRequest("owner", memories=(now.id,)), NOW)
     assert sorted(await home.memories.all("owner"), key=lambda one: one.text) == [former, boat]
 
 
@@ -219,9 +220,12 @@ async def test_what_a_profile_says_by_a_forgotten_memory_goes_in_other_words_too
     home.consolidations.plan(ChangePlan("p", 1, "owner", (MemoryChange("add", one),), (tea,), (), ()), NOW)
     home.consolidations.applied("p", NOW)
     saved = home.profiles.save(Profile("owner", "person", "Ann", (), ""), "model", NOW, key="a")
-    facts = (Attribute("drink", "Ceylon, black", NOW, sources=(tea,)), Attribute("both", "x", NOW, sources=(tea, boat)))
-    home.profiles.save(replace(saved, attributes=(*facts, Attribute("colour", "green", NOW))), "user", NOW)
-    await home.forgetting.forget(Wanted("owner", memories=(one.id,)), NOW)
+    facts = (
+        ProfileAttribute("drink", "Ceylon, black", NOW, sources=(tea,)),
+        ProfileAttribute("both", "x", NOW, sources=(tea, boat)),
+    )
+    home.profiles.save(replace(saved, attributes=(*facts, ProfileAttribute("colour", "green", NOW))), "user", NOW)
+    await home.forgetting.forget(ErasureRequest("owner", memories=(one.id,)), NOW)
     [left] = home.profiles.all("owner")
     assert [attribute.name for attribute in left.attributes] == ["both", "colour"]
     versions = [row["after"] for row in home.people.rows("SELECT after FROM edits")]
@@ -233,30 +237,30 @@ async def test_digits_alone_are_the_memory_that_begins_so_where_no_message_has_t
     home.chat(1)
     one = replace(memory("She drinks tea.", "owner"), id="13164122-4a8c-5d53-9a53-0f1b3a5f5b5e")
     home.put_memory(one)
-    found = await home.forgetting.find(Wanted("owner", digits="13164122"))
-    assert found.wanted == Wanted("owner", memories=(one.id,))
+    found = await home.forgetting.find(ErasureRequest("owner", digits="13164122"))
+    assert found.wanted == ErasureRequest("owner", memories=(one.id,))
     home.put_memory(replace(one, id="00000001-4a8c-5d53-9a53-0f1b3a5f5b5e"))
     with pytest.raises(UsageError, match="`#00000001` for the message, `memory 00000001` for the memory"):
-        await home.forgetting.find(Wanted("owner", digits="00000001"))
+        await home.forgetting.find(ErasureRequest("owner", digits="00000001"))
     with pytest.raises(UsageError, match=r"no message 1316\. .*`memory 1316`"):
-        await home.forgetting.find(Wanted("owner", messages=(1316,)))
+        await home.forgetting.find(ErasureRequest("owner", messages=(1316,)))
     with pytest.raises(UsageError, match="no message 13164122"):
-        await home.forgetting.find(Wanted(GUEST, digits="13164122"))
+        await home.forgetting.find(ErasureRequest(GUEST, digits="13164122"))
 
 
 async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_out(home: ForgetfulHome) -> None:
     with pytest.raises(
         UsageError, match=r"Less than 4 letters or digits \(2 of .*longer phrase.*#17.*entry 12.*memory"
     ):
-        await home.forgetting.find(Wanted("owner", text="abc"))
+        await home.forgetting.find(ErasureRequest("owner", text="abc"))
 
 
 @pytest.mark.parametrize(
     "asked",
-    [Wanted("owner"), Wanted("owner", messages=(99,)), Wanted("owner", entries=(99,)), Wanted("owner", text="a b"),
-     Wanted("owner", memories=("no",))],
+    [ErasureRequest("owner"), ErasureRequest("owner", messages=(99,)), ErasureRequest("owner", entries=(99,)), ErasureRequest("owner", text="a b"),
+     ErasureRequest("owner", memories=("no",))],
 )  # fmt: skip
-async def test_what_is_not_there_or_too_short_is_refused(home: ForgetfulHome, asked: Wanted) -> None:
+async def test_what_is_not_there_or_too_short_is_refused(home: ForgetfulHome, asked: ErasureRequest) -> None:
     home.chat(1)
     with pytest.raises(UsageError, match="Nothing was changed"):
         await home.forgetting.forget(asked, NOW)
@@ -303,7 +307,11 @@ async def test_i10_ids_of_others_are_not_there_for_a_guest(home: ForgetfulHome) 
     fill(home, SECRET, SECRET)
     say_as_guest(home, "hello")
     [one, *_] = await home.memories.all("owner")
-    for asked in (Wanted(GUEST, messages=(3,)), Wanted(GUEST, entries=(1,)), Wanted(GUEST, memories=(one.id,))):
+    for asked in (
+        ErasureRequest(GUEST, messages=(3,)),
+        ErasureRequest(GUEST, entries=(1,)),
+        ErasureRequest(GUEST, memories=(one.id,)),
+    ):
         with pytest.raises(UsageError, match="There is no"):
             await home.forgetting.forget(asked, NOW)
     assert home.verify().redactions == ()
@@ -314,7 +322,7 @@ async def test_i10_ids_of_others_are_not_there_for_a_guest(home: ForgetfulHome) 
 
 async def test_a_message_that_is_being_answered_is_refused_with_the_reason(home: ForgetfulHome) -> None:
     turn = home.begin(f"Keep {SECRET}")
-    for asked in (wanted(), Wanted("owner", messages=(turn.items[0].message_id,))):
+    for asked in (wanted(), ErasureRequest("owner", messages=(turn.items[0].message_id,))):
         with pytest.raises(UsageError, match="A message is being answered"):
             await home.forgetting.forget(asked, NOW)
     assert home.verify().redactions == ()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
-from assistant.core.forgotten import Wanted
+from assistant.core.memories import Memory
 from assistant.core.messages import Message
-from assistant.core.remembered import Memory
 from assistant.erasure.forgetting import Forgetting
 from assistant.mem0.worker import MemoryStoreSettings
 from assistant.store import blanking
@@ -395,4 +395,4 @@ async def test_words_at_the_border_of_two_blocks_are_found(home: ForgetfulHome) 
 async def test_a_note_that_cannot_be_read_stops_with_what_to_do(home: ForgetfulHome) -> None:
     (home.path / NOTE).write_text("{")
     with pytest.raises(StoreError, match="Remove the file, then forget the same again"):
-        await home.forgetting.forget(Wanted("owner", text=SECRET), NOW)
+        await home.forgetting.forget(ErasureRequest("owner", text=SECRET), NOW)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from assistant.core.forgotten import Wanted
+from assistant.core.erasure import ErasureRequest
 from tests.forgetful_home import ForgetfulHome
 from tests.semantic_memory import memory
 from tests.store_home import NOW
@@ -26,7 +26,7 @@ async def test_what_another_process_writes_after_a_forgetting_is_seen(tmp_path: 
         home.put_memory(memory("Cake is nice.", "owner", 1))
         home.put_memory(memory("The code is zanzibarquux.", "owner", 2))
         home.entry("code", "The code is zanzibarquux.")
-        done = await home.forgetting.forget(Wanted("owner", text="zanzibarquux"), NOW)
+        done = await home.forgetting.forget(ErasureRequest("owner", text="zanzibarquux"), NOW)
         assert (done.left, done.complete) == ((), True) and done.files_searched > 3
         other = await asyncio.create_subprocess_exec(sys.executable, "-c", OTHER, str(tmp_path / "memory.db"))
         assert await other.wait() == 0

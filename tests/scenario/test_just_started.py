@@ -8,7 +8,8 @@ from structlog.testing import capture_logs
 
 from assistant import daemon
 from assistant.health.lines import lines
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from tests.scenario.test_runtime import lived
 
 
@@ -25,7 +26,7 @@ async def test_how_full_a_conversation_is_is_not_told_before_a_model_was_asked(t
 
 async def test_the_log_says_once_who_answers_and_apart_from_that_how_it_is_counted(tmp_path: Path) -> None:
     with capture_logs() as logs:
-        async with daemon.running(load(Home(tmp_path / "home"), {})):
+        async with daemon.running(load_settings(Home(tmp_path / "home"), {})):
             (ready,) = [entry for entry in logs if entry["event"] == "ready"]
     assert ready["model"] == "offline" and ready["tokens"].startswith("characters / 4")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.core.remembered import MemoryChange
+from assistant.core.memories import MemoryChange
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
 from assistant.wire.memory import CHILD, memories, open_memory_db
 from tests.crash.available import needs_strace

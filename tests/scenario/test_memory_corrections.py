@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from assistant.commands.forget_report import asked
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
-from assistant.core.forgotten import Wanted
+from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
-from assistant.core.remembered import JournalEntry
-from assistant.core.sessions import MAIN
+from assistant.core.sessions import MAIN_SESSION
 from assistant.store.extraction import LogReader
 from sleep.cycle.extraction import Extractor
 from sleep.cycle.rebuilding import made_again
@@ -30,12 +30,12 @@ from tests.semantic_memory import memory
 NURSE, DOCTOR = "My sister Anna is a nurse in Rome.", "My sister Anna is a nurse."
 
 
-async def ask(it: Lived, command: str, session: str = MAIN) -> str:
+async def ask(it: Lived, command: str, session: str = MAIN_SESSION) -> str:
     return await it.house.commands.run(command, session)
 
 
 def note(it: Lived, text: str, *sources: int, scope: str = "owner") -> JournalEntry:
-    session = MAIN if scope == "owner" else scope
+    session = MAIN_SESSION if scope == "owner" else scope
     entry = JournalEntry(f"k:{scope}:{text}", scope, session, 1, text, JUNE, "tool", 0.7, ("fact",), sources)
     return it.house.stores.journal.add([entry], NOW)[0]
 
@@ -79,7 +79,7 @@ async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it
         note(it, "My sister Anna is a nurse in Rome.")
         await it.say("What does my sister Anna do in Rome?")
         await it.answered()
-        assert "[entry 1]" in it.house.stores.conversation.last_volatile(MAIN)
+        assert "[entry 1]" in it.house.stores.conversation.last_volatile(MAIN_SESSION)
         assert (await ask(it, "/why")).startswith("[entry 1] fact, said ")
         await it.say("- [entry 1] 2026-01-01: thanks")
         await it.answered()
@@ -171,7 +171,7 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
         await home.forgetting.ask(asked("memory aaaa", "owner"), NOW)
     for short in ("", "aaa"):
         with pytest.raises(UsageError, match="There is no memory"):
-            await home.forgetting.ask(Wanted("owner", memories=(short,)), NOW)
+            await home.forgetting.ask(ErasureRequest("owner", memories=(short,)), NOW)
     assert (await home.forgetting.confirm(code, "owner", NOW)).complete
     assert await home.memories.all("owner") == [other]
     home.close()
@@ -180,14 +180,14 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("1a2b3c4d", Wanted("owner", memories=("1a2b3c4d",))), ("memory 1A2B", Wanted("owner", memories=("1a2b",))),
-        ("memory 12345678", Wanted("owner", memories=("12345678",))),
-        ("12345678", Wanted("owner", digits="12345678")),
-        ("1a2b", Wanted("owner", text="1a2b")), ('"1a2b3c4d"', Wanted("owner", text="1a2b3c4d")),
-        ("e12", Wanted("owner", entries=(12,))), ("memory lane 12", Wanted("owner", text="memory lane 12")),
+        ("1a2b3c4d", ErasureRequest("owner", memories=("1a2b3c4d",))), ("memory 1A2B", ErasureRequest("owner", memories=("1a2b",))),
+        ("memory 12345678", ErasureRequest("owner", memories=("12345678",))),
+        ("12345678", ErasureRequest("owner", digits="12345678")),
+        ("1a2b", ErasureRequest("owner", text="1a2b")), ('"1a2b3c4d"', ErasureRequest("owner", text="1a2b3c4d")),
+        ("e12", ErasureRequest("owner", entries=(12,))), ("memory lane 12", ErasureRequest("owner", text="memory lane 12")),
     ],
 )  # fmt: skip
-def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: Wanted) -> None:
+def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: ErasureRequest) -> None:
     assert asked(typed, "owner") == meant
 
 
@@ -204,7 +204,7 @@ def put_right(home: Night, number: int, text: str) -> JournalEntry:
     """A correction of an entry before any memory was made of it."""
     (former,) = home.journal.read([number], "owner")
     entry = JournalEntry(
-        f"right:{number}", "owner", MAIN, 1, text, JUNE, "correction", former.importance, ("fact", "correction")
+        f"right:{number}", "owner", MAIN_SESSION, 1, text, JUNE, "correction", former.importance, ("fact", "correction")
     )
     return home.journal.add([entry], NOW, replaced={former.key: entry.key})[0]
 
@@ -235,7 +235,7 @@ async def test_a_correction_in_another_batch_still_takes_its_place(home: Night) 
 def test_entries_are_noted_as_replaced_in_their_own_scope_alone(tmp_path: Path) -> None:
     home = Night(tmp_path).open()
     home.tell(NURSE, scope=GUEST)
-    entry = JournalEntry("right", "owner", MAIN, 1, DOCTOR, JUNE, "correction")
+    entry = JournalEntry("right", "owner", MAIN_SESSION, 1, DOCTOR, JUNE, "correction")
     home.journal.add([entry], NOW, replaced={f"{GUEST}:1": "right", "nobody": "right"})
     assert home.journal.read([1], GUEST)[0].superseded_by is None
     home.memory_db.close()

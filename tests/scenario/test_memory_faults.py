@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import StoreError
+from assistant.core.memories import SleepReport
 from assistant.core.messages import ToolCall
-from assistant.core.remembered import CycleReport
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.mem0.child_process import ChildProcess
 from assistant.mem0.local_memories import UNREADABLE
 from tests.journal_home import attentive
@@ -88,7 +88,7 @@ async def told(it: Lived, *texts: str) -> None:
         await it.answered()
 
 
-async def asleep(it: Lived) -> CycleReport:
+async def asleep(it: Lived) -> SleepReport:
     report = await it.house.sleep("sleep")
     assert report is not None
     return report
@@ -150,7 +150,7 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
     async with lived(tmp_path, "Noted.", writer=writer) as it:
         memories = it.house.stores.memories
 
-        def stop(request: Request) -> Step:
+        def stop(request: ModelRequest) -> Step:
             os.kill(memories.child.pid or 0, signal.SIGSTOP)
             memories.child.seconds = 0.2
             return '<decisions>\n{"entry": "E1", "decision": "new", "of": []}\n</decisions>'
@@ -167,10 +167,10 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
         assert (len(writer.requests), pending(it), await current(it)) == (asked, [], [f"Told: {OSLO}"])
 
 
-def _once(tag: str, answer: Callable[[Request], Step]) -> Callable[[Request], Step]:
+def _once(tag: str, answer: Callable[[ModelRequest], Step]) -> Callable[[ModelRequest], Step]:
     """Weights where those are asked for; `answer` where decisions are."""
 
-    def decide(request: Request) -> Step:
+    def decide(request: ModelRequest) -> Step:
         asked = " ".join(block.text for block in request.system)
         return answer(request) if f"<{tag}>" in asked else "<scores>\n</scores>"
 
@@ -197,7 +197,7 @@ async def test_f30_a_journal_locked_in_the_middle_of_a_sleep_is_written_by_the_n
     writer = ScriptedModel()
     with ExitStack() as stack:
 
-        def lock_and_learn(request: Request) -> Step:
+        def lock_and_learn(request: ModelRequest) -> Step:
             stack.enter_context(locked(tmp_path / "character.db"))
             return attentive(request)
 
@@ -220,11 +220,11 @@ async def test_f30_a_tool_that_finds_the_journal_locked_says_so_to_the_model_whi
     lock: list[Lock] = []
     note = ToolCall("c1", "add_journal_entry", {"content": OSLO})
 
-    def while_locked(request: Request) -> Step:
+    def while_locked(request: ModelRequest) -> Step:
         lock.append(Lock(tmp_path / "character.db"))
         return note
 
-    def afterwards(request: Request) -> Step:
+    def afterwards(request: ModelRequest) -> Step:
         lock.pop().let_go()
         return ToolCall("c2", "add_journal_entry", {"content": OSLO})
 
@@ -251,7 +251,7 @@ async def test_f35_a_message_that_finds_the_script_locked_is_refused_and_accepte
 async def test_f35_a_turn_that_cannot_be_written_is_answered_once_the_script_is_free(tmp_path: Path) -> None:
     lock: list[Lock] = []
 
-    def while_locked(request: Request) -> Step:
+    def while_locked(request: ModelRequest) -> Step:
         lock.append(Lock(tmp_path / "script.db"))
         return "Noted."
 
@@ -269,7 +269,7 @@ async def test_f30_a_script_locked_in_the_middle_of_a_sleep_is_compacted_and_rea
     writer = ScriptedModel()
     with ExitStack() as stack:
 
-        def lock_and_learn(request: Request) -> Step:
+        def lock_and_learn(request: ModelRequest) -> Step:
             stack.enter_context(locked(tmp_path / "script.db"))
             return attentive(request)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.core.forgotten import Wanted
-from assistant.core.records import Incoming
-from assistant.core.remembered import JournalEntry
+from assistant.core.erasure import ErasureRequest
+from assistant.core.memories import JournalEntry
+from assistant.core.records import IncomingMessage
 from assistant.runtime.remembering import MARK
 from tests.scenario.test_runtime import Lived, lived
 
@@ -49,7 +49,9 @@ async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) 
 async def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(tmp_path: Path) -> None:
     async with lived(tmp_path, "I do not know.") as it:
         note(it)
-        await it.house.runtime.accept(Incoming("kept", "g1", GUEST, GUEST, "@eve", "guest", ASKED, (), target=GUEST))
+        await it.house.runtime.accept(
+            IncomingMessage("kept", "g1", GUEST, GUEST, "@eve", "guest", ASKED, (), target=GUEST)
+        )
         await it.answered()
         assert len(it.model.requests) == 1 and "Nils" not in str(it.model.requests[0])
 
@@ -60,7 +62,7 @@ async def test_what_is_forgotten_comes_to_mind_no_longer(tmp_path: Path) -> None
         note(it, "The bicycle was serviced in May.")
         await it.say(ASKED)
         await it.answered()
-        done = await it.house.forgetting.forget(Wanted("owner", text="boiler"), it.clock())
+        done = await it.house.forgetting.forget(ErasureRequest("owner", text="boiler"), it.clock())
         assert done.complete and done.left == ()
         await it.say("When was the bicycle serviced?")
         await it.answered()

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message, ToolCall
-from assistant.core.remembered import JournalEntry
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from sleep.rules.contradiction import Candidate, Reading, decide, read
 from tests.journal_home import JournalHome, learned
 from tests.month.conversation import MONTH, SECOND, Month, Said, read_month
@@ -135,11 +135,11 @@ def compared(home: JournalHome) -> list[Compared]:
 # -------------------------------------------------------------------------------------------------------- with a model
 
 
-def middling(month: Month) -> Callable[[Request], str]:
+def middling(month: Month) -> Callable[[ModelRequest], str]:
     """A model that finds what is told in the messages before it, and adds what no good model would."""
     by_words = {_plain(said.text): said.number for said in month.said}
 
-    def answer(request: Request) -> str:
+    def answer(request: ModelRequest) -> str:
         words = request.messages[0].content
         shown = {by_words[text]: (number, role) for number, role, text in _shown(words) if text in by_words}
         people = [number for number, role in shown.values() if role == "user"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.bridge_ports import Arrival
+from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import UsageError
-from assistant.core.persons import Identity
-from assistant.core.records import Accepted, Incoming
-from assistant.core.sessions import peer_key, room_key
+from assistant.core.people import Identity
+from assistant.core.records import InboxReceipt, IncomingMessage
+from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.gateway.reception import CUT_OFF
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
 from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
@@ -21,7 +21,7 @@ from tests.scenario.test_runtime import lived
 
 TELL = {"ASSISTANT_PEOPLE__UNKNOWN": "tell"}
 IGNORE = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore"}
-ANNS, ROOMS = peer_key("kept", ANN), room_key("kept", ROOM)
+ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
 
 
 def kept_words(home: Path, words: str) -> list[str]:
@@ -68,7 +68,7 @@ async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_p
         await them.settled()
         assert them.told() == [(ANN, WELCOME)]
         accepted = await them.write("hello", ANN)
-        assert isinstance(accepted, Accepted)
+        assert isinstance(accepted, InboxReceipt)
         assert it.contents(ANNS) == [("user", "hello"), ("assistant", "hello Ann")]
         record = it.house.stores.history.recent(ANNS)[0]
         assert (record.scope, record.trust, record.sender) == (ANNS, "guest", ANN)
@@ -155,7 +155,7 @@ async def test_the_owners_accounts_come_into_their_own_conversation(tmp_path: Pa
         it.house.stores.places.choose("kept", OWNER, "thread:boat", it.clock.now)
         await them.write("about the boat", OWNER)
         assert it.contents("thread:boat")[0] == ("user", "about the boat")
-        it.house.stores.places.choose("kept", OWNER, peer_key("kept", ANN), it.clock.now)
+        it.house.stores.places.choose("kept", OWNER, peer_session_key("kept", ANN), it.clock.now)
         await them.write("back home", OWNER)
         assert ANNS not in them.sessions() and ("user", "back home") in it.contents()
 
@@ -193,7 +193,7 @@ async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: P
         them = Meeting(it)
         code = (await them.command("/people link kept")).split()[1]
         await them.write(code, OWNER, room=ROOM)
-        assert await it.house.reception.receive(Arrival("other", "1", OWNER, code, target=OWNER)) is None
+        assert await it.house.reception.receive(InboundMessage("other", "1", OWNER, code, target=OWNER)) is None
         assert it.house.stores.people.all() == []
         with pytest.raises(UsageError, match="There is no bridge 'other'; there are: kept"):
             await them.command("/people link other")
@@ -378,8 +378,8 @@ async def test_a_command_is_answered_once_however_often_the_network_brings_it(tm
         assert len(it.house.stores.todos.all(ANNS)) == 1
 
 
-def from_ann(external_id: str) -> Incoming:
-    return Incoming("kept", external_id, ANNS, ANNS, ANN, "guest", "", target=ANN)
+def from_ann(external_id: str) -> IncomingMessage:
+    return IncomingMessage("kept", external_id, ANNS, ANNS, ANN, "guest", "", target=ANN)
 
 
 async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_path: Path) -> None:

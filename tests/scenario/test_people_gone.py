@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import UsageError
-from assistant.core.sessions import peer_key
+from assistant.core.sessions import peer_session_key
 from assistant.people.pairing import WELCOME
 from tests.meeting import ANN, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import Lived, lived
@@ -131,7 +131,7 @@ async def test_an_account_that_becomes_a_guests_hears_nothing_of_the_owners(tmp_
         await them.settled()
         assert WELCOME in it.bridge.bodies
         await them.write("hi", OWNER)
-        assert it.contents(peer_key("kept", OWNER)) == [("user", "hi"), ("assistant", "hello")]
+        assert it.contents(peer_session_key("kept", OWNER)) == [("user", "hi"), ("assistant", "hello")]
         them.told()
         await let_pass(them, minutes=6)
         assert them.told() == [] and "4711" in at_home(it)[-1][1]
@@ -169,7 +169,7 @@ async def test_the_list_of_a_guest_does_not_fill_the_home(tmp_path: Path) -> Non
     async with lived(tmp_path) as it:
         them = Meeting(it)
         await them.know_everybody()
-        todos, ann = it.house.stores.todos, peer_key("kept", ANN)
+        todos, ann = it.house.stores.todos, peer_session_key("kept", ANN)
         todos.add(ann, ["x"] * 200, "many", it.clock())
         for text in ("one more", "x" * 1001):
             await them.write(f"/todo add {text}", ANN)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import BudgetExceeded, ModelError
-from assistant.core.requests import Call
-from assistant.core.sessions import peer_key, room_key
+from assistant.core.model_api import ModelCall
+from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.runtime.turn import NOT_NOW
 from tests.meeting import ANN, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import lived
 
-ANNS, ROOMS = peer_key("kept", ANN), room_key("kept", ROOM)
+ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
 TOLD = "I live in Gjeving and my sister is called Kari."
 
 
@@ -44,7 +44,7 @@ async def test_the_owner_is_told_once_a_day_that_a_share_is_used_up(tmp_path: Pa
         for day in range(2):
             for _ in range(3):
                 with pytest.raises(BudgetExceeded):
-                    ledger.reserve(Call("chat", "anthropic", "m", 10, 10, 0.5, ANNS), it.clock())
+                    ledger.reserve(ModelCall("chat", "anthropic", "m", 10, 10, 0.5, ANNS), it.clock())
             told = [item.outgoing.body for item in outbox.recent("main")]
             assert len(told) == day + 1 and "daily budget that guests may use is used up" in told[-1]
             it.clock.now += timedelta(days=1)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.bridge_ports import Arrival
+from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import StoreError
-from assistant.core.records import Accepted, Incoming
+from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.store.typed_commands import TypedCommands
 from assistant.wire.people import reception
 from tests.meeting import OWNER, Meeting
@@ -37,7 +37,7 @@ async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: 
         house = it.house
         looking = Looking(house.stores.typed)
         door = reception(house.settings, house.stores, looking, house.runtime.accept, house.delivery, it.clock)
-        await door.receive(Arrival("kept", "looks", OWNER, "/look", target=OWNER))
+        await door.receive(InboundMessage("kept", "looks", OWNER, "/look", target=OWNER))
         await door.idle()
         assert (looking.begun, house.stores.typed.open()) == ([True], [])
 
@@ -48,11 +48,11 @@ async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_
         await Meeting(it).know_everybody()
         house = it.house
 
-        async def refuses(incoming: Incoming) -> Accepted:
+        async def refuses(incoming: IncomingMessage) -> InboxReceipt:
             raise StoreError("The disk is full.")
 
         full = reception(house.settings, house.stores, house.commands, refuses, house.delivery, it.clock)
-        said = Arrival("kept", "said", OWNER, "hello", target=OWNER, position="7")
+        said = InboundMessage("kept", "said", OWNER, "hello", target=OWNER, position="7")
         with pytest.raises(StoreError):
             await full.receive(said)
         assert full.position("kept") == ""
@@ -65,7 +65,7 @@ async def test_f35_a_position_goes_on_with_a_command_and_stays_where_the_disk_re
     async with lived(tmp_path) as it:
         await Meeting(it).know_everybody()
         door, script = it.house.reception, tmp_path / "script.db"
-        typed = Arrival("kept", "typed", OWNER, "/todo", target=OWNER, position="7")
+        typed = InboundMessage("kept", "typed", OWNER, "/todo", target=OWNER, position="7")
         script.rename(tmp_path / "away.db")
         with pytest.raises(StoreError):
             await door.receive(typed)

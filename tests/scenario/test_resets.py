@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import ArchiveUnavailable, ModelError, UsageError
-from assistant.core.generations import Reset
 from assistant.core.messages import Message
-from assistant.core.sessions import scope_of
+from assistant.core.sessions import SessionReset, session_scope
 from tests.journal_home import attentive
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said
@@ -34,7 +33,7 @@ def files_with(home: Path, words: bytes) -> list[str]:
 async def say_in(it: Lived, session: str, text: str) -> None:
     """In another session than main, answered."""
     await it.house.runtime.accept(
-        said(text, external_id=f"{session}:{text}", session=session, scope=scope_of(session))
+        said(text, external_id=f"{session}:{text}", session=session, scope=session_scope(session))
     )  # fmt: skip
     await it.answered()
 
@@ -214,7 +213,7 @@ async def test_an_archive_that_cannot_be_had_loses_nothing_and_is_tried_again(tm
 async def test_a_reset_that_waits_by_a_clock_that_was_wrong_is_tried_again(tmp_path: Path) -> None:
     async with lived(tmp_path, "Nice.") as it:
         await say(it, OSLO)
-        it.house.stores.resets.begin(Reset("main", 1, "owner", "manual", "begun", it.clock()))
+        it.house.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
         it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(minutes=50))
         assert it.house.sessions.resets.look() is None
         it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(days=1_000))
@@ -238,7 +237,7 @@ async def test_a_reset_that_waits_can_be_given_up(tmp_path: Path) -> None:
 async def test_f31_a_reset_that_a_crash_cut_off_is_carried_out_at_the_next_look(tmp_path: Path) -> None:
     async with lived(tmp_path, "Nice.") as it:
         await say(it, OSLO)
-        it.house.stores.resets.begin(Reset("main", 1, "owner", "manual", "begun", it.clock()))
+        it.house.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
     async with lived(tmp_path, "Nice.") as it:
         task = it.house.sessions.resets.look()
         assert task is not None

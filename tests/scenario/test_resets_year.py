@@ -10,10 +10,10 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
-from assistant.core.clock import utc_now
-from assistant.core.generations import Generation
+from assistant.core.calendar import utc_now
 from assistant.core.messages import Message
-from assistant.settings import settings as settings_module
+from assistant.core.sessions import Generation
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel
 
@@ -26,7 +26,7 @@ QUIET = {"ASSISTANT_HOME__TIMEZONE": "Europe/Oslo", "ASSISTANT_SLEEP__AT": "", "
 @asynccontextmanager
 async def housed(path: Path, **environ: str) -> AsyncIterator[House]:
     house = build(
-        settings_module.load(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
+        load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
     )
     await house.runtime.start()
     try:

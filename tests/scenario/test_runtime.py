@@ -13,10 +13,10 @@ import pytest
 
 from assistant.core.errors import BridgeError, ModelError, UsageError
 from assistant.core.messages import ToolCall
+from assistant.core.model_api import ModelNotice, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import InboxItem
-from assistant.core.requests import Notice, Request
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 
@@ -53,7 +53,7 @@ async def lived(
     home: Path, *script: object, model: ScriptedModel | None = None, writer: Model | None = None, **environ: str
 ) -> AsyncIterator[Lived]:
     environment = {"ASSISTANT_HOME": str(home), **environ}
-    settings = settings_module.load(None, environment)
+    settings = load_settings(None, environment)
     bridge, clock = KeptBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
     house = build(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
@@ -290,14 +290,14 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     add = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["tea"]})
     second_call = asyncio.Event()
 
-    def first_call(_: Request) -> ToolCall:
+    def first_call(_: ModelRequest) -> ToolCall:
         gate.clear()
         model.called = second_call
         return add
 
     model = ScriptedModel(first_call, "lost")
     model.gate = gate
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
     await house.runtime.start()
     await house.runtime.accept(said("put tea on my list", external_id="m"))
@@ -362,8 +362,8 @@ async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> No
         async def stream(self, request, purpose="chat", *, session=None, turn=None):  # type: ignore[no-untyped-def]
             async for event in super().stream(request, purpose, session=session, turn=turn):
                 yield event
-                if not isinstance(event, Notice) and len(self.requests) == 1:
-                    yield Notice("The connection broke; trying again.", restarted=True)
+                if not isinstance(event, ModelNotice) and len(self.requests) == 1:
+                    yield ModelNotice("The connection broke; trying again.", restarted=True)
                     self.requests.append(request)
 
     async with lived(tmp_path, model=Restarting("whole answer")) as it:

@@ -10,8 +10,8 @@ import socket
 from pathlib import Path
 
 from assistant.cli.attach import daemon_link
-from assistant.core.ending import manager_seconds
-from assistant.settings.settings import Home
+from assistant.core.shutdown import service_manager_timeout
+from assistant.settings.home import Home
 from tests.scenario.command_line import look
 from tests.scenario.service_manager import service
 
@@ -40,7 +40,7 @@ def test_f38_a_service_says_that_it_is_ready_that_it_lives_and_that_it_ends_and_
         assert f"STATUS=Serves {tmp_path / 'home'}." in heard
         daemon.process.send_signal(signal.SIGTERM)
         assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in daemon.until("STOPPING=1"))
-        assert daemon.process.wait(manager_seconds(20)) == 0
+        assert daemon.process.wait(service_manager_timeout(20)) == 0
 
 
 def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_loses_nothing(tmp_path: Path) -> None:

@@ -13,17 +13,18 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from assistant.core.bridge_ports import Bridge
+from assistant.core.bridge_api import Bridge
 from assistant.core.errors import BudgetExceeded, SettingsError, StoreError
-from assistant.core.requests import Call
+from assistant.core.model_api import ModelCall
 from assistant.health.lines import lines
-from assistant.settings.settings import Home, Settings, load
-from assistant.settings.settings_layers import file_layer
-from assistant.settings.settings_watch import SettingsWatch
+from assistant.settings.home import Home
+from assistant.settings.layers import read_file_layer
+from assistant.settings.settings import Settings, load_settings
+from assistant.settings.watch import SettingsWatch
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 
-CALL = Call("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
+CALL = ModelCall("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Reading:
 
     def __call__(self) -> Settings:
         self.times += 1
-        return load(self.home, {}, ring=None)
+        return load_settings(self.home, {}, ring=None)
 
 
 @dataclass
@@ -66,7 +67,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
     reading = Reading(home)
     configured = structlog.get_config()
-    house = build(load(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
+    house = build(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
     try:
         yield Running(home, house, reading)
     finally:
@@ -159,7 +160,7 @@ class FullDisk:
 
 
 async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: Running) -> None:
-    wanted = load(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
+    wanted = load_settings(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
     await running.house.networks.renew(wanted, FullDisk())
     assert "telegram" not in running.house.delivery.bridges
     running.house.look()
@@ -197,15 +198,15 @@ async def test_a_file_that_did_not_change_is_not_read_again(running: Running) ->
 
 def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    read = load(home, {})
+    read = load_settings(home, {})
     home.config.write_text("[turn]\nmax_steps = 3\n")
-    watch = SettingsWatch(read, partial(load, home, {}, ring=None), lambda _: None)
+    watch = SettingsWatch(read, partial(load_settings, home, {}, ring=None), lambda _: None)
     watch.look()
     assert watch.waiting() == ["turn.max_steps"]
 
 
 async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
-    settings = replace(load(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
+    settings = replace(load_settings(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
     house = build(settings, SteppingClock(), model=ScriptedModel("ok"))
     try:
         report = house.status()
@@ -217,9 +218,11 @@ async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
 
 def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    started = load(home, {"ASSISTANT_ARCHIVE__KEY": "of the keyring"})
+    started = load_settings(home, {"ASSISTANT_ARCHIVE__KEY": "of the keyring"})
     origins = {**started.origins, "archive.key": "the keyring"}
-    watch = SettingsWatch(replace(started, origins=origins), partial(load, home, {}, ring=None), lambda _: None)
+    watch = SettingsWatch(
+        replace(started, origins=origins), partial(load_settings, home, {}, ring=None), lambda _: None
+    )
     home.config.write_text("[turn]\nmax_steps = 3\n")
     watch.look()
     assert watch.waiting() == ["turn.max_steps"]
@@ -233,6 +236,9 @@ async def test_what_was_last_understood_is_kept_for_whoever_looks(running: Runni
     assert running.home.understood.stat().st_mode & 0o777 == 0o600
     running.edit("[budget\n")
     assert running.problems() != []
-    assert load(running.home, {}, config=file_layer(running.home.understood, "")).values.budget.daily_usd == 3.0
+    assert (
+        load_settings(running.home, {}, config=read_file_layer(running.home.understood, "")).values.budget.daily_usd
+        == 3.0
+    )
     with pytest.raises(SettingsError):
-        load(running.home, {})
+        load_settings(running.home, {})

@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.core.forgotten import Wanted
-from assistant.core.remembered import ChangePlan, CycleReport, JournalEntry, MemoryChange
+from assistant.core.erasure import ErasureRequest
+from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, SleepReport
 from assistant.wire.condition import stored_status
 from sleep.cycle.change_plan import first_memory
 from tests.scenario.test_compaction_status import problems
@@ -19,10 +19,10 @@ DOWN = "The memory store cannot be reached: connection refused"
 ENTRY = JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")
 
 
-def slept(it: Lived, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> CycleReport:
+def slept(it: Lived, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> SleepReport:
     """A sleep that ended so, now."""
     journal, now = it.house.stores.journal, it.clock()
-    report = CycleReport(journal.begin_cycle(trigger, now), trigger, now, now, state, phases)
+    report = SleepReport(journal.begin_cycle(trigger, now), trigger, now, now, state, phases)
     journal.note_cycle(report)
     return report
 
@@ -88,7 +88,7 @@ async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None
         await it.say("My passport number is X1234567.")
         await it.answered()
         forgetting = it.house.stores.forgetting
-        begun = forgetting.begin(forgetting.mark(Wanted("owner", text="X1234567")))
+        begun = forgetting.begin(forgetting.mark(ErasureRequest("owner", text="X1234567")))
         (line,) = problems(it)
         assert "A forgetting is not finished" in line and "X1234567" not in line
         forgetting.end(begun)

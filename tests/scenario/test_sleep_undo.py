@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.remembered import MemoryChange
+from assistant.core.memories import MemoryChange
 from tests.consolidating import DyingMemories
 from tests.journal_home import Crash, Dying, tell
 from tests.nights_home import NightsHome

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError, UsageError
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
 from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
 from sleep.cycle.nights import Nights
 from tests.journal_home import JournalHome, tell
@@ -57,7 +57,7 @@ class Bed:
             await self.ended.wait()
             await asyncio.sleep(0)
 
-    async def _tick(self, wanted: Wanted, now: datetime) -> CycleReport:
+    async def _tick(self, wanted: Wanted, now: datetime) -> SleepReport:
         self.slept.append(wanted)
         self.ended.clear()
         try:

@@ -15,10 +15,10 @@ from typing import Any, get_args
 import pytest
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.requests import BACKGROUND, Purpose
+from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
 from assistant.models.chain import Means, build_chain
 from assistant.models.offline.model import OfflineModel
-from assistant.settings import settings as settings_module
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from assistant.wire.settings import first_answer
 from tests.scenario.test_runtime import lived
@@ -99,10 +99,8 @@ async def housed(home: Path, server: Minded, **environ: str) -> AsyncIterator[Ke
         **environ,
     }  # fmt: skip
     bridge, clock = KeptBridge(), SteppingClock()
-    read = settings_module.load(None, settings)
-    built = build(
-        read, clock, bridges={"kept": bridge}, reread=lambda: settings_module.load(read.home, settings, ring=None)
-    )
+    read = load_settings(None, settings)
+    built = build(read, clock, bridges={"kept": bridge}, reread=lambda: load_settings(read.home, settings, ring=None))
     try:
         await built.runtime.start()
         yield Kept(built, bridge, clock, server, home)
@@ -155,7 +153,7 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
                 await it.say(f"walk {number}: {WALK}")
             await it.house.sleep("sleep")
             kinds = it.kinds()
-            assert set(kinds) == set(get_args(Purpose)), kinds
+            assert set(kinds) == set(get_args(CallPurpose)), kinds
             # No request left that the ledger does not have, and none is there that was not sent.
             assert not server.complaints
             assert sum(kinds.values()) - kinds["embedding"] == len(server.requests)
@@ -164,7 +162,7 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
             # Who embeds reads the clock by itself.
             assert standing.day.calls == sum(kinds.values()) - kinds["embedding"]
             quiet = [spent.usd for kind, spent in it.house.stores.ledger.by("kind", it.clock.now - _LONG)
-                     if kind in BACKGROUND]  # fmt: skip
+                     if kind in BACKGROUND_PURPOSES]  # fmt: skip
             assert [cap.used for cap in standing.background] == pytest.approx([sum(quiet)] * 2)
 
 
@@ -184,7 +182,7 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": name, "ASSISTANT_MODEL__RETRIES": "3",
         f"{key}_API_KEY": server.key, f"{key}_BASE_URL": address, "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
     }  # fmt: skip
-    house = build(settings_module.load(None, environ), SteppingClock())
+    house = build(load_settings(None, environ), SteppingClock())
 
     async def at_once(seconds: float) -> None:
         """Nobody waits."""

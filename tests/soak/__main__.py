@@ -28,14 +28,14 @@ from tempfile import TemporaryDirectory
 
 from assistant.cli.client import SocketLink, socket_link
 from assistant.cli.link import LinkLost
-from assistant.core.sessions import MAIN, THREAD
+from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX
 from tests.bench.figures import Row, table
 from tests.bench.homes import CACHE, CHECKOUT, home
 from tests.bench.machine import description
 from tests.bench.process import resident_mb
 from tests.soak.model import SoakModel
 
-SESSIONS = (MAIN, f"{THREAD}garden", f"{THREAD}work")
+SESSIONS = (MAIN_SESSION, f"{THREAD_PREFIX}garden", f"{THREAD_PREFIX}work")
 MESSAGES = 12_000
 GROWTH, COMPACTIONS_A_MINUTE = 0.05, 1.0
 
@@ -210,7 +210,7 @@ async def _sleep_now_and_then(path: Path, watched: Watched) -> None:
     async with socket_link(path / "run" / "control.sock") as link:
         while True:
             await asyncio.sleep(_SLEEP_MINUTES * 60)
-            await link.command("/sleep", MAIN)
+            await link.command("/sleep", MAIN_SESSION)
             watched.sleeps += 1
 
 

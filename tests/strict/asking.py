@@ -10,19 +10,19 @@ from typing import Any
 
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.ports import Model
-from assistant.core.requests import (
-    Call,
-    Limits,
+from assistant.core.model_api import (
+    ModelCall,
     ModelEvent,
-    Notice,
-    Reply,
-    Request,
+    ModelLimits,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
     Reservation,
     SystemBlock,
     TextDelta,
     ToolSpec,
 )
+from assistant.core.ports import Model
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 LOOK = ToolSpec("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -32,11 +32,11 @@ def clock() -> datetime:
     return NOW
 
 
-def asked(*messages: Message | str, **changes: Any) -> Request:
+def asked(*messages: Message | str, **changes: Any) -> ModelRequest:
     """A request; texts stand for what the user says."""
     said = tuple(Message("user", one) if isinstance(one, str) else one for one in messages)
     fields: dict[str, Any] = {"system": (SystemBlock("Be kind.", True),), "tools": (LOOK,), **changes}
-    return Request(messages=said, **fields)
+    return ModelRequest(messages=said, **fields)
 
 
 def call(call_id: str, **arguments: Any) -> Message:
@@ -52,12 +52,12 @@ class Heard:
     """What a model gave: shown text (withdrawn text taken out), notices, the reply or the error."""
 
     text: str = ""
-    notices: list[Notice] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    notices: list[ModelNotice] = field(default_factory=list)
+    replies: list[ModelReply] = field(default_factory=list)
     error: ModelError | None = None
 
     @property
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         assert self.error is None, self.error
         assert len(self.replies) == 1
         return self.replies[0]
@@ -67,7 +67,7 @@ class Heard:
         return self.error.kind if self.error else ""
 
 
-async def ask(model: Model, request: Request | str = "hi") -> Heard:
+async def ask(model: Model, request: ModelRequest | str = "hi") -> Heard:
     """Read a model's stream to its end, and close it."""
     heard = Heard()
     wanted = asked(request) if isinstance(request, str) else request
@@ -85,10 +85,10 @@ async def _listen(events: AsyncGenerator[ModelEvent, None], heard: Heard) -> Non
         match event:
             case TextDelta(text):
                 heard.text += text
-            case Notice():
+            case ModelNotice():
                 heard.notices.append(event)
                 heard.text = "" if event.restarted else heard.text
-            case Reply():
+            case ModelReply():
                 heard.replies.append(event)
 
 
@@ -96,12 +96,12 @@ class KeptFacts:
     """`ports.ModelFacts` in memory."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Limits] = {}
+        self.kept: dict[str, ModelLimits] = {}
 
-    def limits(self, model: str) -> Limits | None:
+    def limits(self, model: str) -> ModelLimits | None:
         return self.kept.get(model)
 
-    def set_limits(self, model: str, limits: Limits, now: datetime) -> None:
+    def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None:
         self.kept[model] = limits
 
     def calibration(self, model: str) -> None:
@@ -116,11 +116,11 @@ class KeptLedger:
     """`ports.Ledger` in memory, with one cap in US dollars."""
 
     cap: float = 1.0
-    open: dict[int, Call] = field(default_factory=dict)
+    open: dict[int, ModelCall] = field(default_factory=dict)
     settled: list[Usage] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
 
-    def reserve(self, call: Call, now: datetime) -> Reservation:
+    def reserve(self, call: ModelCall, now: datetime) -> Reservation:
         if (call.usd or 0) > self.cap:
             raise BudgetExceeded
         self.calls.append(call)

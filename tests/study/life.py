@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.core.compactions import Checkpoint
-from assistant.core.sessions import MAIN
-from assistant.settings import settings as settings_module
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.sessions import MAIN_SESSION
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.house import House, build
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.study.answerer import Answerer, Outcomes
@@ -113,11 +113,11 @@ class _Life:
 
     def told(self) -> Lived:
         measures = self._house.sleeping.measures
-        terms = measures.terms(MAIN)
+        terms = measures.terms(MAIN_SESSION)
         assert terms is not None
         return Lived(
             tuple(self._server.seen()), self._answerer.outcomes,
-            tuple(self._house.stores.conversation.checkpoints(MAIN)), tuple(self._server.refused),
+            tuple(self._house.stores.conversation.checkpoints(MAIN_SESSION)), tuple(self._server.refused),
             tuple(self._failed), self._frame, terms.budgets.reserve,
         )  # fmt: skip
 
@@ -137,7 +137,7 @@ def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:
     return [night for night in itertools.takewhile(lambda night: night < until, days) if night > since]
 
 
-def _settings(home: Path, server: StudyServer, wanted: Mapping[str, str]) -> settings_module.Settings:
+def _settings(home: Path, server: StudyServer, wanted: Mapping[str, str]) -> Settings:
     environment = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_HOME__TIMEZONE": "UTC",
@@ -149,7 +149,7 @@ def _settings(home: Path, server: StudyServer, wanted: Mapping[str, str]) -> set
         "ANTHROPIC_BASE_URL": server.url,
     }
     named = {f"ASSISTANT_{name.upper().replace('.', '__')}": value for name, value in wanted.items()}
-    return settings_module.load(None, {**environment, **named})
+    return load_settings(None, {**environment, **named})
 
 
 def _furnish(workspace: Path, files: Mapping[str, str]) -> None:

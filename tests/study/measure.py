@@ -13,7 +13,7 @@ from typing import Any
 from assistant.core.messages import Usage
 from assistant.models.chain import PRICES_FILE, billed
 from assistant.models.prices import Prices, load_prices
-from assistant.settings.settings import config_dir
+from assistant.settings.settings import shipped_config_dir
 from tests.strict.behaviour import Answer, Behaviour
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens
@@ -104,7 +104,7 @@ def _seen(noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], pric
 
 
 def list_prices() -> Mapping[str, Prices]:
-    return load_prices(config_dir() / PRICES_FILE)
+    return load_prices(shipped_config_dir() / PRICES_FILE)
 
 
 def price_of(model: str, usage: Usage, prices: Mapping[str, Prices]) -> float:

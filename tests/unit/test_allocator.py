@@ -9,7 +9,7 @@ import sys
 _PROGRAM = """
 import re, sys
 from pathlib import Path
-from assistant.service.allocator import give_back, keep_little
+from assistant.service.malloc import give_back, keep_little
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

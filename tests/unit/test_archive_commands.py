@@ -10,7 +10,7 @@ import pytest
 
 from assistant.commands.archives_commands import ArchiveCommands
 from assistant.core.errors import UsageError
-from assistant.core.typed import Typed
+from assistant.core.slash_commands import CommandInvocation
 from assistant.wire.search import open_history
 from tests.archive_home import archive_of
 from tests.store_home import NOW, StoreHome
@@ -29,7 +29,7 @@ async def run(home: StoreHome, rest: str, session: str = "main") -> str:
         continue
     command = ArchiveCommands(archive_of(home), history, ZoneInfo("Europe/Berlin")).entries()["archive"]
     try:
-        return await command.run(Typed(rest, session, "terminal", NOW))
+        return await command.run(CommandInvocation(rest, session, "terminal", NOW))
     finally:
         history.close()
 

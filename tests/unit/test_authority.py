@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.core.authority import EVERYBODY, NOBODY_ELSE, OWNER_ALONE, Authority, Grant, misnamed
+from assistant.core.people import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant, invalid_grants
 
-AUTHORITY = Authority(
+AUTHORITY = Permissions(
     {
-        "guest": Grant(frozenset({"look", "change"}), frozenset({"help"}), memory=False, budget_share=0.25),
-        "room": Grant(frozenset(), frozenset({"help", "stop"}), memory=True, budget_share=0.5),
+        "guest": RoleGrant(frozenset({"look", "change"}), frozenset({"help"}), memory=False, budget_share=0.25),
+        "room": RoleGrant(frozenset(), frozenset({"help", "stop"}), memory=True, budget_share=0.5),
     }
 )
 
@@ -17,14 +17,14 @@ AUTHORITY = Authority(
 @pytest.mark.parametrize(
     ("role", "name", "admitted", "may"),
     [
-        ("owner", "anything", OWNER_ALONE, True),
+        ("owner", "anything", OWNER_ONLY, True),
         ("owner", "for guests", frozenset({"guest"}), False),
-        ("guest", "look", EVERYBODY, True),
-        ("guest", "look", OWNER_ALONE, False),
-        ("guest", "else", EVERYBODY, False),
-        ("room", "look", EVERYBODY, False),
-        ("stranger", "look", EVERYBODY | {"stranger"}, False),
-        ("", "look", EVERYBODY, False),
+        ("guest", "look", ALL_ROLES, True),
+        ("guest", "look", OWNER_ONLY, False),
+        ("guest", "else", ALL_ROLES, False),
+        ("room", "look", ALL_ROLES, False),
+        ("stranger", "look", ALL_ROLES | {"stranger"}, False),
+        ("", "look", ALL_ROLES, False),
     ],
 )
 def test_a_tool_is_used_by_whom_it_admits_and_the_settings_name(
@@ -34,9 +34,9 @@ def test_a_tool_is_used_by_whom_it_admits_and_the_settings_name(
 
 
 def test_a_command_is_typed_by_whom_it_admits_and_the_settings_name() -> None:
-    assert AUTHORITY.may_type("room", "stop", EVERYBODY) and not AUTHORITY.may_type("guest", "stop", EVERYBODY)
-    assert not AUTHORITY.may_type("guest", "help", OWNER_ALONE)
-    assert not AUTHORITY.may_type("guest", "look", EVERYBODY), "a tool's name is no command's"
+    assert AUTHORITY.may_type("room", "stop", ALL_ROLES) and not AUTHORITY.may_type("guest", "stop", ALL_ROLES)
+    assert not AUTHORITY.may_type("guest", "help", OWNER_ONLY)
+    assert not AUTHORITY.may_type("guest", "look", ALL_ROLES), "a tool's name is no command's"
 
 
 def test_what_is_learned_and_spent_goes_by_role() -> None:
@@ -48,11 +48,13 @@ def test_what_is_learned_and_spent_goes_by_role() -> None:
 
 def test_without_grants_nobody_else_may_anything() -> None:
     for role in ("guest", "room"):
-        assert not NOBODY_ELSE.may_use(role, "look", EVERYBODY) and not NOBODY_ELSE.may_type(role, "help", EVERYBODY)
-        assert NOBODY_ELSE.share(role) == 0
-    assert not NOBODY_ELSE.learns("peer:a:b")
+        assert not OWNER_ONLY_PERMISSIONS.may_use(role, "look", ALL_ROLES) and not OWNER_ONLY_PERMISSIONS.may_type(
+            role, "help", ALL_ROLES
+        )
+        assert OWNER_ONLY_PERMISSIONS.share(role) == 0
+    assert not OWNER_ONLY_PERMISSIONS.learns("peer:a:b")
 
 
 def test_what_cannot_be_granted_is_told_by_name() -> None:
-    admitting = {"look": EVERYBODY, "files": OWNER_ALONE}
-    assert misnamed(["look", "files", "gone"], admitting, "guest") == ["files", "gone"]
+    admitting = {"look": ALL_ROLES, "files": OWNER_ONLY}
+    assert invalid_grants(["look", "files", "gone"], admitting, "guest") == ["files", "gone"]

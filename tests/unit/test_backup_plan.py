@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.backup import plan as backup_plan
-from assistant.core.backup_values import Backup, BackupKind, name_of, named
+from assistant.core.backups import Backup, BackupKind, backup_name, parse_backup_name
 from sleep.cycle.nights import Nights
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -17,7 +17,7 @@ BEGUN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def backup(made_at: datetime, kind: BackupKind = "daily") -> Backup:
-    return Backup(name_of(made_at, kind), made_at, kind, 100)
+    return Backup(backup_name(made_at, kind), made_at, kind, 100)
 
 
 def at(day: int, hour: int, month: int = 3) -> datetime:
@@ -80,8 +80,12 @@ def test_backups_that_a_wrong_clock_dated_in_the_future_neither_stand_for_todays
 @pytest.mark.parametrize("kind", ["daily", "manual"])
 def test_a_name_tells_when_and_why(kind: BackupKind) -> None:
     made_at = datetime(2026, 11, 20, 5, 0, 7, tzinfo=UTC)
-    assert named(name_of(made_at.astimezone(OSLO), kind), 7) == Backup(name_of(made_at, kind), made_at, kind, 7)
-    assert named(name_of(made_at, kind, 3), 7) == Backup(name_of(made_at, kind, 3), made_at, kind, 7)
+    assert parse_backup_name(backup_name(made_at.astimezone(OSLO), kind), 7) == Backup(
+        backup_name(made_at, kind), made_at, kind, 7
+    )
+    assert parse_backup_name(backup_name(made_at, kind, 3), 7) == Backup(
+        backup_name(made_at, kind, 3), made_at, kind, 7
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,4 +97,4 @@ def test_a_name_tells_when_and_why(kind: BackupKind) -> None:
     ],
 )  # fmt: skip
 def test_other_files_are_no_backups(name: str) -> None:
-    assert named(name, 1) is None
+    assert parse_backup_name(name, 1) is None

@@ -8,9 +8,9 @@ from typing import Any
 
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.telegram.live import Live
-from assistant.core.bridge_ports import TurnEvent
-from assistant.core.outcomes import Outcome, Outcomes
-from assistant.core.records import InboxItem, Incoming
+from assistant.core.bridge_api import TurnEvent
+from assistant.core.records import InboxItem, IncomingMessage
+from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
 from assistant.web.attempts import Attempts
 
 _MANY = 3000
@@ -18,12 +18,12 @@ _LONG = 900.0
 
 
 def test_f41_of_how_turns_ended_the_newest_are_known() -> None:
-    outcomes = Outcomes()
+    outcomes = TurnOutcomes()
     for number in range(_MANY):
-        outcomes.keep(Outcome(f"t{number}", "main", "answered", "yes", model="m"))
+        outcomes.keep(TurnOutcome(f"t{number}", "main", "answered", "yes", model="m"))
 
     def model_of(turn: str) -> Any:
-        incoming = Incoming("kept", turn, "main", "owner", "owner", "owner", "hi")
+        incoming = IncomingMessage("kept", turn, "main", "owner", "owner", "owner", "hi")
         return outcomes.result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), ["yes"])["model"]
 
     assert (model_of("t0"), model_of(f"t{_MANY - 1}")) == (None, "m")

@@ -13,12 +13,12 @@ import pytest
 from assistant.commands.bridging_commands import TEST_MESSAGE, BridgeCommands, Kept
 from assistant.commands.bridging_report import NO_BRIDGE, NOTHING_STUCK
 from assistant.commands.deliveries import DeliveryCommands
-from assistant.core.bridge_ports import Capabilities
-from assistant.core.errors import AssistantError, BridgeError, NobodyThere, UsageError
-from assistant.core.persons import Identity
-from assistant.core.records import OutboxItem, Outgoing
-from assistant.core.sessions import MAIN, OWNER_SCOPE
-from assistant.core.typed import Typed
+from assistant.core.bridge_api import BridgeCapabilities
+from assistant.core.errors import AssistantError, BridgeError, RecipientNotConnected, UsageError
+from assistant.core.people import Identity
+from assistant.core.records import OutboxItem, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.slash_commands import CommandInvocation
 from assistant.gateway.delivery import Delivery
 from assistant.store.bridge_states import BridgeStates
 from assistant.store.database import Database
@@ -28,7 +28,7 @@ from assistant.store.people import People, Places
 from assistant.store.script_schema import script
 from tests.scripted import KeptBridge, SteppingClock
 
-FORGETFUL = Capabilities(dedupe_seconds=0)
+FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
 UNCERTAIN = BridgeError("the connection broke off", ambiguous=True)
 
 
@@ -69,15 +69,15 @@ class Desk:
 
     async def type(self, text: str) -> str:
         name, _, rest = text.removeprefix("/").partition(" ")
-        return await self.table[name].run(Typed(rest, MAIN, "terminal", self.clock()))
+        return await self.table[name].run(CommandInvocation(rest, MAIN_SESSION, "terminal", self.clock()))
 
     def owner_writes(self) -> None:
         self.people.link_owner(Identity("telegram", "42"), self.clock())
         self.places.written_from("telegram", "chat-42", "42")
 
     def push(self, key: str, scope: str = OWNER_SCOPE, body: str = "words") -> int:
-        session = MAIN if scope == OWNER_SCOPE else scope
-        outgoing = Outgoing(key, session, scope, "telegram", "chat-42", body)
+        session = MAIN_SESSION if scope == OWNER_SCOPE else scope
+        outgoing = OutgoingMessage(key, session, scope, "telegram", "chat-42", body)
         return self.outbox.push(outgoing, self.clock()).id
 
     async def uncertain(self, key: str = "a", body: str = "words") -> int:
@@ -289,8 +289,8 @@ async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk:
 
 
 async def test_what_nobody_is_there_to_hear_is_not_listed(desk: Desk) -> None:
-    desk.home.fail.append(NobodyThere())
-    desk.outbox.push(Outgoing("a", MAIN, OWNER_SCOPE, "terminal", MAIN, "words"), desk.clock())
+    desk.home.fail.append(RecipientNotConnected())
+    desk.outbox.push(OutgoingMessage("a", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, "words"), desk.clock())
     await desk.delivery.flush("terminal")
     assert (await desk.type("/deliveries"), desk.state("a")) == (NOTHING_STUCK, "pending")
 

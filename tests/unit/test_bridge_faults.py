@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from assistant.core.bridge_ports import Door
+from assistant.core.bridge_api import InboundPort
 from assistant.core.errors import BridgeError, StoreError
 from assistant.gateway.connection import Connection
 from assistant.gateway.faults import contained
@@ -44,7 +44,7 @@ class Failing(KeptBridge):
         super().__init__()
         self.fault = fault
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         raise self.fault
 
 
@@ -59,7 +59,7 @@ class Failing(KeptBridge):
 async def test_f39_a_bridge_that_fails_is_run_again_after_a_pause_and_says_why(fault: Exception, error: str) -> None:
     clock = SteppingClock()
     connection = Connection(Failing(fault), clock)
-    door: Door = None  # type: ignore[assignment] # it brings nothing
+    door: InboundPort = None  # type: ignore[assignment] # it brings nothing
     connection.begin(door)
     await asyncio.sleep(0)
     assert (connection.state, connection.error) == ("failing", error)

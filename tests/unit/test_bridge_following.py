@@ -11,12 +11,11 @@ import pytest
 
 from assistant.cli.bridge_following import connected, until_known
 from assistant.cli.link import Event
-from assistant.core.clock import utc_now
+from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
-from assistant.core.persons import Identity
-from assistant.core.records import Accepted
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Settings
+from assistant.core.people import Identity
+from assistant.core.records import InboxReceipt
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.people import pairing_desk
 from assistant.wire.stores import Stores, open_stores
 
@@ -38,8 +37,8 @@ class ScriptedLink:
         self.commands.append(text)
         return "telegram goes on."
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
-        return Accepted(1, 1)
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+        return InboxReceipt(1, 1)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
         yield "hello", {}
@@ -56,7 +55,7 @@ class ScriptedLink:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)})
+    return load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
 
 
 @pytest.fixture

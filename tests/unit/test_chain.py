@@ -12,7 +12,8 @@ import pytest
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
 from assistant.models.chain import Means, build_chain
-from assistant.settings.settings import Home, Settings, load
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from tests.scripted import ScriptedModel
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
 from tests.strict.behaviour import Status
@@ -38,7 +39,7 @@ def ledger() -> KeptLedger:
 
 
 def settings(home: Path, **variables: str) -> Settings:
-    return load(Home(home), variables)
+    return load_settings(Home(home), variables)
 
 
 class Chains:

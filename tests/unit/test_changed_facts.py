@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from assistant.context.facts import TAKEN_BACK, as_changed
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media, Message, RecordKind, Role
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 from sleep.compaction.merging import originals
 from sleep.compaction.transcript import chunks
 
@@ -37,10 +37,10 @@ def test_rows_without_changes_are_the_rows_themselves() -> None:
 
 def record(
     number: int, content: str, kind: RecordKind = "message", *, turn: str | None = "t", refs: tuple[int, ...] = ()
-) -> Record:
+) -> LogRecord:
     role: Role = "user" if kind == "message" else "system"
     at = NOW + timedelta(minutes=number)
-    return Record(number, number, at, "main", 1, "owner", kind, role, content, "", "", turn=turn, refs=refs)
+    return LogRecord(number, number, at, "main", 1, "owner", kind, role, content, "", "", turn=turn, refs=refs)
 
 
 def test_a_summary_made_anew_of_the_log_has_the_words_that_hold() -> None:

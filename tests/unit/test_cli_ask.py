@@ -11,7 +11,7 @@ import pytest
 from assistant.cli.ask import Answer, ask
 from assistant.cli.link import Event, LinkLost
 from assistant.core.errors import StoreError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 
 DELIVERY: Event = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
 ENDED: Event = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})
@@ -29,9 +29,9 @@ class ScriptedLink:
         self.waiting = asyncio.Event()
         self.for_ever = False
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         self.done.append(f"said {text} as {external_id}")
-        return Accepted(4, 7)
+        return InboxReceipt(4, 7)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
         assert inbox_id == 4

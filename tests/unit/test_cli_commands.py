@@ -17,8 +17,8 @@ from assistant.cli.aihistory import aihistory
 from assistant.cli.lazy import guarded, spell_out
 from assistant.cli.main import assistant
 from assistant.cli.slash import COMMANDS, in_shell, is_command, leaves
-from assistant.core.clock import utc_now
-from assistant.settings import settings as settings_module
+from assistant.core.calendar import utc_now
+from assistant.settings.settings import load_settings
 from assistant.wire.house import build
 
 
@@ -75,7 +75,7 @@ def test_the_version_is_told() -> None:
 
 
 def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
-    house = build(settings_module.load(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
+    house = build(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
     try:
         assert sorted(house.commands.names()) == sorted(COMMANDS)
     finally:

@@ -23,7 +23,7 @@ from assistant.cli.screen import Screen
 from assistant.cli.slash import COMMANDS
 from assistant.cli.talk import Dialog
 from assistant.core.errors import AssistantError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 
@@ -53,7 +53,7 @@ class ScriptedLink:
     def turn(self, turn: str, state: str) -> None:
         self.happen("turn", turn=turn, state=state, message_ids=[1])
 
-    async def say(self, text: str, external_id: str, session: str) -> Accepted:
+    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         if self.away:
             raise LinkLost()
         if self.stuck is not None and not self.stuck.is_set():
@@ -65,7 +65,7 @@ class ScriptedLink:
         self.heard.set()
         if "refuse" in text:
             raise AssistantError("The disk is full. Nothing was kept.")
-        return Accepted(len(self.said), 100, duplicate)
+        return InboxReceipt(len(self.said), 100, duplicate)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
         if self.away:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError, UsageError
-from assistant.settings.config_text import proved, with_value
+from assistant.settings.config_text import check_only_key_changed, set_key
 from assistant.store.config_file import ConfigFile
 from tests.scenario.faulty_disk import limited_files
 
@@ -52,11 +52,11 @@ def test_a_disk_that_takes_nothing_leaves_the_old_text_and_nothing_else(path: Pa
     with limited_files(path.parent) as disk:
         disk.fill()
         with pytest.raises(StoreError, match=r"was not written: .* What it said before is kept"):
-            file.change(lambda text: with_value(text, "turn.max_steps", 4))
+            file.change(lambda text: set_key(text, "turn.max_steps", 4))
         disk.free()
     assert path.read_text() == TEXT
     assert left_beside(path) == []
-    file.change(lambda text: with_value(text, "turn.max_steps", 4))
+    file.change(lambda text: set_key(text, "turn.max_steps", 4))
     assert path.read_text() == TEXT.replace("3 #", "4 #")
 
 
@@ -86,7 +86,7 @@ def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(path: Path, tmp_
     target.write_text(TEXT)
     path.parent.mkdir()
     path.symlink_to(target)
-    ConfigFile(path).change(lambda text: with_value(text, "turn.max_steps", 4))
+    ConfigFile(path).change(lambda text: set_key(text, "turn.max_steps", 4))
     assert path.is_symlink()
     assert target.read_text() == TEXT.replace("3 #", "4 #")
     assert [one.name for one in target.parent.iterdir()] == [target.name]
@@ -104,7 +104,7 @@ def test_changes_side_by_side_are_all_there(path: Path) -> None:
     names = [f"k{number}" for number in range(12)]
 
     def change(name: str) -> None:
-        ConfigFile(path).change(lambda text: with_value(text, f"turn.{name}", 1))
+        ConfigFile(path).change(lambda text: set_key(text, f"turn.{name}", 1))
 
     threads = [threading.Thread(target=change, args=(name,)) for name in names]
     for thread in threads:
@@ -123,17 +123,17 @@ def test_changes_side_by_side_are_all_there(path: Path) -> None:
     ],
 )
 def test_a_key_is_changed_however_it_stands(text: str, key: str) -> None:
-    assert "0.25" in with_value(text, key, 0.25)
+    assert "0.25" in set_key(text, key, 0.25)
 
 
 def test_a_text_in_which_anything_else_became_different_is_not_written() -> None:
-    assert proved("[turn]\nx = nan\n", "[turn]\nx = nan\ny = 1\n", "turn.y", 1)
+    assert check_only_key_changed("[turn]\nx = nan\n", "[turn]\nx = nan\ny = 1\n", "turn.y", 1)
     for after in ("[turn]\ny = 1\n", "[turn]\nx = 3\ny = 1\n", "[turn]\nx = nan\n", "[turn\n"):
         with pytest.raises(UsageError, match="Nothing was changed"):
-            proved("[turn]\nx = nan\n", after, "turn.y", 1)
+            check_only_key_changed("[turn]\nx = nan\n", after, "turn.y", 1)
 
 
 @pytest.mark.parametrize("text", ["[context\n", "context = 3\n", "[[context]]\ntarget = 1\n"])
 def test_a_text_that_cannot_be_changed_by_command_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="`assistant config edit` opens it"):
-        with_value(text, "context.target", 0.25)
+        set_key(text, "context.target", 0.25)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from assistant.core.bridge_ports import Door
+from assistant.core.bridge_api import InboundPort
 from assistant.core.errors import BridgeError
 from assistant.gateway.connection import Connection
 from tests.scripted import KeptBridge
@@ -21,7 +21,7 @@ class Failing(KeptBridge):
     trouble: Callable[[], Exception] = lambda: BridgeError("gone")
     before: list[Callable[[], Any]] = field(default_factory=list)
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         if self.before:
             self.before.pop()()
         raise self.trouble()
@@ -41,7 +41,7 @@ class Tried:
         """In seconds, after so many failures more."""
         found: list[float] = []
         for _ in range(times):
-            self.connection.begin(cast(Door, None))
+            self.connection.begin(cast(InboundPort, None))
             self.connection.hurry()
             for _ in range(8):
                 await asyncio.sleep(0)

@@ -11,9 +11,9 @@ import pytest
 
 from assistant.context.build import ABOUT_SUMMARIES, Frame, build
 from assistant.core.messages import Message, ToolCall
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_form, openai_form
-from assistant.settings.settings import config_dir
+from assistant.settings.settings import shipped_config_dir
 from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, view_of
 from tests.strict.count import count_tokens
 from tests.strict.validate import validate_chat, validate_messages
@@ -34,7 +34,7 @@ def says(text: str, message_id: int) -> Message:
     return Message("assistant", text, id=message_id)
 
 
-def request_of(*rows: Message, frame: Frame = FRAME, volatile: str = "") -> Request:
+def request_of(*rows: Message, frame: Frame = FRAME, volatile: str = "") -> ModelRequest:
     request = build(view_of(rows), frame, LIMITS, volatile=volatile)
     assert validate_messages(anthropic_form.render(request, MODEL)) == []
     assert validate_chat(openai_form.render(request, MODEL)) == []
@@ -148,7 +148,7 @@ def test_the_frame_is_counted_with_its_tools() -> None:
 
 def test_the_first_prompt_is_small() -> None:
     """Tools, persona, rules and a first "hi": at most 1,200 tokens as four characters each, and 2,500 by estimate."""
-    prompts = config_dir() / "prompts"
+    prompts = shipped_config_dir() / "prompts"
     toolbox = build_toolbox(None, None, workspace=Path("workspace"), zone=ZoneInfo("UTC"))  # type: ignore[arg-type]
     frame = Frame(
         (prompts / "system.md").read_text(encoding="utf-8"),
@@ -162,6 +162,6 @@ def test_the_first_prompt_is_small() -> None:
 
 
 def test_the_rules_name_what_the_model_has_to_know() -> None:
-    rules = (config_dir() / "prompts" / "system.md").read_text(encoding="utf-8")
+    rules = (shipped_config_dir() / "prompts" / "system.md").read_text(encoding="utf-8")
     for word in ("search_history", "read_history", "manage_todo_list", "data", "date and reference", "runtime-note"):
         assert word in rules

@@ -17,7 +17,7 @@ from assistant.context.normalise import (
 )
 from assistant.context.structure import newest_request
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.requests import Request
+from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_form, openai_form
 from tests.property.conversations import MODEL, PICTURE, signed
 from tests.strict.validate import Bounds, validate_chat, validate_messages
@@ -45,7 +45,7 @@ def says(text: str = "done", **rest: object) -> Message:
 def accepted(rows: list[Message], bounds: Bounds = ORDINARY) -> tuple[Message, ...]:
     """The normalised rows, which both providers take."""
     sent = normalise(rows, MediaBounds(bounds.max_images, bounds.max_bytes))
-    request = Request((), sent)
+    request = ModelRequest((), sent)
     assert validate_messages(anthropic_form.render(request, MODEL), bounds) == []
     assert validate_chat(openai_form.render(request, MODEL), bounds) == []
     return sent
@@ -246,7 +246,7 @@ def test_f17_pictures_beyond_the_number_a_provider_takes_are_named_oldest_first(
     sent = accepted(rows, Bounds(max_images=3))
     assert shown(sent) == ["p1.png", "p2.png", "p3.png"]
     assert [medium.name for row in sent for medium in row.media] == ["p0.png", "p1.png", "p2.png", "p3.png"]
-    text = str(anthropic_form.render(Request((), sent), MODEL))
+    text = str(anthropic_form.render(ModelRequest((), sent), MODEL))
     assert '"p0.png"' in text and "is not shown here" in text
 
 

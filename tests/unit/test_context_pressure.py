@@ -19,16 +19,16 @@ from assistant.context.pressure import (
     size_of,
 )
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import Calibration
-from assistant.core.requests import Limits
+from assistant.core.model_api import ModelLimits
+from assistant.core.records import TokenCalibration
 from tests.property.conversations import COUNTER, PICTURE, signed, view_of
 
-LIMITS = Limits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=100)
+LIMITS = ModelLimits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=100)
 BUDGETS = Budgets(tokens=10_000, reserve=1_000, bytes=1_000_000, images=20)
 FIXED = Size(tokens=500, bytes=2_000)
 
 
-def settled(limits: Limits = LIMITS, **changes: int) -> Budgets:
+def settled(limits: ModelLimits = LIMITS, **changes: int) -> Budgets:
     configured = {"max_context_tokens": 0, "reserve_tokens": 20_000, "max_request_bytes": 0, "max_images": 0}
     return budgets(limits, **{**configured, **changes})
 
@@ -132,7 +132,7 @@ def test_thinking_that_came_since_is_added_too() -> None:
 
 
 def test_the_learned_factor_corrects_estimates_and_not_what_was_reported() -> None:
-    counter = COUNTER.calibrated(Calibration("m", 1.5, 9))
+    counter = COUNTER.calibrated(TokenCalibration("m", 1.5, 9))
     rows = [Message("user", "x" * 4000, id=1)]
     assert measure(view_of(rows, tokens=1_000), BUDGETS, counter, FIXED).prompt_tokens == 2_250
     assert measure(view_of(rows, reported=reported(0, 700, 1)), BUDGETS, counter, FIXED).prompt_tokens == 700

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from assistant.context.pressure import utf8_length
 from assistant.context.tokens import estimate
 from assistant.context.truncate import Policy, by_reference, for_view, spoken, without_pictures
-from assistant.core.messages import Media, Message, Span, ToolCall
-from assistant.core.records import LogPlace
+from assistant.core.messages import LogByteRange, Media, Message, ToolCall
+from assistant.core.records import LogLocation
 
-PLACE = LogPlace("main", "log/main/conversation.jsonl", Span(12_340, 98_700))
+PLACE = LogLocation("main", "log/main/conversation.jsonl", LogByteRange(12_340, 98_700))
 TOKENS = Policy("tokens", 5000)
 LINES = "".join(f"line {n}: something happened here\n" for n in range(3000))
 

@@ -12,11 +12,11 @@ import pytest
 from assistant.context.quote import NOTE
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest, SystemBlock, TextDelta
 from assistant.core.ports import ToolContext
-from assistant.core.requests import ModelEvent, Purpose, Reply, Request, SystemBlock, TextDelta
 from assistant.runtime.delegation import CUT_NOTE, FAILED, LAST_STEP, STOPPED, Delegating
-from assistant.settings.settings import config_dir
-from assistant.settings.settings_sections import DelegationSettings
+from assistant.settings.sections import DelegationSettings
+from assistant.settings.settings import shipped_config_dir
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scripted import ScriptedModel, Step
 from tools.declaration import EVERYONE, tool
@@ -47,10 +47,10 @@ async def delegate(context: ToolContext) -> str:
     raise AssertionError("a helper started a helper")
 
 
-def snapshot(*messages: Message) -> Request:
+def snapshot(*messages: Message) -> ModelRequest:
     said = messages or (Message("user", "plan the trip", id=1, metadata={"volatile": "Now: noon"}),)
     specs = tuple(one.spec for one in (look, change, delegate))
-    return Request((SystemBlock("Be kind.", True),), said, specs, (0,), 4096)
+    return ModelRequest((SystemBlock("Be kind.", True),), said, specs, (0,), 4096)
 
 
 class Metered(ScriptedModel):
@@ -58,10 +58,15 @@ class Metered(ScriptedModel):
 
     def __init__(self, *script: Step, **how: int) -> None:
         super().__init__(*script, **how)  # type: ignore[arg-type]
-        self.made_for: list[tuple[Purpose, str | None, str | None]] = []
+        self.made_for: list[tuple[CallPurpose, str | None, str | None]] = []
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         self.made_for.append((purpose, session, turn))
         async for event in super().stream(request, purpose, session=session, turn=turn):
@@ -74,10 +79,10 @@ class House:
 
     model: ScriptedModel
     kept: ListedDelegations = field(default_factory=ListedDelegations)
-    request: Request | None = field(default_factory=snapshot)
+    request: ModelRequest | None = field(default_factory=snapshot)
     settings: DelegationSettings = ALL
     seconds: float = 60.0
-    tokens_of: Callable[[Request, str], int] = lambda request, model: 1000
+    tokens_of: Callable[[ModelRequest, str], int] = lambda request, model: 1000
 
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
         registry = Registry((look, change, delegate), timeout_seconds=30)
@@ -99,22 +104,22 @@ class House:
         return [(one.task, one.state) for one in self.kept.rows]
 
 
-def task_of(request: Request) -> str:
+def task_of(request: ModelRequest) -> str:
     """The task of the helper that a request was made by."""
     first = next(m for m in request.messages if m.role == "user" and m.content.startswith(PROMPT))
     return first.content.rpartition("Your task:\n")[2]
 
 
-def by_task(**scripts: Step) -> Callable[[Request], Step]:
+def by_task(**scripts: Step) -> Callable[[ModelRequest], Step]:
     return lambda request: scripts[task_of(request)]
 
 
-def answered(text: str = "", *, stop: str = "end", usage: Usage = PRICED) -> Reply:
-    return Reply(Message("assistant", text, model="scripted-1"), usage, stop)  # type: ignore[arg-type]
+def answered(text: str = "", *, stop: str = "end", usage: Usage = PRICED) -> ModelReply:
+    return ModelReply(Message("assistant", text, model="scripted-1"), usage, stop)  # type: ignore[arg-type]
 
 
 def test_the_prompt_of_a_helper_is_a_file_that_is_not_empty() -> None:
-    assert "helper" in (config_dir() / "prompts" / "delegate.md").read_text(encoding="utf-8")
+    assert "helper" in (shipped_config_dir() / "prompts" / "delegate.md").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------------------- one context
@@ -148,7 +153,9 @@ async def test_helpers_work_at_the_same_time_and_answers_keep_the_order_of_the_t
     turn_of = {task: asyncio.Event() for task in ("one", "two", "three")}
 
     class InReverse(ScriptedModel):
-        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+        async def stream(
+            self, request: ModelRequest, *given: CallPurpose, **names: str | None
+        ) -> AsyncGenerator[ModelEvent]:
             asked.append(task_of(request))
             if len(asked) == 3:
                 turn_of["three"].set()
@@ -253,7 +260,9 @@ async def test_a_helper_whose_reading_fills_the_window_is_stopped_before_the_pro
 
 async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -> None:
     class Stalling(ScriptedModel):
-        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+        async def stream(
+            self, request: ModelRequest, *given: CallPurpose, **names: str | None
+        ) -> AsyncGenerator[ModelEvent]:
             if task_of(request) == "slow":
                 await asyncio.Event().wait()
             async for event in super().stream(request, *given, **names):
@@ -282,7 +291,7 @@ async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
          "hm\n(Answered by offline, since scripted-1 could not.)"),
     ],
 )  # fmt: skip
-async def test_an_answer_that_is_none_is_not_passed_off_as_one(reply: Reply, text: str) -> None:
+async def test_an_answer_that_is_none_is_not_passed_off_as_one(reply: ModelReply, text: str) -> None:
     assert await House(ScriptedModel(reply)).run("one") == [text]
 
 
@@ -293,7 +302,7 @@ async def test_f22_tasks_are_noted_before_a_helper_starts_and_when_it_ends() -> 
     kept = ListedDelegations()
     seen: list[list[str]] = []
 
-    def look_at_notes(request: Request) -> Step:
+    def look_at_notes(request: ModelRequest) -> Step:
         seen.append([one.state for one in kept.rows])
         return f"did {task_of(request)}"
 
@@ -343,7 +352,9 @@ async def test_f22_a_turn_that_is_stopped_ends_all_its_helpers() -> None:
 
 async def test_a_bug_in_one_helper_leaves_none_noted_as_running() -> None:
     class Buggy(ScriptedModel):
-        async def stream(self, request: Request, *given: Purpose, **names: str | None) -> AsyncGenerator[ModelEvent]:
+        async def stream(
+            self, request: ModelRequest, *given: CallPurpose, **names: str | None
+        ) -> AsyncGenerator[ModelEvent]:
             if task_of(request) == "one":
                 raise RuntimeError("a bug")
             await asyncio.Event().wait()

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.core.errors import BridgeError, NobodyThere, StoreError
-from assistant.core.records import Incoming, Outgoing
+from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
+from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
+from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.gateway.delivery import Delivery
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
 
-FORGETFUL = Capabilities(dedupe_seconds=0)
+FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
 
 
 class Broken(KeptBridge):
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         raise BridgeError("the token is wrong")
 
 
@@ -66,7 +66,7 @@ async def test_what_is_pending_is_sent_in_order_and_marked(outbox: Outbox, clock
 async def test_a_key_keeps_its_first_body(outbox: Outbox, clock: SteppingClock) -> None:
     bridge = KeptBridge()
     outbox.push(letter("a"), clock())
-    outbox.push(Outgoing("a", "main", "owner", "kept", "main", "other words"), clock())
+    outbox.push(OutgoingMessage("a", "main", "owner", "kept", "main", "other words"), clock())
     await Delivery(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of a"]
 
@@ -114,7 +114,7 @@ class Holding(KeptBridge):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self.asked.set()
         await self.gate.wait()
         await super().send(part)
@@ -154,7 +154,7 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
 
 
 async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Outbox, clock: SteppingClock) -> None:
-    bridge = KeptBridge(fail=[NobodyThere()])
+    bridge = KeptBridge(fail=[RecipientNotConnected()])
     outbox.push(letter("a"), clock())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
     await delivery.flush()
@@ -187,17 +187,17 @@ class Shown(KeptBridge):
         self.shown.append((target, str(event.data.get("text") or event.data.get("state"))))
 
 
-def followed(*targets: str) -> list[Incoming]:
-    return [Incoming("kept", target, "main", "owner", "7", "owner", "hi", target=target) for target in targets]
+def followed(*targets: str) -> list[IncomingMessage]:
+    return [IncomingMessage("kept", target, "main", "owner", "7", "owner", "hi", target=target) for target in targets]
 
 
 async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_more(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
     """What is shown there is withdrawn, and nobody is typing any more."""
-    bridge, denied = Shown(capabilities=Capabilities(edit=True)), set[str]()
+    bridge, denied = Shown(capabilities=BridgeCapabilities(edit=True)), set[str]()
 
-    def allowed(outgoing: Outgoing) -> tuple[str, str] | None:
+    def allowed(outgoing: OutgoingMessage) -> tuple[str, str] | None:
         return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
 
     delivery = Delivery(outbox, {"kept": bridge}, clock, allowed)
@@ -213,7 +213,7 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
 async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_other_turns_place(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
-    bridge = Shown(capabilities=Capabilities())
+    bridge = Shown(capabilities=BridgeCapabilities())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
     delivery.follow("t", followed("a"))
     delivery.follow("u", followed("b"))
@@ -223,7 +223,7 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
 
 
 async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(outbox: Outbox, clock: SteppingClock) -> None:
-    bridge = Shown(capabilities=Capabilities())
+    bridge = Shown(capabilities=BridgeCapabilities())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
     delivery.follow("t", followed("a"))
     delivery.unfollow("t")
@@ -237,7 +237,7 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(2)]
     bridge, home = KeptBridge(capabilities=FORGETFUL, fail=lost), KeptBridge("terminal")
     item = outbox.push(letter("a"), clock())
-    guests = outbox.push(Outgoing("b", "peer:kept:7", "peer:kept:7", "kept", "7", "for them alone"), clock())
+    guests = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "for them alone"), clock())
     delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
@@ -274,7 +274,7 @@ class Unclosing(KeptBridge):
 
     running = 0
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         Unclosing.running += 1
         try:
             await super().run(door)

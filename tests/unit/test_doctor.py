@@ -13,16 +13,15 @@ import pytest
 from assistant.cli.doctor import compared, drawn
 from assistant.context.tokens import best_tier
 from assistant.core.errors import BridgeError, StoreError
-from assistant.core.records import Problem
+from assistant.core.records import IntegrityProblem
 from assistant.health import home as at_home
 from assistant.health import process, surroundings
 from assistant.health.home import Files
 from assistant.health.process import Serving
 from assistant.health.surroundings import Programs
 from assistant.health.values import Finding, problem
-from assistant.service.files import Service, systemd_unit
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Settings
+from assistant.service.unit_files import ServiceSpec, render_systemd_unit
+from assistant.settings.settings import Settings, load_settings
 from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
 from assistant.store.verify import Verifier
 from tests.store_home import StoreHome
@@ -40,7 +39,7 @@ def files(home: Path, **changed: object) -> Files:
 
 
 def settings(home: Path, **environ: str) -> Settings:
-    return settings_module.load(None, {"ASSISTANT_HOME": str(home), **environ})
+    return load_settings(None, {"ASSISTANT_HOME": str(home), **environ})
 
 
 @pytest.fixture
@@ -84,8 +83,10 @@ def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Pat
 
 
 def test_a_log_that_does_not_prove_right_names_the_place() -> None:
-    def recent(last: int) -> Sequence[Problem]:
-        return [Problem("chain", "log/main/conversation.jsonl", f"record {last} does not continue the one before")]
+    def recent(last: int) -> Sequence[IntegrityProblem]:
+        return [
+            IntegrityProblem("chain", "log/main/conversation.jsonl", f"record {last} does not continue the one before")
+        ]
 
     found = at_home.log_chain(recent, 1000)
     assert found.verdict == "problem" and "log/main" in found.text and "assistant verify" in found.to_do
@@ -259,7 +260,7 @@ def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
     template = "ExecStart=$program\nTimeoutStopSec=$stop_seconds\n"
 
     def unit(seconds: int) -> str:
-        return systemd_unit(template, Service(Path("/bin/assistant"), Path("/srv/ada"), "n", seconds, 60))
+        return render_systemd_unit(template, ServiceSpec(Path("/bin/assistant"), Path("/srv/ada"), "n", seconds, 60))
 
     file = Path("n.service")
     assert compared(file, unit(30), unit(30)).verdict == "ok"

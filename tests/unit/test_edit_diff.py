@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.context.edit_diff import diff
-from assistant.core.remembered import Edit
+from assistant.core.memories import UndoableEdit
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def shown(before: str, after: str, target: str = "file:MEMORY.md") -> str:
-    return diff(Edit(target, "owner", "model", before, after, NOW))
+    return diff(UndoableEdit(target, "owner", "model", before, after, NOW))
 
 
 def test_lines_that_went_and_came_stand_among_those_around_them() -> None:

@@ -15,7 +15,7 @@ from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.mem0.metering import LedgerMeter
-from assistant.settings.settings_sections import BudgetSettings
+from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.ledger import Ledger
 from assistant.store.script_schema import script

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 CHECKOUT = Path(__file__).parents[2]
 
 
 def test_it_is_asked_as_a_compiled_one_is() -> None:
-    one = expression(r"(\w+)@(\w+)", re.IGNORECASE)
+    one = lazy_regex(r"(\w+)@(\w+)", re.IGNORECASE)
     found = one.search("write to Kari@home")
 
     assert found is not None and found.groups() == ("Kari", "home")
@@ -26,14 +26,14 @@ def test_it_is_asked_as_a_compiled_one_is() -> None:
 
 
 def test_it_is_compiled_once() -> None:
-    one = expression("a")
+    one = lazy_regex("a")
 
     assert one.search is one.search
     assert one.match("a").re is one.search("a").re  # type: ignore[union-attr]
 
 
 def test_a_fault_shows_at_the_first_use() -> None:
-    one = expression("(")
+    one = lazy_regex("(")
 
     with pytest.raises(re.error):
         one.search("anything")
@@ -41,7 +41,7 @@ def test_a_fault_shows_at_the_first_use() -> None:
 
 @pytest.mark.parametrize("root", ["assistant", "sleep"])
 def test_every_one_of_the_house_compiles(root: str) -> None:
-    kind, seen = type(expression("")), 0
+    kind, seen = type(lazy_regex("")), 0
     for path in sorted((CHECKOUT / root).rglob("*.py")):
         if " import expression\n" in path.read_text():
             name = ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)

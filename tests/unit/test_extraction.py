@@ -11,8 +11,8 @@ import pytest
 from assistant.context.quote import RECORD
 from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message, ToolCall, Usage
-from assistant.core.records import Record
-from assistant.core.requests import Reply
+from assistant.core.model_api import ModelReply
+from assistant.core.records import LogRecord
 from assistant.models.offline.model import OfflineModel
 from sleep.cycle.extraction import Extracted, Extractor, by_rules, parsed, readable
 from tests.journal_home import learned
@@ -20,8 +20,8 @@ from tests.scripted import ScriptedModel, Step
 from tests.store_home import NOW
 
 
-def said(number: int, content: str, role: str = "user", **more: object) -> Record:
-    of = Record(number, number, NOW, "main", 1, "owner", "message", role, content, "", "")  # type: ignore[arg-type]
+def said(number: int, content: str, role: str = "user", **more: object) -> LogRecord:
+    of = LogRecord(number, number, NOW, "main", 1, "owner", "message", role, content, "", "")  # type: ignore[arg-type]
     return replace(of, **more)  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def extractor(model: ScriptedModel, batch_tokens: int = 8_000) -> Extractor:
     return Extractor(lambda: model, "Write down what to keep.", batch_tokens=batch_tokens)
 
 
-async def extract(*script: Step, records: tuple[Record, ...] = TALK, known: tuple[str, ...] = ()) -> Extracted:
+async def extract(*script: Step, records: tuple[LogRecord, ...] = TALK, known: tuple[str, ...] = ()) -> Extracted:
     return await extractor(ScriptedModel(*script)).extract(records, known)
 
 
@@ -158,8 +158,8 @@ def test_what_says_more_or_something_else_than_is_known_is_new(content: str) -> 
 # ------------------------------------------------------------------------------------------------------------- by rules
 
 
-def _cut(text: str) -> Reply:
-    return Reply(Message("assistant", text), Usage(output=9, cost_usd=0.01), "max_tokens")
+def _cut(text: str) -> ModelReply:
+    return ModelReply(Message("assistant", text), Usage(output=9, cost_usd=0.01), "max_tokens")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def _cut(text: str) -> Reply:
     [
         "", "I can't help with that.", "<memories>\nShe sails.\n</memories>", '<memories>{"content": ""}</memories>',
         learned(("x", 99)), ToolCall("c", "search", {}),
-        Reply(Message("assistant", learned(("x", 3)), tool_calls=(ToolCall("c", "look", {}),)), Usage(), "tool_calls"),
-        Reply(Message("assistant", learned(("x", 3))), Usage(cost_usd=0.0), "refusal"),
+        ModelReply(Message("assistant", learned(("x", 3)), tool_calls=(ToolCall("c", "look", {}),)), Usage(), "tool_calls"),
+        ModelReply(Message("assistant", learned(("x", 3))), Usage(cost_usd=0.0), "refusal"),
     ],
 )  # fmt: skip
 async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: Step) -> None:
@@ -220,7 +220,7 @@ def test_a_correction_is_tagged_and_an_answer_names_both_its_messages() -> None:
 
 
 async def test_a_cost_that_nobody_knows_is_none() -> None:
-    reply = Reply(Message("assistant", learned(("x", 3))), Usage(input=3, output=9, cost_usd=None), "end")
+    reply = ModelReply(Message("assistant", learned(("x", 3))), Usage(input=3, output=9, cost_usd=None), "end")
     assert (await extract(reply)).cost_usd is None
 
 

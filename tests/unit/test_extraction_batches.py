@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 from sleep.cycle.extraction import Extractor
 from tests.scripted import ScriptedModel
 from tests.unit.test_extraction import said
 
 
-def talk(*turns: Sequence[str], with_turns: bool = True) -> list[Record]:
+def talk(*turns: Sequence[str], with_turns: bool = True) -> list[LogRecord]:
     """Turns of a user's message and what follows it; a text that begins with "tool" is a result."""
-    found: list[Record] = []
+    found: list[LogRecord] = []
     for number, texts in enumerate(turns):
         for place, text in enumerate(texts):
             role = "user" if place == 0 else "tool" if text.startswith("tool") else "assistant"
@@ -23,7 +23,7 @@ def talk(*turns: Sequence[str], with_turns: bool = True) -> list[Record]:
     return found
 
 
-async def taken(records: Sequence[Record], most: int, batch_tokens: int = 8_000) -> int:
+async def taken(records: Sequence[LogRecord], most: int, batch_tokens: int = 8_000) -> int:
     reader = Extractor(lambda: ScriptedModel(window=100_000), "Write.", batch_tokens=batch_tokens)
     return len(await reader.batch(records, most))
 

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.messages import Message, Usage
-from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, TextDelta
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelReply, ModelRequest, TextDelta
 from assistant.models.failover import Failover, Patience
 from tests.strict.asking import Heard, ask, asked, call, result
 
@@ -19,11 +19,11 @@ def error(kind: ModelErrorKind, text: str = "", **more: float) -> ModelError:
 
 
 def answer(text: str = "yes") -> tuple[ModelEvent, ...]:
-    return TextDelta(text), Reply(Message("assistant", text), Usage(1, 1), "end")
+    return TextDelta(text), ModelReply(Message("assistant", text), Usage(1, 1), "end")
 
 
 def refusal(text: str = "") -> tuple[ModelEvent, ...]:
-    said = Reply(Message("assistant", metadata={"refusal": "no"}), Usage(1, 0), "refusal")
+    said = ModelReply(Message("assistant", metadata={"refusal": "no"}), Usage(1, 0), "refusal")
     return (TextDelta(text), said) if text else (said,)
 
 
@@ -37,14 +37,19 @@ class Scripted:
     name: str
     script: list[Step]
     provider: str = "house"
-    requests: list[Request] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
     closed: bool = False
 
-    async def limits(self) -> Limits:
-        return Limits(len(self.name), 10, 10, 10)
+    async def limits(self) -> ModelLimits:
+        return ModelLimits(len(self.name), 10, 10, 10)
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         self.requests.append(request)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
@@ -68,7 +73,7 @@ class Chain:
     async def _wait(self, seconds: float) -> None:
         self.waits.append(seconds)
 
-    async def ask(self, request: Request | str = "hi") -> Heard:
+    async def ask(self, request: ModelRequest | str = "hi") -> Heard:
         return await ask(self.failover, request)
 
     @property
@@ -170,7 +175,7 @@ async def test_the_first_model_s_overflow_is_raised_at_once_for_the_runtime_to_s
 
 
 async def test_a_reply_that_stopped_because_the_window_is_full_is_passed_on() -> None:
-    full = Reply(Message("assistant", "and so"), Usage(1, 1), "overflow")
+    full = ModelReply(Message("assistant", "and so"), Usage(1, 1), "overflow")
     assert (await Chain(Scripted("a", [(full,)]), offline()).ask()).reply is full
 
 

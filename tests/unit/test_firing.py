@@ -8,21 +8,29 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.agenda.firing import CAUGHT_UP, FOLDED, HELD, SKIPPED, Punctuality, endings
-from assistant.agenda.telling import A_HANDFUL, firing
-from assistant.core.agenda_values import CatchUp, Job, Once, Place, Spec, cleaned
-from assistant.core.quiet import quiet_of
-from assistant.core.recurrence import cron_of, first_due
+from assistant.agenda.catch_up import (
+    NOTE_CAUGHT_UP,
+    NOTE_FOLDED,
+    NOTE_HELD,
+    NOTE_SKIPPED,
+    LatenessPolicy,
+    end_due_slots,
+    parse_quiet_hours,
+)
+from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, OneTimeSpec, ScheduleSpec
+from assistant.agenda.notifications import MAX_SEPARATE_REMINDERS, build_firing
+from assistant.agenda.recurrence import first_due, parse_cron
+from assistant.core.text import strip_control_characters
 
 BERLIN = ZoneInfo("Europe/Berlin")
-PLACE = Place("main", "owner", "terminal", "main")
+PLACE = DeliveryTarget("main", "owner", "terminal", "main")
 LATE = timedelta(minutes=1)
-ALWAYS = Punctuality(LATE)
-NIGHTS = Punctuality(LATE, quiet_of("22:00-07:00", BERLIN))
+ALWAYS = LatenessPolicy(LATE)
+NIGHTS = LatenessPolicy(LATE, parse_quiet_hours("22:00-07:00", BERLIN))
 MADE = datetime(2026, 11, 16, 5, tzinfo=UTC)
 
 
-def job(spec: Spec, catch_up: CatchUp = "once", number: int = 1) -> Job:
+def job(spec: ScheduleSpec, catch_up: CatchUpPolicy = "once", number: int = 1) -> Job:
     due = first_due(spec, BERLIN, MADE)
     return Job(number, "reminder", "", PLACE, "stretch", spec, "Europe/Berlin", catch_up, "active", due, MADE)
 
@@ -31,20 +39,20 @@ def berlin(day: int, clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-11-{day:02}T{clock}").replace(tzinfo=BERLIN).astimezone(UTC)
 
 
-DAILY = cron_of("0 8 * * *")
-HOURLY = cron_of("0 * * * *")
+DAILY = parse_cron("0 8 * * *")
+HOURLY = parse_cron("0 * * * *")
 
 
-def ended(of: Job, now: datetime, how: Punctuality = ALWAYS) -> list[tuple[str, str, bool]]:
-    return [(one.due.key[8:], one.state, one.told) for one in endings(of, now, how, 1000)[0]]
+def ended(of: Job, now: datetime, how: LatenessPolicy = ALWAYS) -> list[tuple[str, str, bool]]:
+    return [(one.due.key[8:], one.state, one.told) for one in end_due_slots(of, now, how, 1000)[0]]
 
 
 def test_within_a_minute_it_ran_and_after_that_it_is_late() -> None:
-    once = job(Once(berlin(20, "09:00")))
+    once = job(OneTimeSpec(berlin(20, "09:00")))
     assert ended(once, berlin(20, "08:59:59")) == []
     assert ended(once, berlin(20, "09:00")) == [("20T09:00", "ran", True)]
     assert ended(once, berlin(20, "09:01")) == [("20T09:00", "ran", True)]
-    (late,) = endings(once, berlin(20, "12:00"), ALWAYS, 9)[0]
+    (late,) = end_due_slots(once, berlin(20, "12:00"), ALWAYS, 9)[0]
     assert (late.state, late.note) == ("late", "3 hours late")
 
 
@@ -57,14 +65,14 @@ def test_within_a_minute_it_ran_and_after_that_it_is_late() -> None:
     ],
 )
 def test_f37_what_passed_while_nobody_was_there_follows_the_policy(
-    catch_up: CatchUp, wanted: list[tuple[str, str, bool]]
+    catch_up: CatchUpPolicy, wanted: list[tuple[str, str, bool]]
 ) -> None:
     of = job(DAILY, catch_up)
     assert ended(of, berlin(18, "12:00")) == wanted
-    slots, following = endings(of, berlin(18, "12:00"), ALWAYS, 1000)
+    slots, following = end_due_slots(of, berlin(18, "12:00"), ALWAYS, 1000)
     assert following is not None
     assert following.key == "2026-11-19T08:00"
-    assert {one.note for one in slots if one.state == "missed"} <= {CAUGHT_UP, SKIPPED}
+    assert {one.note for one in slots if one.state == "missed"} <= {NOTE_CAUGHT_UP, NOTE_SKIPPED}
 
 
 def test_f37_what_is_on_time_runs_whatever_was_missed_before() -> None:
@@ -72,9 +80,9 @@ def test_f37_what_is_on_time_runs_whatever_was_missed_before() -> None:
 
 
 def test_slots_end_the_same_in_small_batches() -> None:
-    whole, last = endings(job(HOURLY), berlin(18, "12:30"), ALWAYS, 1000)
+    whole, last = end_due_slots(job(HOURLY), berlin(18, "12:30"), ALWAYS, 1000)
     of, parts = job(HOURLY), []
-    while batch := endings(of, berlin(18, "12:30"), ALWAYS, 3):
+    while batch := end_due_slots(of, berlin(18, "12:30"), ALWAYS, 3):
         slots, due = batch
         if not slots:
             break
@@ -84,21 +92,21 @@ def test_slots_end_the_same_in_small_batches() -> None:
 
 
 def test_f37_what_falls_into_quiet_hours_waits_until_they_are_over_and_is_late_not_missed() -> None:
-    night = job(Once(berlin(20, "23:15")))
+    night = job(OneTimeSpec(berlin(20, "23:15")))
     assert ended(night, berlin(21, "06:59"), NIGHTS) == []
-    (told,) = endings(night, berlin(21, "07:00"), NIGHTS, 9)[0]
-    assert (told.state, told.note, told.told) == ("late", HELD, True)
-    assert ended(job(Once(berlin(20, "22:00"))), berlin(20, "22:00"), NIGHTS) == []
-    assert ended(job(Once(berlin(20, "21:59"))), berlin(20, "22:00"), NIGHTS) == [("20T21:59", "ran", True)]
+    (told,) = end_due_slots(night, berlin(21, "07:00"), NIGHTS, 9)[0]
+    assert (told.state, told.note, told.told) == ("late", NOTE_HELD, True)
+    assert ended(job(OneTimeSpec(berlin(20, "22:00"))), berlin(20, "22:00"), NIGHTS) == []
+    assert ended(job(OneTimeSpec(berlin(20, "21:59"))), berlin(20, "22:00"), NIGHTS) == [("20T21:59", "ran", True)]
 
 
 def test_a_job_that_repeats_in_quiet_hours_is_told_once_after_them() -> None:
     of = replace(job(HOURLY), due=first_due(HOURLY, BERLIN, berlin(20, "21:30")))
-    slots = endings(of, berlin(21, "07:00:10"), NIGHTS, 1000)[0]
+    slots = end_due_slots(of, berlin(21, "07:00:10"), NIGHTS, 1000)[0]
     assert [one.state for one in slots] == ["late"] * 9 + ["ran"]
     assert [one.told for one in slots] == [False] * 9 + [True]
-    assert {one.note for one in slots[:-1]} == {FOLDED}
-    every = endings(replace(of, catch_up="all"), berlin(21, "07:00:10"), NIGHTS, 1000)[0]
+    assert {one.note for one in slots[:-1]} == {NOTE_FOLDED}
+    every = end_due_slots(replace(of, catch_up="all"), berlin(21, "07:00:10"), NIGHTS, 1000)[0]
     assert all(one.told for one in every)
 
 
@@ -119,17 +127,17 @@ def test_in_quiet_hours_only_what_was_due_right_before_them_is_looked_at() -> No
     ],
 )  # fmt: skip
 def test_quiet_hours_begin_with_their_first_and_end_before_their_last_moment(hours: str, at: str, quiet: bool) -> None:
-    made = quiet_of(hours, BERLIN)
+    made = parse_quiet_hours(hours, BERLIN)
     assert made is not None
     assert (made.window(berlin(20, at)) is not None) is quiet
 
 
 def test_more_than_a_handful_for_one_place_are_one_message() -> None:
     now = berlin(20, "12:00")
-    for count in (A_HANDFUL, A_HANDFUL + 1, 300):
-        jobs = [job(Once(berlin(19, "09:00")), number=number) for number in range(1, count + 1)]
-        made = firing([(one, *endings(one, now, ALWAYS, 9)) for one in jobs], BERLIN, now)
-        assert len(made.tellings) == (count if count <= A_HANDFUL else 1)
+    for count in (MAX_SEPARATE_REMINDERS, MAX_SEPARATE_REMINDERS + 1, 300):
+        jobs = [job(OneTimeSpec(berlin(19, "09:00")), number=number) for number in range(1, count + 1)]
+        made = build_firing([(one, *end_due_slots(one, now, ALWAYS, 9)) for one in jobs], BERLIN, now)
+        assert len(made.tellings) == (count if count <= MAX_SEPARATE_REMINDERS else 1)
         told = [key for one in made.fired for _, key in one.ended]
         assert set(told) == {one.key for one in made.tellings}
         assert len(told) == count
@@ -139,15 +147,17 @@ def test_more_than_a_handful_for_one_place_are_one_message() -> None:
 
 def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
     now = berlin(20, "12:00")
-    late = [job(Once(berlin(19, "09:00")), number=number) for number in range(1, 9)]
-    punctual = job(Once(now), number=20)
+    late = [job(OneTimeSpec(berlin(19, "09:00")), number=number) for number in range(1, 9)]
+    punctual = job(OneTimeSpec(now), number=20)
     elsewhere = replace(late[0], id=21, place=replace(PLACE, target="other"))
-    made = firing([(one, *endings(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now)
+    made = build_firing(
+        [(one, *end_due_slots(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now
+    )
     assert sorted(one.body.partition("\n")[0] for one in made.tellings) == [
         "8 reminders came due while they could not be told:", "Reminder: stretch", "Reminder: stretch",
     ]  # fmt: skip
 
 
 def test_what_controls_a_terminal_or_turns_words_around_is_taken_out() -> None:
-    assert cleaned("call\x1b[2J\n mum\u202e now") == "call [2J mum now"
-    assert cleaned("one\n two\x00 ", lines=True) == "one\n two"
+    assert strip_control_characters("call\x1b[2J\n mum\u202e now") == "call [2J mum now"
+    assert strip_control_characters("one\n two\x00 ", lines=True) == "one\n two"

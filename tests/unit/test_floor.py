@@ -14,7 +14,7 @@ from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.context.structure import block_starts, newest_request, turn_start
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import View
+from assistant.core.records import ContextView
 from sleep.compaction.floor import floor_plan
 from sleep.compaction.plan import Plan
 from sleep.compaction.terms import Terms
@@ -62,7 +62,7 @@ def plan_for(rows: Sequence[Message], terms: Terms = TERMS, **view: Any) -> tupl
     return stored, floor_plan(view_of(stored, **view), places_of(stored), terms, NOW)
 
 
-def after(rows: Sequence[Message], plan: Plan) -> View:
+def after(rows: Sequence[Message], plan: Plan) -> ContextView:
     return view_of(plan.applied(rows), prefix_rev=2)
 
 

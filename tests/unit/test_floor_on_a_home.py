@@ -11,8 +11,9 @@ import pytest
 from assistant.context.build import build
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.core.messages import Message, ToolCall
-from assistant.core.records import Incoming
-from assistant.settings.settings import Home, load
+from assistant.core.records import IncomingMessage
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire import stores as wire_stores
 from sleep.compaction.floor import floor_plan
 from sleep.compaction.plan import Plan
@@ -25,14 +26,16 @@ TERMS = Terms(Budgets(10_000, 1_000, 10_000_000, 20), COUNTER, fixed=Size(500, 2
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[wire_stores.Stores]:
-    stores = wire_stores.open_stores(load(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
+    stores = wire_stores.open_stores(load_settings(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
     yield stores
     stores.close()
 
 
 def talk(stores: wire_stores.Stores, number: int, now: datetime) -> None:
     """One exchange; every second one with a tool, whose output is long at times."""
-    said = Incoming("terminal", str(number), "main", "owner", "ada", "owner", f"request {number} " + "word " * 200)
+    said = IncomingMessage(
+        "terminal", str(number), "main", "owner", "ada", "owner", f"request {number} " + "word " * 200
+    )
     stores.conversation.accept(said, now)
     turn = stores.conversation.begin_turn(stores.conversation.inbox("main")[0], "", now)
     if number % 2:

@@ -13,8 +13,8 @@ import pytest
 from assistant.commands import memory_report as report
 from assistant.commands.talk import MemoryTalk
 from assistant.core.errors import ToolError, UsageError
+from assistant.core.memories import UndoableEdit
 from assistant.core.ports import ToolContext
-from assistant.core.remembered import Edit
 from assistant.memory.then import moment_then, split_then
 from assistant.store.character_schema import character
 from assistant.store.character_words import forget_in_character
@@ -213,9 +213,11 @@ async def test_a_home_of_before_is_told_of_as_well(life: Life) -> None:
 # ---------------------------------------------------------------------------------------------------------- its page
 
 
-def edit(number: int, before: str, after: str, undone: int | None = None) -> Edit:
+def edit(number: int, before: str, after: str, undone: int | None = None) -> UndoableEdit:
     back = None if undone is None else NOW + undone * HOUR
-    return Edit("file:MEMORY.md", "owner", "user", before, after, NOW + number * HOUR, undone_at=back, id=number)
+    return UndoableEdit(
+        "file:MEMORY.md", "owner", "user", before, after, NOW + number * HOUR, undone_at=back, id=number
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,7 +236,7 @@ def edit(number: int, before: str, after: str, undone: int | None = None) -> Edi
         ([], 9, "ab", True),
     ],
 )
-def test_a_page_stood_as_its_edits_tell(edits: list[Edit], hours: float, text: str, sure: bool) -> None:
+def test_a_page_stood_as_its_edits_tell(edits: list[UndoableEdit], hours: float, text: str, sure: bool) -> None:
     """By now it says "ab", last written after eight hours."""
     then = text_then(edits[::-1], NOW + hours * HOUR, "ab", NOW + 8 * HOUR)
     assert (then.text, then.sure) == (text, sure)

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import Media, Span, ToolCall
-from assistant.core.records import Record
+from assistant.core.messages import LogByteRange, Media, ToolCall
+from assistant.core.records import LogRecord
 from assistant.store.line import GENESIS
 from assistant.store.log import Head, MasterLog
 from assistant.store.log_files import folder_name
@@ -31,8 +31,8 @@ from tests.store_home import NOW
 BODY = ("content", "name", "tool_calls", "media", "thinking")
 
 
-def record(content: str = "hello", message_id: int = 1, session: str = "main") -> Record:
-    return Record(message_id, 0, NOW, session, 1, "owner", "message", "user", content, "", "", bridge="terminal")
+def record(content: str = "hello", message_id: int = 1, session: str = "main") -> LogRecord:
+    return LogRecord(message_id, 0, NOW, session, 1, "owner", "message", "user", content, "", "", bridge="terminal")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_what_was_appended_is_read_back_whole(log: MasterLog) -> None:
     )
     placed = log.append([rich, record("next", 2)])
     assert [log.read("main", one.span) for one in placed] == list(placed)
-    assert replace(placed[0], seq=0, commit="", prev="", salt="", span=Span(0, 0)) == rich
+    assert replace(placed[0], seq=0, commit="", prev="", salt="", span=LogByteRange(0, 0)) == rich
     assert placed[0].span.end == placed[1].span.start
     assert list(log.scan("main")) == list(placed)
     assert list(log.scan("main", placed[1].span.start)) == [placed[1]]
@@ -282,7 +282,7 @@ def test_open_files_are_bounded(tmp_path: Path) -> None:
     log = MasterLog(tmp_path, max_open=4)
     for number in range(20):
         log.append([record("hi", number + 1, f"peer:x:{number}")])
-        log.read(f"peer:x:{number}", Span(0, log.size(f"peer:x:{number}")))
+        log.read(f"peer:x:{number}", LogByteRange(0, log.size(f"peer:x:{number}")))
     open_files = [path for path in Path("/proc/self/fd").iterdir() if str(tmp_path) in str(path.resolve())]
     assert len(open_files) <= 8
     (again,) = log.append([record("again", 21, "peer:x:0")])

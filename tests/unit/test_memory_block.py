@@ -18,7 +18,7 @@ from assistant.context.memory_block import (
     memory_block,
     profiles_block,
 )
-from assistant.core.remembered import Attribute, Profile
+from assistant.core.profiles import Profile, ProfileAttribute
 
 TODAY, YESTERDAY = date(2026, 11, 20), date(2026, 11, 19)
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -112,8 +112,8 @@ def test_today_and_yesterday_are_the_persons_own() -> None:
 
 def person(name: str, value: str = "Bergen", summary: str = "") -> Profile:
     told = (
-        Attribute("lives in", "Oslo", NOW - timedelta(days=90), NOW, (1,)),
-        Attribute("lives in", value, NOW, None, (2,)),
+        ProfileAttribute("lives in", "Oslo", NOW - timedelta(days=90), NOW, (1,)),
+        ProfileAttribute("lives in", value, NOW, None, (2,)),
     )
     return Profile("owner", "person", name, ("my sister", "M"), summary, told)
 
@@ -151,5 +151,5 @@ def test_any_script_is_shown(name: str) -> None:
 
 def test_the_first_day_of_the_calendar_is_shown() -> None:
     first = datetime(1, 1, 1, tzinfo=UTC)
-    one = Profile("owner", "thing", "X", attributes=(Attribute("made", "x", first),))
+    one = Profile("owner", "thing", "X", attributes=(ProfileAttribute("made", "x", first),))
     assert "since 0001-01-01" in profiles_block([one], tokens, 500, ZoneInfo("America/New_York"))

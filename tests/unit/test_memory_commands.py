@@ -10,7 +10,7 @@ import pytest
 
 from assistant.commands import memory_report as report
 from assistant.core.errors import MemoryUnavailable, UsageError
-from assistant.core.remembered import MemoryVersion
+from assistant.core.memories import MemoryVersion
 from sleep.cycle.change_plan import Draft
 from sleep.cycle.rebuilding import made_again
 from sleep.rules.contradiction import Decision

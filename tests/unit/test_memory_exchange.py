@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import UsageError
-from assistant.core.memory_values import Imported
+from assistant.core.memories import ImportResult
 from assistant.memory.exchange import Incoming, read_in, refuse_what_is_to_come
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
@@ -61,7 +61,7 @@ async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: Known
 async def test_importing_ones_own_export_changes_nothing(home: KnownHome) -> None:
     told = await exported(home)
     before = home.everything()
-    assert home.commands.take_in(json.dumps(told), "owner", "main", LATER) == Imported(0, 2, 1)
+    assert home.commands.take_in(json.dumps(told), "owner", "main", LATER) == ImportResult(0, 2, 1)
     assert home.everything() == before
 
 
@@ -69,9 +69,9 @@ async def test_importing_ones_own_export_changes_nothing(home: KnownHome) -> Non
 async def test_an_export_makes_the_same_memories_in_another_home(home: KnownHome, other: KnownHome, form: str) -> None:
     told = await exported(home)
     text = json.dumps(told, indent=2) if form == "json" else lines(told)
-    assert other.commands.take_in(text, "owner", "main", LATER) == Imported(2, 0, 1)
+    assert other.commands.take_in(text, "owner", "main", LATER) == ImportResult(2, 0, 1)
     stands = other.everything()
-    assert other.commands.take_in(text, "owner", "main", LATER) == Imported(0, 2, 1)
+    assert other.commands.take_in(text, "owner", "main", LATER) == ImportResult(0, 2, 1)
     assert other.everything() == stands
     former, now = sorted(other.journal.entries("owner"), key=lambda one: one.timestamp)
     assert (former.source_type, former.importance, former.tags) == ("import", 0.7, ("preference",))
@@ -96,14 +96,14 @@ async def test_an_export_makes_the_same_memories_in_another_home(home: KnownHome
     ],
 )  # fmt: skip
 async def test_plain_lines_and_lists_of_texts_are_read(home: KnownHome, text: str, found: list[str]) -> None:
-    assert home.commands.take_in(text, "owner", "main", LATER) == Imported(len(found), 0)
+    assert home.commands.take_in(text, "owner", "main", LATER) == ImportResult(len(found), 0)
     assert [one.content for one in home.journal.after(0)] == found
     again = home.commands.take_in(text, "owner", "main", LATER.replace(year=2027))
-    assert again == Imported(0, len(found)) and len(home.journal.after(0)) == len(found)
+    assert again == ImportResult(0, len(found)) and len(home.journal.after(0)) == len(found)
 
 
 def test_a_megabyte_on_one_line_is_an_entry(home: KnownHome) -> None:
-    assert home.commands.take_in("word " * 210_000, "owner", "main", LATER) == Imported(1, 0)
+    assert home.commands.take_in("word " * 210_000, "owner", "main", LATER) == ImportResult(1, 0)
 
 
 def test_f33_what_is_imported_is_of_the_scope_it_is_read_into(home: KnownHome) -> None:
@@ -111,7 +111,7 @@ def test_f33_what_is_imported_is_of_the_scope_it_is_read_into(home: KnownHome) -
     told = json.dumps({"version": 1, "scope": "owner", "entries": [{"text": "I row."}]})
     home.commands.take_in(told, GUEST, GUEST, LATER)
     assert home.journal.entries("owner") == [] and len(home.journal.entries(GUEST)) == 2
-    assert home.commands.take_in("I sail.", "owner", "main", LATER) == Imported(1, 0)
+    assert home.commands.take_in("I sail.", "owner", "main", LATER) == ImportResult(1, 0)
 
 
 GOOD = {"text": "I sail.", "id": 1}

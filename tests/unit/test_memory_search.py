@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.remembered import ChangePlan, JournalEntry, Memory, MemoryChange, Recalled
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, MemoryHit
 from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
@@ -74,7 +74,7 @@ class Notes:
         self.memories |= {change.memory.id: change.memory for change in changes}
         return memory
 
-    def find(self, question: str, scope: str = OWNER, **more: datetime | int) -> list[Recalled]:
+    def find(self, question: str, scope: str = OWNER, **more: datetime | int) -> list[MemoryHit]:
         return self.search.search(question, scope, **more)  # type: ignore[arg-type]
 
     def texts(self, question: str, scope: str = OWNER, **more: datetime | int) -> list[str]:

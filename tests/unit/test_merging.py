@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.core.compactions import Checkpoint
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 from sleep.compaction.check import KEPT
 from sleep.compaction.merging import originals, summaries
 from sleep.compaction.summary import Material
@@ -86,5 +86,5 @@ def test_originals_are_the_words_of_the_range_and_nothing_else_of_the_log() -> N
     assert found == [(10, "first", 0), (15, "found", 0), (29, "last", 0), (20, "", 1)]
 
 
-def record(number: int, content: str, *, role: str = "user", kind: str = "message", **more: Any) -> Record:
-    return Record(number, number, NOW, "main", 1, "owner", kind, role, content, "", "", **more)  # type: ignore[arg-type]
+def record(number: int, content: str, *, role: str = "user", kind: str = "message", **more: Any) -> LogRecord:
+    return LogRecord(number, number, NOW, "main", 1, "owner", kind, role, content, "", "", **more)  # type: ignore[arg-type]

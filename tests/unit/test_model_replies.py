@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assistant.core.requests import Reply
+from assistant.core.model_api import ModelReply
 from assistant.models import anthropic_reply, openai_reply
 from assistant.models.form import Garbled, parse_arguments
 
@@ -51,13 +51,13 @@ def delta(index: int, **piece: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": piece}
 
 
-def claude(events: Sequence[dict[str, Any]]) -> tuple[str, Reply]:
+def claude(events: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
     assembly = anthropic_reply.Assembly("m")
     shown = "".join(assembly.feed(event) for event in events)
     return shown, assembly.reply()
 
 
-def chat(chunks: Sequence[dict[str, Any]]) -> tuple[str, Reply]:
+def chat(chunks: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
     assembly = openai_reply.Assembly("m", lambda: 7)
     shown = "".join(assembly.feed(chunk) for chunk in chunks)
     return shown, assembly.reply()

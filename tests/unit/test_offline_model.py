@@ -11,10 +11,10 @@ from assistant.context.normalise import ABORTED, normalise
 from assistant.context.tokens import estimate
 from assistant.context.truncate import by_reference
 from assistant.core.errors import ModelError
-from assistant.core.messages import ABORTED_MARKER, Media, Message, Span, ToolCall
-from assistant.core.quotes import Quote, quote_line
-from assistant.core.records import LogPlace
-from assistant.core.requests import Reply, Request, SystemBlock, TextDelta, ToolSpec
+from assistant.core.messages import ABORTED_MARKER, LogByteRange, Media, Message, ToolCall
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock, TextDelta, ToolSpec
+from assistant.core.records import LogLocation
+from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.models.offline.model import LIMITS, OfflineModel
 from assistant.models.offline.words import alike, content_words, fold, sentences
 
@@ -29,10 +29,10 @@ def user(text: str, id: int = 41, **fields: object) -> Message:
     return Message("user", text, id=id, **fields)  # type: ignore[arg-type]
 
 
-async def reply_to(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS, **fields: object) -> Reply:
-    request = Request((), messages, tools, **fields)  # type: ignore[arg-type]
+async def reply_to(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS, **fields: object) -> ModelReply:
+    request = ModelRequest((), messages, tools, **fields)  # type: ignore[arg-type]
     events = [event async for event in OfflineModel().stream(request)]
-    assert isinstance(events[-1], Reply)
+    assert isinstance(events[-1], ModelReply)
     return events[-1]
 
 
@@ -47,7 +47,7 @@ async def answers(question: Message, *results: str, before: tuple[Message, ...] 
 
 
 def found(*lines: tuple[int, str]) -> str:
-    quotes = [quote_line(Quote(number, "Fri 2026-11-20 09:00", "user", text)) for number, text in lines]
+    quotes = [format_quote(QuotedMessage(number, "Fri 2026-11-20 09:00", "user", text)) for number, text in lines]
     return "\n".join([f"{len(quotes)} found, best first.", *quotes])
 
 
@@ -77,9 +77,9 @@ async def test_calls_that_another_model_made_in_this_turn_are_not_taken_for_its_
 
 
 async def test_it_streams_in_words_and_says_what_it_estimated() -> None:
-    request = Request((SystemBlock("x" * 400),), (user("hi"),), TOOLS)
+    request = ModelRequest((SystemBlock("x" * 400),), (user("hi"),), TOOLS)
     *deltas, last = [event async for event in OfflineModel().stream(request)]
-    assert isinstance(last, Reply)
+    assert isinstance(last, ModelReply)
     pieces = [event.text for event in deltas if isinstance(event, TextDelta)]
     assert "".join(pieces) == last.message.content
     assert len(pieces) == len(last.message.content.split())
@@ -112,7 +112,7 @@ async def test_the_volatile_block_counts_towards_the_window() -> None:
 @pytest.mark.parametrize("purpose", ["summary", "extraction", "sleep_summary", "scoring", "consolidation", "embedding"])
 async def test_it_makes_nothing_but_conversation(purpose: str) -> None:
     with pytest.raises(ModelError) as caught:
-        async for _ in OfflineModel().stream(Request((), (user("hi"),)), purpose):  # type: ignore[arg-type]
+        async for _ in OfflineModel().stream(ModelRequest((), (user("hi"),)), purpose):  # type: ignore[arg-type]
             pass
     assert caught.value.kind == "bad_request"
 
@@ -134,7 +134,7 @@ def test_it_needs_no_network_no_provider_and_no_web_framework() -> None:
 import asyncio, sys
 from assistant.core.messages import Message
 from assistant.models.offline.model import OfflineModel
-from assistant.core.requests import Request
+from assistant.core.model_api import Request
 
 connected = []
 network = ("socket.connect", "socket.getaddrinfo")
@@ -205,7 +205,7 @@ async def test_a_failed_tool_passes_its_reason_on() -> None:
 
 
 async def test_in_a_room_the_answer_names_who_said_it() -> None:
-    line = quote_line(Quote(7, "Fri 2026-11-20 09:00", "user", "the key is under the mat", "Bo"))
+    line = format_quote(QuotedMessage(7, "Fri 2026-11-20 09:00", "user", "the key is under the mat", "Bo"))
     reply = await answers(user("where is the key?"), f"1 found\n{line}")
     assert reply.content.startswith("Bo told me on Fri 2026-11-20 09:00 (#7):")
 
@@ -256,7 +256,7 @@ async def test_a_long_text_is_kept_and_only_its_ends_are_read_as_requests() -> N
 
 async def test_of_a_message_that_was_cut_its_ends_are_read_and_not_the_words_of_the_cut() -> None:
     book = "The sea was calm, and nobody spoke. " * 3_000
-    place = LogPlace("main", "log/main/conversation.jsonl", Span(0, 99))
+    place = LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99))
     shown = by_reference(user(f"Keep this book. {book}\n\nWhere is the spare key?"), place, 1_000, estimate)
     (call,) = (await reply_to(shown)).message.tool_calls
     assert call.name == "search_history" and set(call.arguments["query"].split()) >= {"spare", "key"}

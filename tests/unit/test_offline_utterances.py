@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.requests import Reply, Request, ToolSpec
+from assistant.core.model_api import ModelReply, ModelRequest, ToolSpec
 from assistant.models.offline.model import OfflineModel
 
 Expectation = Callable[[Message], None]
@@ -260,9 +260,9 @@ TABLE: list[tuple[str, Expectation]] = [
 
 
 async def first_reply(text: str, *, tools: tuple[ToolSpec, ...] = TOOLS) -> Message:
-    request = Request((), (Message("user", text, id=41),), tools)
+    request = ModelRequest((), (Message("user", text, id=41),), tools)
     events = [event async for event in OfflineModel().stream(request)]
-    assert isinstance(events[-1], Reply)
+    assert isinstance(events[-1], ModelReply)
     return events[-1].message
 
 

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
-from assistant.core.bridge_ports import Capabilities
+from assistant.core.bridge_api import BridgeCapabilities
 from assistant.gateway.parts import parts_of
 
 _READER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -21,7 +21,7 @@ _FAMILY = "👨‍👩‍👧‍👦"
 
 
 def parts(body: str, most: int, **about: Any) -> tuple[str, ...]:
-    return parts_of(body, Capabilities(max_length=most, **about))
+    return parts_of(body, BridgeCapabilities(max_length=most, **about))
 
 
 def flat(markdown: str) -> list[Token]:
@@ -45,7 +45,7 @@ def kinds(markdown: str) -> set[str]:
 
 def test_what_fits_is_left_as_it_is() -> None:
     assert parts("  *as*  it\r\n\r\nis ", 100) == ("  *as*  it\r\n\r\nis ",)
-    assert parts_of("long " * 5000, Capabilities()) == ("long " * 5000,)
+    assert parts_of("long " * 5000, BridgeCapabilities()) == ("long " * 5000,)
 
 
 def test_paragraphs_stay_whole_where_they_fit() -> None:

@@ -13,7 +13,7 @@ import pytest
 from assistant.context.build import build
 from assistant.context.normalise import KEPT_WORDS
 from assistant.context.pressure import Budgets, Size, measure
-from assistant.core.compactions import Checkpoint, UserRequest
+from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Media, Message
 from sleep.compaction.extractive import extractive
 from sleep.compaction.plan import Plan

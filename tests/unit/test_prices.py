@@ -9,9 +9,9 @@ import pytest
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
 from assistant.models.prices import Price, load_prices
-from assistant.settings.settings import config_dir
+from assistant.settings.settings import shipped_config_dir
 
-SHIPPED = config_dir() / "prices.toml"
+SHIPPED = shipped_config_dir() / "prices.toml"
 
 
 @pytest.fixture

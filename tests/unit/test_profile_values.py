@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.profiles import called, ended, folded, is_called, learned, not_called
-from assistant.core.remembered import Profile
+from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, has_name, remove_alias
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,47 +27,49 @@ MARTA = Profile("owner", "person", "Marta", ("my sister",))
 
 
 def test_a_newer_value_closes_the_older_and_both_keep_their_dates() -> None:
-    lived = learned(learned(MARTA, "lives in", "Oslo", at(1), (1,)), "Lives in", "Bergen", at(5), (2,))
+    lived = add_attribute(add_attribute(MARTA, "lives in", "Oslo", at(1), (1,)), "Lives in", "Bergen", at(5), (2,))
     assert spans(lived) == [("Oslo", 1, 5), ("Bergen", 5, None)]
     assert [one.sources for one in lived.attributes] == [(1,), (2,)]
 
 
 def test_the_same_again_adds_its_source_alone() -> None:
-    lived = learned(learned(MARTA, "lives in", "Oslo", at(1), (1,)), "lives in", "OSLO", at(5), (2, 1))
+    lived = add_attribute(add_attribute(MARTA, "lives in", "Oslo", at(1), (1,)), "lives in", "OSLO", at(5), (2, 1))
     assert spans(lived) == [("Oslo", 1, None)] and lived.attributes[0].sources == (1, 2)
 
 
 def test_something_older_that_is_told_later_ends_where_the_newer_begins() -> None:
-    lived = learned(learned(MARTA, "lives in", "Bergen", at(5)), "lives in", "Oslo", at(1))
+    lived = add_attribute(add_attribute(MARTA, "lives in", "Bergen", at(5)), "lives in", "Oslo", at(1))
     assert spans(lived) == [("Oslo", 1, 5), ("Bergen", 5, None)]
-    between = learned(lived, "lives in", "Voss", at(3))
+    between = add_attribute(lived, "lives in", "Voss", at(3))
     assert spans(between) == [("Oslo", 1, 3), ("Voss", 3, 5), ("Bergen", 5, None)]
 
 
 def test_moving_back_begins_anew() -> None:
     lived = MARTA
     for day, place in ((1, "Oslo"), (2, "Bergen"), (3, "Oslo")):
-        lived = learned(lived, "lives in", place, at(day))
+        lived = add_attribute(lived, "lives in", place, at(day))
     assert spans(lived) == [("Oslo", 1, 2), ("Bergen", 2, 3), ("Oslo", 3, None)]
 
 
 def test_several_may_hold_at_once_and_one_may_end() -> None:
-    plays = learned(learned(MARTA, "plays", "cello", at(1), several=True), "plays", "chess", at(2), several=True)
+    plays = add_attribute(
+        add_attribute(MARTA, "plays", "cello", at(1), several=True), "plays", "chess", at(2), several=True
+    )
     assert spans(plays) == [("cello", 1, None), ("chess", 2, None)]
-    assert spans(ended(plays, "plays", "Cello", at(4))) == [("cello", 1, 4), ("chess", 2, None)]
-    assert ended(plays, "plays", "go", at(4)) == plays == ended(plays, "speaks", "", at(4))
-    assert spans(ended(plays, "plays", "", at(4))) == [("cello", 1, 4), ("chess", 2, 4)]
+    assert spans(end_attribute(plays, "plays", "Cello", at(4))) == [("cello", 1, 4), ("chess", 2, None)]
+    assert end_attribute(plays, "plays", "go", at(4)) == plays == end_attribute(plays, "speaks", "", at(4))
+    assert spans(end_attribute(plays, "plays", "", at(4))) == [("cello", 1, 4), ("chess", 2, 4)]
 
 
 def test_aliases_come_and_go_in_any_case() -> None:
-    assert called(MARTA, "My Sister") == MARTA and called(MARTA, "MARTA") == MARTA
-    two = called(MARTA, "Marti")
-    assert is_called(two, "márti") and not_called(two, "MY SISTER").aliases == ("Marti",)
+    assert add_alias(MARTA, "My Sister") == MARTA and add_alias(MARTA, "MARTA") == MARTA
+    two = add_alias(MARTA, "Marti")
+    assert has_name(two, "márti") and remove_alias(two, "MY SISTER").aliases == ("Marti",)
 
 
 def test_names_are_compared_without_case_accents_and_needless_space() -> None:
-    assert folded("  ZOË\tDahl ") == folded("Zoe\u0308 dahl") == "zoe dahl"
-    assert folded("STRASSE") == folded("Straße") and folded("が") != folded("か")
+    assert fold_name("  ZOË\tDahl ") == fold_name("Zoe\u0308 dahl") == "zoe dahl"
+    assert fold_name("STRASSE") == fold_name("Straße") and fold_name("が") != fold_name("か")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=12))
@@ -77,8 +78,8 @@ def test_of_one_attribute_one_value_holds_at_a_time_and_none_is_dropped(told: li
     profile = MARTA
     told = sorted({day: (value, day) for value, day in told}.values(), key=lambda one: one[1])
     for value, day in told:
-        profile = learned(profile, "lives in", value, at(day), (day,))
-        assert learned(profile, "lives in", value, at(day), (day,)) == profile
+        profile = add_attribute(profile, "lives in", value, at(day), (day,))
+        assert add_attribute(profile, "lives in", value, at(day), (day,)) == profile
     for day in range(31):
         holding = [
             one.value

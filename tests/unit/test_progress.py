@@ -9,25 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.progress import TURN_GRACE_SECONDS, Lanes, Progress
-from assistant.service.heartbeat import Pulse, seconds_between
-from assistant.service.notify import Notifier
+from assistant.service.heartbeat import TURN_GRACE_SECONDS, Heartbeat, RuntimeActivity, StallDetector, beat_interval
+from assistant.service.systemd_notify import SystemdNotifier
 
 EVERY = 10.0
 LONGEST = 300.0
 
 
-def after(*beats: tuple[Lanes, float]) -> list[str]:
-    progress = Progress(LONGEST)
+def after(*beats: tuple[RuntimeActivity, float]) -> list[str]:
+    progress = StallDetector(LONGEST)
     return [progress.beat(lanes, at, late=0, every=EVERY) for lanes, at in beats]
 
 
 def test_a_runtime_that_passes_is_well() -> None:
-    assert after(*((Lanes(n), n * EVERY) for n in range(100))) == [""] * 100
+    assert after(*((RuntimeActivity(n), n * EVERY) for n in range(100))) == [""] * 100
 
 
 def test_f40_a_runtime_that_does_not_pass_is_found_at_the_second_beat_without_a_pass() -> None:
-    found = after((Lanes(5), 0), (Lanes(5), 10), (Lanes(5), 20), (Lanes(5), 30), (Lanes(6), 40))
+    found = after(
+        (RuntimeActivity(5), 0),
+        (RuntimeActivity(5), 10),
+        (RuntimeActivity(5), 20),
+        (RuntimeActivity(5), 30),
+        (RuntimeActivity(6), 40),
+    )
     assert found == ["", "", "The runtime has not passed for 20 s.", "The runtime has not passed for 30 s.", ""]
 
 
@@ -35,7 +40,10 @@ def test_f40_a_turn_that_cannot_be_ended_is_found() -> None:
     hung, other = {"t1": "main"}, {"t2": "main"}
     limit = LONGEST + TURN_GRACE_SECONDS
     found = after(
-        (Lanes(1, hung), 0), (Lanes(2, hung), limit), (Lanes(3, hung), limit + 1), (Lanes(4, other), limit + 2)
+        (RuntimeActivity(1, hung), 0),
+        (RuntimeActivity(2, hung), limit),
+        (RuntimeActivity(3, hung), limit + 1),
+        (RuntimeActivity(4, other), limit + 2),
     )
     assert found[:2] == ["", ""]
     assert found[2] == "A turn of main has not ended for 361 s, and cannot be ended."
@@ -44,22 +52,27 @@ def test_f40_a_turn_that_cannot_be_ended_is_found() -> None:
 
 def test_f40_a_conversation_that_no_turn_takes_up_is_found() -> None:
     waits = frozenset({"room:matrix:1"})
-    found = after((Lanes(1, {}, waits), 0), (Lanes(2, {}, waits), 361), (Lanes(3), 362), (Lanes(4, {}, waits), 363))
+    found = after(
+        (RuntimeActivity(1, {}, waits), 0),
+        (RuntimeActivity(2, {}, waits), 361),
+        (RuntimeActivity(3), 362),
+        (RuntimeActivity(4, {}, waits), 363),
+    )
     assert found == ["", "Messages of room:matrix:1 have waited for 361 s, and no turn takes them.", "", ""]
 
 
 def test_a_loop_that_stood_still_is_told_until_the_next_beat() -> None:
-    progress = Progress(LONGEST)
-    assert progress.beat(Lanes(1), 0, late=0, every=EVERY) == ""
-    assert progress.beat(Lanes(2), 22, late=12, every=EVERY) == "Everything stood still for 12 s."
+    progress = StallDetector(LONGEST)
+    assert progress.beat(RuntimeActivity(1), 0, late=0, every=EVERY) == ""
+    assert progress.beat(RuntimeActivity(2), 22, late=12, every=EVERY) == "Everything stood still for 12 s."
     assert progress.status() == {"stalled": "Everything stood still for 12 s.", "loop_lag_seconds": 12}
-    assert progress.beat(Lanes(3), 32, late=0.1, every=EVERY) == ""
+    assert progress.beat(RuntimeActivity(3), 32, late=0.1, every=EVERY) == ""
 
 
 def test_four_beats_fit_into_the_time_of_the_watchdog() -> None:
-    assert seconds_between(60, 30) == 15
-    assert seconds_between(180, 30) == 30
-    assert seconds_between(0, 30) == 30
+    assert beat_interval(60, 30) == 15
+    assert beat_interval(180, 30) == 30
+    assert beat_interval(0, 30) == 30
 
 
 class Watched:
@@ -70,8 +83,13 @@ class Watched:
         self.passes = True
         self.count = self.fed = 0
         self.serving = "Serves."
-        self.pulse = Pulse(
-            Progress(LONGEST), lambda: Lanes(self.count), self.wake, Notifier(address), lambda: self.serving, self.feed
+        self.pulse = Heartbeat(
+            StallDetector(LONGEST),
+            lambda: RuntimeActivity(self.count),
+            self.wake,
+            SystemdNotifier(address),
+            lambda: self.serving,
+            self.feed,
         )
 
     def feed(self) -> None:

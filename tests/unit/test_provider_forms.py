@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.requests import Request, SystemBlock, ToolSpec
+from assistant.core.model_api import ModelRequest, SystemBlock, ToolSpec
 from assistant.models import anthropic_form, openai_form
 from assistant.models.anthropic_form import position_mark
 from tests.strict.validate import validate_chat, validate_messages
@@ -18,8 +18,8 @@ THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s1"}
 LATER = {"type": "thinking", "thinking": "", "signature": "s2"}
 
 
-def request(*messages: Message, **changes: Any) -> Request:
-    return Request(changes.pop("system", ()), messages, **changes)
+def request(*messages: Message, **changes: Any) -> ModelRequest:
+    return ModelRequest(changes.pop("system", ()), messages, **changes)
 
 
 def user(text: str, **metadata: Any) -> Message:
@@ -34,13 +34,13 @@ def result(call_id: str, text: str = "seen") -> Message:
     return Message("tool", text, tool_call_id=call_id, name="look")
 
 
-def claude(asked: Request, model: str = "m") -> dict[str, Any]:
+def claude(asked: ModelRequest, model: str = "m") -> dict[str, Any]:
     body = anthropic_form.render(asked, model)
     assert validate_messages(body) == []
     return body
 
 
-def chat(asked: Request) -> dict[str, Any]:
+def chat(asked: ModelRequest) -> dict[str, Any]:
     body = openai_form.render(asked, "m")
     assert validate_chat(body) == []
     return body

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.bridge_ports import Capabilities, Part
-from assistant.core.errors import BridgeError, NobodyThere
-from assistant.core.records import Outgoing
+from assistant.core.bridge_api import BridgeCapabilities, OutgoingPart
+from assistant.core.errors import BridgeError, RecipientNotConnected
+from assistant.core.records import OutgoingMessage
 from assistant.gateway.delivery import Delivery
 from assistant.store.outbox import Outbox
 from tests.letters import letter, outbox_in
@@ -38,7 +38,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
     delivery = Delivery(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     outbox.push(letter("c"), clock())
-    outbox.push(Outgoing("there", "main", "owner", "kept", "elsewhere", "news"), clock())
+    outbox.push(OutgoingMessage("there", "main", "owner", "kept", "elsewhere", "news"), clock())
     await delivery.flush()
     assert (bridge.bodies, delivery.status()["bridges"]["kept"]["error"]) == (["news"], "the network is away")
     clock.now += timedelta(minutes=1)
@@ -81,7 +81,7 @@ class Reached(KeptBridge):
 
     delivery: Delivery
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         if self.fail:
             self.delivery.attached(self.name)
         await super().send(part)
@@ -98,7 +98,7 @@ async def test_who_comes_while_a_send_fails_changes_no_order(outbox: Outbox, clo
 
 async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(outbox: Outbox, clock: SteppingClock) -> None:
     """However much there is of it: on terminals each message has an audience of its own."""
-    bridge = KeptBridge(fail=[NobodyThere() for _ in range(150)])
+    bridge = KeptBridge(fail=[RecipientNotConnected() for _ in range(150)])
     for number in range(150):
         outbox.push(letter(f"n{number}"), clock())
     outbox.push(letter("asked for"), clock())
@@ -113,7 +113,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     refused = [BridgeError("Nobody may write there.", refused=True) for _ in range(2)]
     bridge, home = KeptBridge(fail=refused), KeptBridge("terminal")
     mine = outbox.push(letter("a"), clock())
-    hers = outbox.push(Outgoing("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
+    hers = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
     outbox.push(letter("c"), clock())
     delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
@@ -134,7 +134,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: Outbox, cl
     for number, trouble in enumerate(({"refused": True}, {"ambiguous": True})):
         outbox.push(replace(letter(f"n{number}"), message_id=40 + number), clock())
         bridge, home = KeptBridge(fail=[BridgeError("no", **trouble)]), KeptBridge("terminal")
-        bridge.capabilities = Capabilities()
+        bridge.capabilities = BridgeCapabilities()
         await Delivery(outbox, {"kept": bridge, "terminal": home}, clock).flush()
         (told,) = [*bridge.sent, *home.sent]
         assert told.outgoing.message_id == 40 + number
@@ -150,7 +150,7 @@ async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: Steppi
 async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_of(
     outbox: Outbox, clock: SteppingClock
 ) -> None:
-    code = Outgoing("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
+    code = OutgoingMessage("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
     outbox.push(code, clock())
     refused = KeptBridge(fail=[BridgeError("blocked", refused=True)])
     delivery = Delivery(outbox, {"kept": refused, "terminal": KeptBridge("terminal")}, clock)
@@ -194,7 +194,7 @@ class Telling(KeptBridge):
         self.told: list[str] = []
         self.delivery: Delivery
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self.told.append(self.delivery.status()["bridges"]["kept"]["error"])
         await super().send(part)
 
@@ -203,10 +203,10 @@ class Stumbling(KeptBridge):
     """One whose network does not take the second message, nor say why in a way that anybody foresaw."""
 
     def __init__(self, trouble: Exception) -> None:
-        super().__init__(capabilities=Capabilities(max_length=12, dedupe_seconds=86_400))
+        super().__init__(capabilities=BridgeCapabilities(max_length=12, dedupe_seconds=86_400))
         self._trouble = [trouble]
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         if self.parts and self._trouble:
             raise self._trouble.pop()
         await super().send(part)
@@ -233,7 +233,7 @@ async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_me
     outbox: Outbox, clock: SteppingClock, trouble: Exception
 ) -> None:
     bridge = Stumbling(trouble)
-    bridge.capabilities = Capabilities(max_length=12)
+    bridge.capabilities = BridgeCapabilities(max_length=12)
     outbox.push(replace(letter("a"), body="one one\n\ntwo two"), clock())
     await Delivery(outbox, {"kept": bridge}, clock).flush()
     assert outbox.counts()["ambiguous"] == 1
@@ -269,7 +269,7 @@ class Slow(KeptBridge):
         self._dropped = dropped
         self._clock = clock
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self._outbox.mark(self._dropped, "dropped", self._clock())
         await super().send(part)
 
@@ -299,7 +299,7 @@ async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
 class Barred(KeptBridge):
     """One that may not write at a place."""
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         if part.item.outgoing.target == "barred":
             raise BridgeError("not there")
         await super().send(part)
@@ -307,7 +307,7 @@ class Barred(KeptBridge):
 
 async def test_however_much_waits_for_one_place_the_others_have_theirs(outbox: Outbox, clock: SteppingClock) -> None:
     for number in range(101):
-        outbox.push(Outgoing(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
+        outbox.push(OutgoingMessage(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
     outbox.push(letter("a"), clock())
     bridge = Barred()
     await Delivery(outbox, {"kept": bridge}, clock).flush()

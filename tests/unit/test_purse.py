@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.core.errors import BudgetExceeded, ModelError, RequestRepeated
-from assistant.core.requests import Request
+from assistant.core.errors import BudgetExceeded, ModelError, RepeatedRequestBlocked
+from assistant.core.model_api import ModelRequest
 from sleep.compaction.asking import Attempts, Unusable, ask
 from sleep.compaction.purse import Purse, Thrifty
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 20, 3, 30, tzinfo=UTC)
-ASKED = Request((), ())
+ASKED = ModelRequest((), ())
 SPENT = BudgetExceeded("The daily budget is used up: $5.00 of $5.00. Your message is kept; raise it.")
 
 
@@ -49,7 +49,7 @@ async def test_a_summary_that_is_refused_ends_the_asking_too() -> None:
     assert of_house.is_empty
 
 
-@pytest.mark.parametrize("error", [RequestRepeated(), ModelError("down", kind="network")])
+@pytest.mark.parametrize("error", [RepeatedRequestBlocked(), ModelError("down", kind="network")])
 async def test_what_says_nothing_of_other_requests_leaves_the_model_to_them(error: ModelError) -> None:
     of_house = purse()
     of_house.open(NOW)

@@ -13,7 +13,7 @@ import pytest
 
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
-from assistant.core.records import Incoming
+from assistant.core.records import IncomingMessage
 from assistant.gateway.received import LARGEST_FILE, MOST_CHARACTERS, MOST_FILES, Receiving, bounded, loaded, safe_name
 from assistant.store.workspace_files import WorkspaceFiles
 from tools.workspace import opened_file
@@ -27,9 +27,9 @@ def file(data: bytes = b"plan", name: str = "plan.pdf", mime: str = "application
     return Media("image" if mime.startswith("image/") else "file", mime, name, data=base64.b64encode(data).decode())
 
 
-def taken(workspace: Path, *media: Media, owner: bool = True, now: datetime = NOW) -> Incoming:
+def taken(workspace: Path, *media: Media, owner: bool = True, now: datetime = NOW) -> IncomingMessage:
     session, trust = ("main", "owner") if owner else ("peer:net:7", "guest")
-    incoming = Incoming("net", "1", session, "owner" if owner else session, "7", trust, "here", media)  # type: ignore[arg-type]
+    incoming = IncomingMessage("net", "1", session, "owner" if owner else session, "7", trust, "here", media)  # type: ignore[arg-type]
     return Receiving(WorkspaceFiles(workspace), OSLO).taken(incoming, now)
 
 

@@ -15,8 +15,8 @@ import pytest
 from assistant.context.quote import RECORD
 from assistant.context.tokens import estimate
 from assistant.core.messages import Message
-from assistant.core.quotes import parse_quotes
-from assistant.core.records import Hit, View
+from assistant.core.records import ContextView, SearchHit
+from assistant.core.tool_results import parse_quotes
 from assistant.runtime.recollection import MARK, Recollection, room_for
 from assistant.store.coincidence import Coincidence
 from assistant.store.search import StoredHistory
@@ -56,7 +56,7 @@ class Recalling:
         self.recollection = Recollection(self.history, estimate, OSLO, lambda: tokens, echoes=frozenset(echoes))
 
     def recall(self, question: str, *shown: Message, session: str = "main", scope: str = OWNER) -> str:
-        view = View(session, 1, scope, 1, (SUMMARY, *shown), 0, 0, 0)
+        view = ContextView(session, 1, scope, 1, (SUMMARY, *shown), 0, 0, 0)
         return self.recollection.recall(question, session, scope, view, LATER)
 
     def ids(self, question: str, *shown: Message, **where: str) -> list[int]:
@@ -71,7 +71,7 @@ class Counted:
         self.searches: list[str] = []
         self.read, self.read_span, self.recent = history.read, history.read_span, history.recent
 
-    def search(self, query: str, scope: str, **how: object) -> list[Hit]:
+    def search(self, query: str, scope: str, **how: object) -> list[SearchHit]:
         self.searches.append(query)
         return self.history.search(query, scope, **how)  # type: ignore[arg-type]
 
@@ -175,7 +175,7 @@ def test_small_talk_is_not_even_looked_up(room: Room, line: str) -> None:
 def test_nothing_is_recalled_before_anything_was_compacted(room: Room) -> None:
     room.say(FACT)
     recalling = Recalling(room)
-    view = View("main", 1, OWNER, 1, (Message("user", "hello", 1, LATER),), 0, 0, 0)
+    view = ContextView("main", 1, OWNER, 1, (Message("user", "hello", 1, LATER),), 0, 0, 0)
     assert recalling.recollection.recall(QUESTION, "main", OWNER, view, LATER) == ""
     assert recalling.history.searches == []
 

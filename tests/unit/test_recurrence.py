@@ -11,17 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.agenda_values import Due, Once, Rule, Spec
+from assistant.agenda.jobs import DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
+from assistant.agenda.recurrence import (
+    first_due,
+    next_due,
+    next_due_after,
+    parse_cron,
+    parse_rrule,
+    spec_from_json,
+    spec_to_json,
+)
+from assistant.core.calendar import local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
-from assistant.core.recurrence import cron_of, due_after, first_due, next_due, rule_of, spec_from_json, spec_to_json
-from assistant.core.wall import local_of, moment_of
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata")
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YEAR = datetime(2025, 12, 31, 12, tzinfo=UTC)
 
 
-def dues(spec: Spec, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Due]:
+def dues(spec: ScheduleSpec, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[DueSlot]:
     due = first_due(spec, zone, after)
     while due is not None and due.at < until:
         yield due
@@ -37,20 +45,20 @@ def local(text: str) -> datetime:
 def test_f37_every_day_of_a_year_has_one_slot_whatever_the_clocks_do(zone: str, hour: str) -> None:
     home = ZoneInfo(zone)
     start = datetime.combine(date(2026, 1, 1), time.fromisoformat(hour))
-    for spec in (rule_of("FREQ=DAILY", start), cron_of(f"{start.minute} {start.hour} * * *")):
+    for spec in (parse_rrule("FREQ=DAILY", start), parse_cron(f"{start.minute} {start.hour} * * *")):
         before, until = local("2025-12-31T23:59"), local("2027-01-01T00:00")
-        slots = list(dues(spec, home, moment_of(before, home), moment_of(until, home)))
+        slots = list(dues(spec, home, local_to_utc(before, home), local_to_utc(until, home)))
         assert [slot.key for slot in slots] == [
             (start + timedelta(days=day)).isoformat(timespec="minutes") for day in range(365)
         ]
         assert all(one.at < other.at for one, other in pairwise(slots))
-        shown = {local_of(slot.at, home).isoformat(timespec="minutes") for slot in slots}
+        shown = {utc_to_local(slot.at, home).isoformat(timespec="minutes") for slot in slots}
         missing = {slot.key for slot in slots} - shown
         assert missing <= {f"2026-03-29T{hour}", f"2026-03-08T{hour}"}
 
 
 def test_f37_a_time_that_spring_leaves_out_comes_right_after_the_gap() -> None:
-    daily = rule_of("FREQ=DAILY", local("2026-03-28T02:30"))
+    daily = parse_rrule("FREQ=DAILY", local("2026-03-28T02:30"))
     slots = list(dues(daily, BERLIN, NEW_YEAR, datetime(2026, 3, 31, tzinfo=UTC)))
     assert [slot.at for slot in slots[:2]] == [
         datetime(2026, 3, 28, 1, 30, tzinfo=UTC),
@@ -60,7 +68,7 @@ def test_f37_a_time_that_spring_leaves_out_comes_right_after_the_gap() -> None:
 
 
 def test_f37_the_doubled_autumn_hour_has_its_slots_once() -> None:
-    for spec in (rule_of("FREQ=MINUTELY;INTERVAL=30", local("2026-10-25T00:00")), cron_of("*/30 * * * *")):
+    for spec in (parse_rrule("FREQ=MINUTELY;INTERVAL=30", local("2026-10-25T00:00")), parse_cron("*/30 * * * *")):
         slots = list(dues(spec, BERLIN, datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 3, tzinfo=UTC)))
         keys = [slot.key[11:] for slot in slots]
         assert len(set(keys)) == len(keys)
@@ -69,7 +77,7 @@ def test_f37_the_doubled_autumn_hour_has_its_slots_once() -> None:
 
 
 def test_two_local_times_that_are_one_moment_are_one_slot() -> None:
-    hourly = rule_of("FREQ=HOURLY", local("2026-03-29T00:00"))
+    hourly = parse_rrule("FREQ=HOURLY", local("2026-03-29T00:00"))
     slots = list(dues(hourly, BERLIN, NEW_YEAR, datetime(2026, 3, 29, 4, tzinfo=UTC)))
     assert [slot.key[11:] for slot in slots] == ["00:00", "01:00", "02:00", "04:00", "05:00"]
 
@@ -85,8 +93,8 @@ _RULES = ["FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TH", "FREQ=WEEKLY;INTERVAL=3", "FR
     start=st.datetimes(datetime.fromisoformat("2026-01-01"), datetime.fromisoformat("2026-12-31")),
 )
 def test_a_rule_goes_on_from_any_of_its_times_as_from_its_first(rule: str, zone: str, start: datetime) -> None:
-    home, spec = ZoneInfo(zone), rule_of(rule, start)
-    first = first_due(spec, home, moment_of(spec.start, home) - timedelta(days=1))
+    home, spec = ZoneInfo(zone), parse_rrule(rule, start)
+    first = first_due(spec, home, local_to_utc(spec.start, home) - timedelta(days=1))
     assert first is not None
     slots = [first]
     for _ in range(12):
@@ -96,21 +104,21 @@ def test_a_rule_goes_on_from_any_of_its_times_as_from_its_first(rule: str, zone:
         slots.append(due)
     for slot, following in pairwise(slots):
         assert first_due(spec, home, slot.at) == following
-        assert due_after(spec, home, first, slot.at) == following
+        assert next_due_after(spec, home, first, slot.at) == following
 
 
 def test_a_rule_that_counts_ends_after_so_many() -> None:
-    spec = rule_of("FREQ=WEEKLY;COUNT=3", local("2026-11-23T09:00"))
+    spec = parse_rrule("FREQ=WEEKLY;COUNT=3", local("2026-11-23T09:00"))
     assert "COUNT" not in spec.rrule
     assert len(list(dues(spec, BERLIN, NEW_YEAR, datetime(2030, 1, 1, tzinfo=UTC)))) == 3
 
 
 def test_once_is_due_once() -> None:
     at = datetime(2026, 11, 21, 9, tzinfo=UTC)
-    due = first_due(Once(at), BERLIN, NEW_YEAR)
-    assert due == Due(at, "2026-11-21T10:00")
-    assert next_due(Once(at), BERLIN, due) is None
-    assert first_due(Once(at), BERLIN, at) is None
+    due = first_due(OneTimeSpec(at), BERLIN, NEW_YEAR)
+    assert due == DueSlot(at, "2026-11-21T10:00")
+    assert next_due(OneTimeSpec(at), BERLIN, due) is None
+    assert first_due(OneTimeSpec(at), BERLIN, at) is None
 
 
 @pytest.mark.parametrize(
@@ -122,18 +130,18 @@ def test_once_is_due_once() -> None:
 )  # fmt: skip
 def test_a_rule_that_never_comes_or_has_no_meaning_is_refused(rule: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
-        rule_of(rule, local("2026-11-23T09:00"))
+        parse_rrule(rule, local("2026-11-23T09:00"))
 
 
 @pytest.mark.parametrize("line", ["* * * *", "60 * * * *", "0 0 30 2 *", "* * * * * *", "a b c d e", ""])
 def test_a_line_that_cron_would_not_take_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
-        cron_of(line)
+        parse_cron(line)
 
 
 def test_specs_are_stored_and_read_back() -> None:
-    specs: list[Spec] = [
-        Once(datetime(2026, 11, 21, 9, tzinfo=UTC)), Rule("FREQ=DAILY", local("2026-11-21T08:00")),
-        cron_of("0 9 * * 1"),
+    specs: list[ScheduleSpec] = [
+        OneTimeSpec(datetime(2026, 11, 21, 9, tzinfo=UTC)), RRuleSpec("FREQ=DAILY", local("2026-11-21T08:00")),
+        parse_cron("0 9 * * 1"),
     ]  # fmt: skip
     assert [spec_from_json(spec_to_json(spec)) for spec in specs] == specs

@@ -12,12 +12,12 @@ import pytest
 from assistant.context.quote import RECORD
 from assistant.context.tokens import estimate
 from assistant.core.messages import Message
-from assistant.core.records import View
+from assistant.core.records import ContextView
 from assistant.runtime.remembering import MARK, Remembering
 from tests.unit.test_memory_search import APRIL, GUEST, JANUARY, JUNE, OWNER, Notes
 
 NOW = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
-NOTHING = View("main", 1, OWNER, 1, (), 0, 0, 0)
+NOTHING = ContextView("main", 1, OWNER, 1, (), 0, 0, 0)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def notes(tmp_path: Path) -> Iterator[Notes]:
 
 
 def recall(
-    notes: Notes, message: str, *, view: View = NOTHING, standing: str = "", room: int = 400, scope: str = OWNER
+    notes: Notes, message: str, *, view: ContextView = NOTHING, standing: str = "", room: int = 400, scope: str = OWNER
 ) -> str:
     remembering = Remembering(notes.search, estimate, ZoneInfo("Europe/Oslo"), lambda: room)
     return remembering.recall(message, scope, view, standing, NOW)
@@ -58,8 +58,8 @@ def test_what_the_conversation_or_the_standing_memory_shows_is_left_out(notes: N
     asked = "When is the boiler serviced?"
     said = Message("user", "The boiler is serviced every March.", id=entry.sources[0])
     cut = Message("user", "The boiler is", id=entry.sources[0], metadata={"truncated": True})
-    assert recall(notes, asked, view=View("main", 1, OWNER, 1, (said,), 0, 0, 0)) == ""
-    assert "every March" in recall(notes, asked, view=View("main", 1, OWNER, 1, (cut,), 0, 0, 0))
+    assert recall(notes, asked, view=ContextView("main", 1, OWNER, 1, (said,), 0, 0, 0)) == ""
+    assert "every March" in recall(notes, asked, view=ContextView("main", 1, OWNER, 1, (cut,), 0, 0, 0))
     assert recall(notes, asked, standing="- the boiler is  serviced every March") == ""
 
 

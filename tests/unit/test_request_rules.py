@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.core.compactions import Asked
+from assistant.core.checkpoints import RequestKind
 from sleep.rules.requests import asked
 
 TASKS = (
@@ -109,7 +109,7 @@ def test_what_has_no_words_asks_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
-    assert asked(text) is Asked.REMINDER
+    assert asked(text) is RequestKind.REMINDER
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
     ],
 )  # fmt: skip
 def test_f18_a_reminder_beside_something_to_be_done_is_a_task(text: str) -> None:
-    assert asked(text) is Asked.TASK
+    assert asked(text) is RequestKind.TASK

@@ -7,36 +7,35 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.generations import Spoken
-from assistant.core.sessions import SessionKind
-from assistant.sessions.policies import Due, Policies, Policy, waits_for_sleep
+from assistant.core.sessions import GenerationActivity, SessionKind
+from assistant.sessions.policies import DueReset, ResetPolicies, SessionResetPolicy, waits_for_sleep
 
 ZONES = ("Europe/Oslo", "America/New_York")
 KINDS: tuple[SessionKind, ...] = ("main", "thread", "guest", "room")
 QUIET = timedelta(hours=4)
 
 
-def policies(zone: str = "Europe/Oslo", at: str = "04:00", **of: Policy) -> Policies:
-    return Policies({kind: of.get(kind, "manual") for kind in KINDS}, at, QUIET, ZoneInfo(zone))
+def policies(zone: str = "Europe/Oslo", at: str = "04:00", **of: SessionResetPolicy) -> ResetPolicies:
+    return ResetPolicies({kind: of.get(kind, "manual") for kind in KINDS}, at, QUIET, ZoneInfo(zone))
 
 
 class Year:
     """A session that is looked at every half minute or so, and reset whenever that is due."""
 
-    def __init__(self, home: Policies, begun: datetime) -> None:
+    def __init__(self, home: ResetPolicies, begun: datetime) -> None:
         self.home = home
-        self.spoken = Spoken("main", 1, None, None)
+        self.spoken = GenerationActivity("main", 1, None, None)
         self.now = begun
-        self.ended: list[Due] = []
+        self.ended: list[DueReset] = []
 
     def say(self) -> None:
-        self.spoken = Spoken("main", self.spoken.generation, self.spoken.first_at or self.now, self.now)
+        self.spoken = GenerationActivity("main", self.spoken.generation, self.spoken.first_at or self.now, self.now)
 
     def look(self) -> None:
         due = self.home.due(self.spoken, self.now)
         if due is not None:
             self.ended.append(due)
-            self.spoken = Spoken("main", self.spoken.generation + 1, None, None)
+            self.spoken = GenerationActivity("main", self.spoken.generation + 1, None, None)
 
     def until(self, end: datetime, step: timedelta) -> None:
         while self.now < end:
@@ -111,7 +110,7 @@ def test_a_clock_that_is_set_back_ends_nothing_twice() -> None:
     assert len(year.ended) == 1
     idle = policies(main="idle")
     said = datetime(2026, 6, 1, 12, tzinfo=UTC)
-    assert idle.due(Spoken("main", 1, said, said), said - timedelta(hours=5)) is None
+    assert idle.due(GenerationActivity("main", 1, said, said), said - timedelta(hours=5)) is None
 
 
 def test_each_kind_of_session_has_a_policy_of_its_own() -> None:
@@ -124,16 +123,16 @@ def test_each_kind_of_session_has_a_policy_of_its_own() -> None:
 
 def test_a_daily_reset_waits_for_the_sleep_of_its_night_but_not_all_day() -> None:
     slot = datetime(2026, 6, 2, 2, tzinfo=UTC)
-    due = Due("main", 1, "daily", slot, False)
+    due = DueReset("main", 1, "daily", slot, False)
     assert waits_for_sleep(due, True, slot, slot + timedelta(minutes=119))
     assert not waits_for_sleep(due, True, slot, slot + timedelta(hours=2))
     assert not waits_for_sleep(due, False, slot, slot)
-    assert not waits_for_sleep(Due("main", 1, "idle", slot, False), True, slot, slot)
+    assert not waits_for_sleep(DueReset("main", 1, "idle", slot, False), True, slot, slot)
 
 
 def test_f31_a_daily_reset_that_did_not_happen_is_overdue() -> None:
     said, home = datetime(2026, 6, 1, 12, tzinfo=UTC), policies(main="daily")
-    spoken = Spoken("main", 1, said, said)
+    spoken = GenerationActivity("main", 1, said, said)
     assert home.overdue(spoken, datetime(2026, 6, 2, 4, tzinfo=UTC)) is None
     assert home.overdue(spoken, datetime(2026, 6, 2, 6, tzinfo=UTC)) is not None
     idle = policies(main="idle")

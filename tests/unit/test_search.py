@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 from assistant.core.messages import Media, Message
-from assistant.core.records import Incoming, LogPlace
+from assistant.core.records import IncomingMessage, LogLocation
 from assistant.search.bounds import Bounds
 from tests.bench.prose import Prose
 from tests.room import GUEST, NOW, OWNER, Room, fill
@@ -77,7 +77,7 @@ async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room:
 
 
 def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room: Room) -> None:
-    incoming = Incoming("terminal", "1", "main", OWNER, "me", "owner", "my locker is number 4711")
+    incoming = IncomingMessage("terminal", "1", "main", OWNER, "me", "owner", "my locker is number 4711")
     room.conversation.accept(incoming, NOW)
     assert room.find("locker") == []
     room.conversation.begin_turn(room.conversation.inbox("main")[0], "", NOW)
@@ -156,7 +156,7 @@ def test_a_hit_names_date_session_and_place_in_the_log(room: Room) -> None:
     record = room.history.read(said, OWNER)[0]
     assert (hit.message_id, hit.session, hit.role, hit.generation) == (said, "main", "assistant", 1)
     assert hit.ts == record.ts
-    assert hit.place == LogPlace("main", "log/main/conversation.jsonl", record.span)
+    assert hit.place == LogLocation("main", "log/main/conversation.jsonl", record.span)
 
 
 # --------------------------------------------------------------------------------------------------------------- scopes

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
-from assistant.core.words import spread
+from assistant.core.text import split_spaceless_runs
 from assistant.store.excerpts import Spot, excerpt
 from assistant.store.matching import Matcher
 from assistant.store.stems import Stems
@@ -199,5 +199,5 @@ def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> N
 
 
 def test_no_text_can_hold_the_term_of_a_scope() -> None:
-    assert scope_term(OWNER) not in spread(f"é {scope_term(OWNER)}")
+    assert scope_term(OWNER) not in split_spaceless_runs(f"é {scope_term(OWNER)}")
     assert all(scope_term(OWNER) not in word.match for word in query_words(f"zither {scope_term(OWNER)}"))

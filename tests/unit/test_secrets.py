@@ -10,8 +10,9 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.core.errors import SettingsError, StoreError, UsageError
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, NAMES, known
-from assistant.settings.settings import Home, Settings, describe, load
+from assistant.settings.home import Home
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, canonical_secret_name
+from assistant.settings.settings import Settings, describe_settings, load_settings
 from assistant.settings.system_keyring import SystemKeyring
 from assistant.wire import settings as wire_settings
 from tests.kept_keyring import KeptKeyring, PlainKeyring, in_use
@@ -54,7 +55,7 @@ def test_a_secret_goes_to_the_keyring_and_the_list_in_the_home_only_names_it(hom
     assert list(ring.kept.values()) == [SECRET]
     assert KEY in home.secrets.read_text()
     assert SECRET not in home.secrets.read_text()
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (key_of(settings), settings.origins[KEY], settings.provider) == (SECRET, IN_KEYRING, "anthropic")
 
 
@@ -63,7 +64,7 @@ def test_without_a_keyring_it_goes_to_a_file_for_the_owner_alone(home: Home) -> 
     assert put(home, KEY, SECRET) == IN_FILE
     assert stat.S_IMODE(home.secrets.stat().st_mode) == 0o600
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (key_of(settings), settings.origins[KEY], settings.warnings) == (SECRET, IN_FILE, ())
 
 
@@ -71,7 +72,7 @@ def test_without_a_keyring_it_goes_to_a_file_for_the_owner_alone(home: Home) -> 
 def test_a_keyring_that_does_not_work_is_not_trusted(home: Home, kind: KeptKeyring) -> None:
     with in_use(kind):
         assert put(home, KEY, SECRET) == IN_FILE
-        assert key_of(load(home, {})) == SECRET
+        assert key_of(load_settings(home, {})) == SECRET
     assert kind.kept == {}
 
 
@@ -79,36 +80,36 @@ def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: H
     put(home, KEY, "old")
     assert put(home, KEY, SECRET, in_file=True) == IN_FILE
     assert ring.kept == {}
-    assert key_of(load(home, {})) == SECRET
+    assert key_of(load_settings(home, {})) == SECRET
     assert put(home, KEY, SECRET) == IN_KEYRING
     assert SECRET not in home.secrets.read_text()
 
 
 def test_other_secrets_stay_when_one_is_removed(home: Home, ring: KeptKeyring) -> None:
-    for number, name in enumerate(NAMES):
+    for number, name in enumerate(SECRET_NAMES):
         put(home, name, f"value {number}", in_file=bool(number % 2))
     store = wire_settings.secret_store(home)
     assert store.remove(KEY)
     assert not store.remove(KEY)
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert key_of(settings) == "value 2"  # model.api_key is the key of whoever answers
     assert settings.openai_key.get_secret_value() == "value 1"
-    assert settings.values.archive.key.get_secret_value() == f"value {NAMES.index('archive.key')}"
+    assert settings.values.archive.key.get_secret_value() == f"value {SECRET_NAMES.index('archive.key')}"
     assert store.remove("archive.key")
-    assert load(home, {}).values.archive.key.get_secret_value() == ""
+    assert load_settings(home, {}).values.archive.key.get_secret_value() == ""
 
 
 @pytest.mark.usefixtures("no_keyring")
 @pytest.mark.parametrize("value", ['a"b\\c', "über", "tab\there", "'''", "#[x]"])
 def test_any_secret_comes_back_as_it_was(home: Home, value: str) -> None:
     put(home, "archive.key", value)
-    assert load(home, {}).values.archive.key.get_secret_value() == value
+    assert load_settings(home, {}).values.archive.key.get_secret_value() == value
 
 
 def test_a_name_is_known_in_any_case_of_letters_and_others_are_refused_with_the_nearest() -> None:
-    assert known("anthropic_api_key") == KEY
+    assert canonical_secret_name("anthropic_api_key") == KEY
     with pytest.raises(UsageError, match=r"did you mean archive\.key"):
-        known("archiv.key")
+        canonical_secret_name("archiv.key")
 
 
 # --- in which order
@@ -126,9 +127,11 @@ def test_the_environment_wins_over_credentials_those_over_the_store_and_the_stor
         lambda: (handed / "Archive.Key").write_text("from systemd\n"),
     ):
         step()
-        settings = load(home, {"CREDENTIALS_DIRECTORY": str(handed)})
+        settings = load_settings(home, {"CREDENTIALS_DIRECTORY": str(handed)})
         in_force.append((settings.values.archive.key.get_secret_value(), settings.origins["archive.key"]))
-    settings = load(home, {"CREDENTIALS_DIRECTORY": str(handed), "ASSISTANT_ARCHIVE__KEY": "from the environment"})
+    settings = load_settings(
+        home, {"CREDENTIALS_DIRECTORY": str(handed), "ASSISTANT_ARCHIVE__KEY": "from the environment"}
+    )
     in_force.append((settings.values.archive.key.get_secret_value(), settings.origins["archive.key"]))
     assert in_force == [
         ("from the file", str(home.config)),
@@ -143,12 +146,12 @@ def test_a_provider_s_key_is_looked_for_in_the_same_order(home: Home) -> None:
     handed = home.path / "credentials"
     handed.mkdir(parents=True)
     put(home, KEY, "stored")
-    assert key_of(load(home, {})) == "stored"
+    assert key_of(load_settings(home, {})) == "stored"
     (handed / "anthropic_api_key").write_text("handed\n")
-    assert key_of(load(home, {"CREDENTIALS_DIRECTORY": str(handed)})) == "handed"
-    settings = load(home, {"CREDENTIALS_DIRECTORY": str(handed), KEY: "mine"})
+    assert key_of(load_settings(home, {"CREDENTIALS_DIRECTORY": str(handed)})) == "handed"
+    settings = load_settings(home, {"CREDENTIALS_DIRECTORY": str(handed), KEY: "mine"})
     assert (key_of(settings), settings.origins[KEY]) == ("mine", KEY)
-    assert key_of(load(home, {KEY: "  "})) == "stored"
+    assert key_of(load_settings(home, {KEY: "  "})) == "stored"
 
 
 def test_a_credential_that_cannot_be_read_is_told_without_its_words(home: Home, tmp_path: Path) -> None:
@@ -156,10 +159,10 @@ def test_a_credential_that_cannot_be_read_is_told_without_its_words(home: Home, 
     handed.mkdir()
     (handed / KEY).write_bytes(b"\xffsecret")
     with pytest.raises(SettingsError, match=f"The credential {KEY} cannot be read: it is not UTF-8 text") as caught:
-        load(home, {"CREDENTIALS_DIRECTORY": str(handed)})
+        load_settings(home, {"CREDENTIALS_DIRECTORY": str(handed)})
     assert "secret" not in str(caught.value)
     with pytest.raises(SettingsError, match=r"CREDENTIALS_DIRECTORY: .* cannot be read"):
-        load(home, {"CREDENTIALS_DIRECTORY": str(tmp_path / "gone")})
+        load_settings(home, {"CREDENTIALS_DIRECTORY": str(tmp_path / "gone")})
 
 
 # --- what can go wrong
@@ -167,7 +170,7 @@ def test_a_credential_that_cannot_be_read_is_told_without_its_words(home: Home, 
 
 def test_a_keyring_that_has_nothing_of_ours_is_not_asked(home: Home, ring: KeptKeyring) -> None:
     put(home, KEY, SECRET, in_file=True)
-    load(home, {})
+    load_settings(home, {})
     assert ring.asked == 0
 
 
@@ -178,7 +181,7 @@ def test_a_locked_keyring_starts_the_assistant_without_the_secret_and_says_so_on
     put(home, "archive.key", "a")
     ring.locked = True
     asked = ring.asked
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert (settings.provider, ring.asked - asked) == ("offline", 1)
     (warning,) = settings.warnings
     assert warning.startswith(f"The keyring has {KEY}, archive.key and cannot be read: The keyring refused")
@@ -188,7 +191,7 @@ def test_a_locked_keyring_starts_the_assistant_without_the_secret_and_says_so_on
 def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring: KeptKeyring) -> None:
     put(home, KEY, SECRET)
     ring.unlocked.clear()
-    settings = load(home, {}, ring=SystemKeyring(read_seconds=0.01))
+    settings = load_settings(home, {}, ring=SystemKeyring(read_seconds=0.01))
     ring.unlocked.set()
     assert settings.provider == "offline"
     assert "The keyring does not answer." in settings.warnings[0]
@@ -197,7 +200,7 @@ def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring:
 def test_a_secret_that_went_from_the_keyring_is_told(home: Home, ring: KeptKeyring) -> None:
     put(home, KEY, SECRET)
     ring.kept.clear()
-    assert load(home, {}).warnings == (
+    assert load_settings(home, {}).warnings == (
         f"{KEY} is no longer in the keyring. `assistant config secret set {KEY}` puts it there.",
     )
 
@@ -206,7 +209,7 @@ def test_a_secret_that_went_from_the_keyring_is_told(home: Home, ring: KeptKeyri
 def test_a_list_that_others_can_read_is_told(home: Home) -> None:
     put(home, KEY, SECRET)
     home.secrets.chmod(0o640)
-    (warning,) = load(home, {}).warnings
+    (warning,) = load_settings(home, {}).warnings
     assert warning == f"{home.secrets} can be read by others. `chmod 600 {home.secrets}` closes it."
 
 
@@ -216,7 +219,7 @@ def test_a_damaged_list_is_told_without_its_words_and_left_as_it_is(home: Home, 
     home.secrets.write_text(text)
     home.secrets.chmod(0o600)
     with pytest.raises(SettingsError, match=r"secrets\.toml") as caught:
-        load(home, {})
+        load_settings(home, {})
     with pytest.raises(StoreError, match="Nothing was changed") as refused:
         put(home, KEY, "x", in_file=True)
     assert SECRET not in f"{caught.value}{refused.value}"
@@ -224,11 +227,11 @@ def test_a_damaged_list_is_told_without_its_words_and_left_as_it_is(home: Home, 
 
 
 def test_no_secret_is_in_any_description(home: Home, ring: KeptKeyring) -> None:
-    for number, name in enumerate(NAMES):
+    for number, name in enumerate(SECRET_NAMES):
         put(home, name, SECRET, in_file=bool(number % 2))
-    settings = load(home, {})
-    assert SECRET not in f"{settings!r} {settings} {describe(settings)} {settings.values.model_dump_json()}"
-    rows = {row.key: row for row in describe(settings)}
+    settings = load_settings(home, {})
+    assert SECRET not in f"{settings!r} {settings} {describe_settings(settings)} {settings.values.model_dump_json()}"
+    rows = {row.key: row for row in describe_settings(settings)}
     assert (rows[KEY].value, rows[KEY].origin) == ("(set, not shown)", IN_KEYRING)
     assert (rows["archive.key"].value, rows["archive.key"].origin) == ("(set, not shown)", IN_KEYRING)
     assert ring.kept

@@ -16,7 +16,8 @@ from assistant.cli.service_install import install, make_system_home, remove
 from assistant.cli.service_managers import Launchd, Ran, Systemd, on_this_machine
 from assistant.cli.service_place import Placed
 from assistant.core.errors import AssistantError, UsageError
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from tests.scenario.command_line import look, one_line_error
 
 
@@ -35,7 +36,7 @@ class Program:
 
 @pytest.fixture
 def placed(tmp_path: Path) -> Placed:
-    settings = load(Home(tmp_path / "home"), {})
+    settings = load_settings(Home(tmp_path / "home"), {})
     ours = service_place.systemd_user("nocturne", settings)
     return Placed(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
 
@@ -59,7 +60,7 @@ def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_s
     placed: Placed, tmp_path: Path
 ) -> None:
     earlier = service_place.systemd_user(
-        "nocturne", load(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
+        "nocturne", load_settings(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
     )
     placed.file.parent.mkdir()
     placed.file.write_text(earlier.text)
@@ -210,7 +211,10 @@ def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:
         "ASSISTANT_TURN__MAX_STEPS": "9",
         "ASSISTANT_HOME": str(tmp_path),
     }
-    assert service_place.unseen_variables(load(None, environ)) == ["ASSISTANT_TURN__MAX_STEPS", "OPENAI_BASE_URL"]
+    assert service_place.unseen_variables(load_settings(None, environ)) == [
+        "ASSISTANT_TURN__MAX_STEPS",
+        "OPENAI_BASE_URL",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.core.ending import LEAVE_SECONDS, PATIENCE, Patience, end_seconds, manager_seconds
 from assistant.core.errors import UsageError
-from assistant.service.files import Service, launchd_plist, quoted, systemd_unit, was_changed
-from assistant.settings.settings import config_dir
+from assistant.core.shutdown import (
+    EXIT_SECONDS,
+    SHUTDOWN_TIMEOUTS,
+    ShutdownTimeouts,
+    service_manager_timeout,
+    shutdown_seconds,
+)
+from assistant.service.unit_files import (
+    ServiceSpec,
+    quote_unit_word,
+    render_launchd_plist,
+    render_systemd_unit,
+    was_edited_by_hand,
+)
+from assistant.settings.settings import shipped_config_dir
 
 ODD = '/srv/my ho\'me "q" %n $x \\ ünï'
-PLAIN = Service(Path("/usr/bin/env"), Path("/srv/home"), "nocturne", 53, 180, user="daemon", log=Path("/var/log/n"))
+PLAIN = ServiceSpec(Path("/usr/bin/env"), Path("/srv/home"), "nocturne", 53, 180, user="daemon", log=Path("/var/log/n"))
 UNITS = ("systemd-user.service", "systemd-system.service")
 
 
 def template(name: str) -> str:
-    return (config_dir() / "service" / name).read_text(encoding="utf-8")
+    return (shipped_config_dir() / "service" / name).read_text(encoding="utf-8")
 
 
 def values(unit: str, key: str) -> list[str]:
@@ -38,7 +50,7 @@ def values(unit: str, key: str) -> list[str]:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_unit_says_what_the_daemon_does(name: str) -> None:
-    unit = systemd_unit(template(name), PLAIN)
+    unit = render_systemd_unit(template(name), PLAIN)
     assert values(unit, "ExecStart") == [':"/usr/bin/env" run']
     assert values(unit, "Environment") == ['"ASSISTANT_HOME=/srv/home"']
     said = {key: values(unit, key) for key in ("Type", "NotifyAccess", "Restart", "WatchdogSec", "TimeoutStopSec")}
@@ -49,15 +61,15 @@ def test_a_unit_says_what_the_daemon_does(name: str) -> None:
 
 
 def test_a_program_whose_path_systemd_does_not_take_is_started_by_another() -> None:
-    unit = systemd_unit(template(UNITS[0]), replace(PLAIN, program=Path(ODD)))
+    unit = render_systemd_unit(template(UNITS[0]), replace(PLAIN, program=Path(ODD)))
     assert values(unit, "ExecStart") == [r':/usr/bin/env "/srv/my ho' + r"'me \"q\" %%n $x \\ ünï" + '" run']
     with pytest.raises(UsageError, match="Nothing was done"):
-        systemd_unit(template(UNITS[0]), replace(PLAIN, program=Path("/srv/it's=1")))
+        render_systemd_unit(template(UNITS[0]), replace(PLAIN, program=Path("/srv/it's=1")))
 
 
 def test_a_path_of_any_kind_is_one_word_without_specifiers() -> None:
     service = replace(PLAIN, home=Path(ODD))
-    unit = systemd_unit(template("systemd-system.service"), service)
+    unit = render_systemd_unit(template("systemd-system.service"), service)
     assert values(unit, "Environment") == [r'"ASSISTANT_HOME=/srv/my ho' + r"'me \"q\" %%n $x \\ ünï" + '"']
     assert values(unit, "ReadWritePaths") == [r'"/srv/my ho' + r"'me \"q\" %%n $x \\ ünï" + '"']
 
@@ -65,7 +77,7 @@ def test_a_path_of_any_kind_is_one_word_without_specifiers() -> None:
 @settings(max_examples=50)
 @given(st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", codec="utf-8"), min_size=1))
 def test_a_quoted_word_is_read_back_as_it_was(word: str) -> None:
-    inner = quoted(word)[1:-1]
+    inner = quote_unit_word(word)[1:-1]
     assert re.fullmatch(r'(?:[^"\\]|\\["\\])*', inner)
     assert re.sub(r"\\(.)", r"\1", inner).replace("%%", "%") == word
     assert not re.search(r"(?<!%)(?:%%)*%(?!%)", inner)
@@ -86,7 +98,7 @@ def test_systemd_itself_finds_nothing_wrong_with_a_unit(name: str, folder: str, 
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / "nocturne-assistant.service"
-    unit.write_text(systemd_unit(template(name), replace(PLAIN, program=program, home=tmp_path / "ho me")))
+    unit.write_text(render_systemd_unit(template(name), replace(PLAIN, program=program, home=tmp_path / "ho me")))
     verifier = shutil.which("systemd-analyze")
     if verifier is None:
         # Where there is no systemd, its own words can still be looked at.
@@ -101,7 +113,7 @@ def test_systemd_itself_finds_nothing_wrong_with_a_unit(name: str, folder: str, 
 
 
 def test_a_unit_of_the_system_is_kept_to_its_home() -> None:
-    unit = systemd_unit(template("systemd-system.service"), PLAIN)
+    unit = render_systemd_unit(template("systemd-system.service"), PLAIN)
     assert (values(unit, "User"), values(unit, "ProtectSystem")) == (["daemon"], ["strict"])
     assert values(unit, "CapabilityBoundingSet") == [""]
     assert {values(unit, key)[0] for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome")} == {
@@ -120,7 +132,7 @@ _KINDS = {
 
 
 def test_a_launchd_agent_has_the_keys_that_launchd_knows_and_their_kinds() -> None:
-    agent = plistlib.loads(launchd_plist(template("launchd.plist"), PLAIN).encode())
+    agent = plistlib.loads(render_launchd_plist(template("launchd.plist"), PLAIN).encode())
     assert {key: type(value) for key, value in agent.items()} == _KINDS
     assert agent["ProgramArguments"] == ["/usr/bin/env", "run"]
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
@@ -130,7 +142,7 @@ def test_a_launchd_agent_has_the_keys_that_launchd_knows_and_their_kinds() -> No
 
 
 def test_an_agent_holds_any_path_as_it_is() -> None:
-    text = launchd_plist(template("launchd.plist"), replace(PLAIN, home=Path(ODD + " <&>")))
+    text = render_launchd_plist(template("launchd.plist"), replace(PLAIN, home=Path(ODD + " <&>")))
     assert plistlib.loads(text.encode())["EnvironmentVariables"]["ASSISTANT_HOME"] == ODD + " <&>"
 
 
@@ -138,13 +150,13 @@ def test_an_agent_holds_any_path_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [systemd_unit(template(UNITS[0]), PLAIN), launchd_plist(template("launchd.plist"), PLAIN)]
+    "text", [render_systemd_unit(template(UNITS[0]), PLAIN), render_launchd_plist(template("launchd.plist"), PLAIN)]
 )
 def test_a_file_knows_whether_a_person_has_changed_it(text: str) -> None:
-    assert not was_changed(text)
-    assert was_changed(text.replace("180", "5").replace("15", "5"))
-    assert was_changed(text + "# mine\n")
-    assert was_changed("[Service]\nExecStart=/bin/true\n")
+    assert not was_edited_by_hand(text)
+    assert was_edited_by_hand(text.replace("180", "5").replace("15", "5"))
+    assert was_edited_by_hand(text + "# mine\n")
+    assert was_edited_by_hand("[Service]\nExecStart=/bin/true\n")
 
 
 # ------------------------------------------------------------------------------------------------------------- the end
@@ -152,8 +164,8 @@ def test_a_file_knows_whether_a_person_has_changed_it(text: str) -> None:
 
 @given(st.floats(0, 600))
 def test_f38_the_end_is_always_over_before_the_manager_kills(drain_seconds: float) -> None:
-    steps = {field.name: getattr(PATIENCE, field.name) for field in fields(Patience)}
+    steps = {field.name: getattr(SHUTDOWN_TIMEOUTS, field.name) for field in fields(ShutdownTimeouts)}
     # What is being sent gets the time of a flush, and what waits then another.
     together = drain_seconds + sum(steps.values()) + steps["flush"]
-    assert end_seconds(drain_seconds) >= together - 1e-9
-    assert manager_seconds(drain_seconds) > end_seconds(drain_seconds) + LEAVE_SECONDS
+    assert shutdown_seconds(drain_seconds) >= together - 1e-9
+    assert service_manager_timeout(drain_seconds) > shutdown_seconds(drain_seconds) + EXIT_SECONDS

@@ -6,26 +6,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.sessions import MAIN, OWNER_SCOPE, encoded, is_on, peer_key, role_of, room_key, scope_of
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    OWNER_SCOPE,
+    encode_key_part,
+    is_visible_on_bridge,
+    peer_session_key,
+    room_session_key,
+    session_role,
+    session_scope,
+)
 from assistant.store.log_files import folder_name
 
 LONG = "x" * 1000
 HOSTILE = [
     "main", "owner", "branch:1", "thread:a", "a:b", "a%3Ab", "a", "b:a", ":", "..", ".", "/", "../../main", "a/b",
-    "\\", "~", encoded(LONG), LONG, LONG + "x", "A", "å", "a\u030a", "nl\n", "nl", "nul\0", "nul", " ", "\u202e",
+    "\\", "~", encode_key_part(LONG), LONG, LONG + "x", "A", "å", "a\u030a", "nl\n", "nl", "nul\0", "nul", " ", "\u202e",
     "\ud800", "\udfff", "?", "*", "%", "%25", "@ann:example.org",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_name_makes_an_owner(name: str) -> None:
-    assert role_of(peer_key(name, name)) == "guest" and role_of(room_key(name, name)) == "room"
-    assert scope_of(peer_key("kept", name)) == peer_key("kept", name) != OWNER_SCOPE
-    assert MAIN not in (peer_key("kept", name), room_key("kept", name))
+    assert (
+        session_role(peer_session_key(name, name)) == "guest" and session_role(room_session_key(name, name)) == "room"
+    )
+    assert session_scope(peer_session_key("kept", name)) == peer_session_key("kept", name) != OWNER_SCOPE
+    assert MAIN_SESSION not in (peer_session_key("kept", name), room_session_key("kept", name))
 
 
 def test_two_names_never_share_a_key_or_a_folder() -> None:
-    keys = [key(bridge, name) for key in (peer_key, room_key) for bridge in HOSTILE for name in HOSTILE]
+    keys = [key(bridge, name) for key in (peer_session_key, room_session_key) for bridge in HOSTILE for name in HOSTILE]
     assert len(set(keys)) == len(keys)
     folders = {folder_name(key).lower() for key in keys}
     assert len(folders) == len(keys)
@@ -34,18 +45,22 @@ def test_two_names_never_share_a_key_or_a_folder() -> None:
 
 @given(st.tuples(st.text(min_size=1), st.text(min_size=1)), st.tuples(st.text(min_size=1), st.text(min_size=1)))
 def test_any_two_accounts_have_two_keys(one: tuple[str, str], other: tuple[str, str]) -> None:
-    assert (peer_key(*one) == peer_key(*other)) == (one == other)
-    assert peer_key(*one).isascii() and peer_key(*one).count(":") == 2
+    assert (peer_session_key(*one) == peer_session_key(*other)) == (one == other)
+    assert peer_session_key(*one).isascii() and peer_session_key(*one).count(":") == 2
 
 
 def test_an_empty_name_is_nobodys() -> None:
     with pytest.raises(ValueError, match="empty"):
-        peer_key("kept", "")
+        peer_session_key("kept", "")
     with pytest.raises(ValueError, match="empty"):
-        room_key("", "1")
+        room_session_key("", "1")
 
 
 def test_what_happens_in_a_session_is_shown_on_its_bridge_and_the_owners_anywhere() -> None:
-    assert is_on(MAIN, "a") and is_on("thread:x", "b")
-    assert is_on(peer_key("a", "b"), "a") and not is_on(peer_key("a", "b"), "b")
-    assert is_on(room_key(LONG, "1"), LONG) and not is_on(room_key("a:b", "1"), "a")
+    assert is_visible_on_bridge(MAIN_SESSION, "a") and is_visible_on_bridge("thread:x", "b")
+    assert is_visible_on_bridge(peer_session_key("a", "b"), "a") and not is_visible_on_bridge(
+        peer_session_key("a", "b"), "b"
+    )
+    assert is_visible_on_bridge(room_session_key(LONG, "1"), LONG) and not is_visible_on_bridge(
+        room_session_key("a:b", "1"), "a"
+    )

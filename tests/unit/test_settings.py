@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import SettingsError
-from assistant.settings.settings import VARIABLES, Home, Settings, config_dir, describe, home_from_environment, load
-from assistant.settings.settings_layers import from_text
-from assistant.settings.settings_sections import FIELDS, allowed, bounds
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import parse_setting_text
+from assistant.settings.sections import SETTING_FIELDS, allowed_bounds, describe_allowed
+from assistant.settings.settings import (
+    ENVIRONMENT_VARIABLES,
+    Settings,
+    describe_settings,
+    load_settings,
+    shipped_config_dir,
+)
 
 SECRET = "sk-ant-0123456789abcdef"
 
@@ -23,18 +30,18 @@ def home(tmp_path: Path) -> Home:
 
 def configured(home: Home, text: str, **environ: str) -> Settings:
     home.config.write_text(text, encoding="utf-8")
-    return load(home, environ)
+    return load_settings(home, environ)
 
 
 def refused(home: Home, text: str = "", **environ: str) -> str:
     home.config.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
-        load(home, environ)
+        load_settings(home, environ)
     return str(caught.value)
 
 
 def test_an_empty_home_runs_on_the_defaults(home: Home) -> None:
-    settings = load(home, {})
+    settings = load_settings(home, {})
     assert settings.values.context.emergency_threshold == 0.80
     assert settings.values.model.fallback == ("offline",)
     assert set(settings.origins.values()) == {"default.toml"}
@@ -57,19 +64,21 @@ def test_the_environment_wins_over_the_home_and_the_home_over_the_defaults(home:
 
 def test_only_the_given_environment_is_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSISTANT_TURN__MAX_STEPS", "7")
-    assert load(home, {}).values.turn.max_steps == 24
-    assert load(home).values.turn.max_steps == 7
+    assert load_settings(home, {}).values.turn.max_steps == 24
+    assert load_settings(home).values.turn.max_steps == 7
 
 
 def test_text_in_the_environment_needs_no_quotes_and_lists_are_toml(home: Home) -> None:
-    settings = load(home, {"ASSISTANT_MODEL__NAME": "007", "ASSISTANT_MODEL__FALLBACK": '["openai:qwen3", "offline"]'})
+    settings = load_settings(
+        home, {"ASSISTANT_MODEL__NAME": "007", "ASSISTANT_MODEL__FALLBACK": '["openai:qwen3", "offline"]'}
+    )
     assert settings.values.model.name == "007"
     assert settings.values.model.fallback == ("openai:qwen3", "offline")
 
 
 def test_a_file_that_an_editor_began_with_a_byte_order_mark_is_read(home: Home) -> None:
     home.config.write_bytes(b"\xef\xbb\xbf[turn]\nmax_steps = 3\n")
-    assert load(home, {}).values.turn.max_steps == 3
+    assert load_settings(home, {}).values.turn.max_steps == 3
 
 
 # --- what is refused
@@ -128,7 +137,7 @@ def test_the_same_is_refused_in_the_environment(home: Home, key: str, value: str
 def test_a_wrong_type_in_the_file_is_refused(home: Home, key: str, value: str) -> None:
     section, _, name = key.partition(".")
     told = refused(home, f"[{section}]\n{name} = {value}\n")
-    assert f"`{key}` is {value}; allowed: {allowed(FIELDS[key])}." in told
+    assert f"`{key}` is {value}; allowed: {describe_allowed(SETTING_FIELDS[key])}." in told
 
 
 @pytest.mark.parametrize("text", ["five", "", '"5"', "5.5", "true", "[5]", "5\nx = 1", "0x"])
@@ -193,11 +202,11 @@ def test_a_toml_mistake_is_told_with_its_line(home: Home, text: str, place: str)
 def test_a_file_that_is_not_text_or_not_a_file_is_told(home: Home) -> None:
     home.config.write_bytes(b"[turn]\nmax_steps = \xff\n")
     with pytest.raises(SettingsError, match=r"is not UTF-8 text \(byte 19\)"):
-        load(home, {})
+        load_settings(home, {})
     home.config.unlink()
     home.config.mkdir()
     with pytest.raises(SettingsError, match="cannot be read"):
-        load(home, {})
+        load_settings(home, {})
 
 
 def test_all_problems_of_all_layers_are_told_at_once(home: Home) -> None:
@@ -240,9 +249,9 @@ def test_secrets_are_in_no_representation_and_in_no_description(home: Home) -> N
         OPENAI_API_KEY=SECRET,
         OPENAI_BASE_URL="http://me:hunter2hunter2@host/v1",
     )
-    everything = f"{settings!r} {settings} {describe(settings)} {settings.values.model_dump_json()}"
+    everything = f"{settings!r} {settings} {describe_settings(settings)} {settings.values.model_dump_json()}"
     assert SECRET not in everything
-    rows = {row.key: row for row in describe(settings)}
+    rows = {row.key: row for row in describe_settings(settings)}
     assert rows["model.api_key"].value == "(set, not shown)"
     assert rows["ANTHROPIC_API_KEY"].value == "(set, not shown)"
     assert rows["model.base_url"].value == '"http://***@host/v1?api_key=***"'
@@ -317,7 +326,7 @@ def test_a_configured_key_goes_to_its_own_provider_only(home: Home) -> None:
 
 def test_addresses_come_from_the_variables_of_the_providers(home: Home) -> None:
     both = {"ANTHROPIC_BASE_URL": "http://a", "OPENAI_BASE_URL": "http://o"}
-    assert (load(home, both).anthropic_url, load(home, both).openai_url) == ("http://a", "http://o")
+    assert (load_settings(home, both).anthropic_url, load_settings(home, both).openai_url) == ("http://a", "http://o")
     assert configured(home, "[model]\nbase_url = 'http://mine'\n", **both).openai_url == "http://mine"
 
 
@@ -332,54 +341,54 @@ def test_addresses_come_from_the_variables_of_the_providers(home: Home) -> None:
 def test_tiktokens_vocabulary_is_sought_where_tiktoken_looks(
     home: Home, environ: dict[str, str], place: Path | None
 ) -> None:
-    assert load(home, environ).tiktoken_cache == place
+    assert load_settings(home, environ).tiktoken_cache == place
 
 
 def test_without_a_variable_tiktokens_own_default_is_taken(home: Home) -> None:
-    cache = load(home, {}).tiktoken_cache
+    cache = load_settings(home, {}).tiktoken_cache
     assert cache is not None
     assert cache.name == "data-gym-cache"
 
 
 def test_the_time_zone_of_the_home_is_that_of_its_owner(home: Home) -> None:
     assert configured(home, "[home]\ntimezone = 'Europe/Oslo'\n").zone.key == "Europe/Oslo"
-    assert load(home, {}).zone.key
+    assert load_settings(home, {}).zone.key
 
 
 # --- file and classes agree
 
 
 def test_every_setting_has_a_default_in_the_file_and_the_file_has_no_other_key() -> None:
-    document = tomllib.loads((config_dir() / "default.toml").read_text(encoding="utf-8"))
-    assert [f"{section}.{key}" for section, keys in document.items() for key in keys] == list(FIELDS)
+    document = tomllib.loads((shipped_config_dir() / "default.toml").read_text(encoding="utf-8"))
+    assert [f"{section}.{key}" for section, keys in document.items() for key in keys] == list(SETTING_FIELDS)
 
 
-@pytest.mark.parametrize("key", FIELDS)
+@pytest.mark.parametrize("key", SETTING_FIELDS)
 def test_the_comment_of_a_setting_tells_what_is_allowed(home: Home, key: str) -> None:
-    row = {row.key: row for row in describe(load(home, {}))}[key]
+    row = {row.key: row for row in describe_settings(load_settings(home, {}))}[key]
     assert len(row.about) > 20
-    low, high = bounds(FIELDS[key])
-    if low and not FIELDS[key].description:
+    low, high = allowed_bounds(SETTING_FIELDS[key])
+    if low and not SETTING_FIELDS[key].description:
         assert (f"{low} to {high}" if high else f"{low} or more") in row.about
     for word in re.findall(r'"[^"]*"|\d+ to \d+|https?://', row.allowed):
         assert word in row.about, word
 
 
 def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
-    rows = {row.key: row for row in describe(configured(home, "[turn]\nmax_steps = 3\n"))}
+    rows = {row.key: row for row in describe_settings(configured(home, "[turn]\nmax_steps = 3\n"))}
     row = rows["turn.max_steps"]
     assert (row.value, row.origin, row.variable) == ("3", str(home.config), "ASSISTANT_TURN__MAX_STEPS")
     assert row.allowed == "a whole number from 1 to 200"
     assert rows["model.fallback"].value == '["offline"]'
     assert rows["ASSISTANT_HOME"].value == f'"{home.path}"'
-    assert set(rows) - set(FIELDS) < set(VARIABLES)
+    assert set(rows) - set(SETTING_FIELDS) < set(ENVIRONMENT_VARIABLES)
 
 
 @pytest.mark.parametrize("written", ["europe/oslo", "EUROPE/OSLO", "Europe/Oslo"])
 def test_a_time_zone_is_understood_in_any_case_and_spelled_as_the_database_does(home: Home, written: str) -> None:
     home.config.write_text(f'[home]\ntimezone = "{written}"\n')
-    assert load(home, {}).values.home.timezone == load(home, {}).zone.key == "Europe/Oslo"
-    assert from_text("home.timezone", written) == "Europe/Oslo"
+    assert load_settings(home, {}).values.home.timezone == load_settings(home, {}).zone.key == "Europe/Oslo"
+    assert parse_setting_text("home.timezone", written) == "Europe/Oslo"
 
 
 @pytest.mark.parametrize(

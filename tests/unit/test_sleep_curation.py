@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.remembered import Edit, JournalEntry
+from assistant.core.memories import JournalEntry, UndoableEdit
 from sleep.cycle.curation import day_notes, proposal
 from sleep.rules.sections import section_of
 
@@ -29,13 +29,13 @@ def tokens(text: str) -> int:
 
 
 def proposed(
-    entries: Sequence[JournalEntry], current: str = "", edits: Sequence[Edit] = (), *, most: int = 1000
+    entries: Sequence[JournalEntry], current: str = "", edits: Sequence[UndoableEdit] = (), *, most: int = 1000
 ) -> str:
     return proposal(entries, current, edits, UTC, tokens, most)
 
 
-def by(who: str, before: str, after: str, number: int = 1, **more: object) -> Edit:
-    edit = Edit("file:MEMORY.md", "owner", who, before, after, NOW, id=number)  # type: ignore[arg-type]
+def by(who: str, before: str, after: str, number: int = 1, **more: object) -> UndoableEdit:
+    edit = UndoableEdit("file:MEMORY.md", "owner", who, before, after, NOW, id=number)  # type: ignore[arg-type]
     return replace(edit, **more)  # type: ignore[arg-type]
 
 

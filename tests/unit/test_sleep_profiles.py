@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.profiles import learned
-from assistant.core.remembered import JournalEntry, Profile
+from assistant.core.memories import JournalEntry
+from assistant.core.profiles import Profile, add_attribute
 from sleep.cycle.profiles import profile_changes
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -161,7 +161,7 @@ def test_a_profile_does_not_grow_without_end() -> None:
 
 
 def test_what_the_model_wrote_is_gone_on_with() -> None:
-    known = learned(Profile("owner", "person", "Marta", id=7), "Lives In", "oslo", START)
+    known = add_attribute(Profile("owner", "person", "Marta", id=7), "Lives In", "oslo", START)
     (change,) = profile_changes(told("Marta lives in Oslo.", "Marta lives in Bergen."), [known])
     assert change.profile.id == 7 and [one.value for one in change.profile.attributes] == ["oslo", "Bergen"]
 

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.commands.sleeping_report import as_json, foreseen, going_on, phase_lines, taken_back, told
-from assistant.core.plural import lasting
-from assistant.core.remembered import CycleReport
+from assistant.core.memories import SleepReport
+from assistant.core.text import format_duration
 from sleep.compaction.summariser import Estimate
 from sleep.cycle.forecast import Forecast, Full, Unread
 from sleep.cycle.outcome import Outcome
@@ -20,7 +20,7 @@ from sleep.cycle.undoing import TakenBack
 
 OSLO = ZoneInfo("Europe/Oslo")
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
-NIGHT = CycleReport(
+NIGHT = SleepReport(
     7, "sleep", BEGUN, BEGUN + timedelta(minutes=1, seconds=5), "done",
     {
         "settle": {"state": "done", "written": 2, "cost_usd": 0.0},
@@ -45,11 +45,11 @@ NIGHT = CycleReport(
 )  # fmt: skip
 
 
-def say(report: CycleReport | None) -> str:
+def say(report: SleepReport | None) -> str:
     return told(report, OSLO, BEGUN + timedelta(hours=1))
 
 
-def only(name: str, **phase: Any) -> CycleReport:
+def only(name: str, **phase: Any) -> SleepReport:
     return replace(NIGHT, phases={name: {"state": "done", "cost_usd": 0.0, **phase}})
 
 
@@ -136,7 +136,7 @@ def test_the_same_as_json_is_what_is_kept() -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])
 def test_durations(seconds: float, words: str) -> None:
-    assert lasting(seconds) == words
+    assert format_duration(seconds) == words
 
 
 # ------------------------------------------------------------------------------------------------------------- foreseen

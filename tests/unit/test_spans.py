@@ -10,12 +10,12 @@ from opentelemetry.trace import StatusCode
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message
-from assistant.core.requests import Reply, Request
+from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.health.otlp import Spans
 from assistant.models.traced import Traced
 from tests.scripted import ScriptedModel
 
-ASKED = Request((), (Message("user", "hello"),))
+ASKED = ModelRequest((), (Message("user", "hello"),))
 
 
 async def span_of(model: ScriptedModel) -> ReadableSpan:
@@ -25,7 +25,7 @@ async def span_of(model: ScriptedModel) -> ReadableSpan:
     with suppress(ModelError):
         async with aclosing(Traced(model, spans).stream(ASKED)) as events:
             async for event in events:
-                if isinstance(event, Reply):
+                if isinstance(event, ModelReply):
                     break
     spans.close()
     (span,) = kept.get_finished_spans()

@@ -10,7 +10,15 @@ import pytest
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, Usage
-from assistant.core.requests import Limits, ModelEvent, Notice, Purpose, Reply, Request, TextDelta
+from assistant.core.model_api import (
+    CallPurpose,
+    ModelEvent,
+    ModelLimits,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+)
 from assistant.models.faults import StreamBroken
 from assistant.models.prices import Price, Prices
 from assistant.models.spend import Metered
@@ -33,18 +41,23 @@ class Told:
         self.called = 0
         self.waiting = asyncio.Event()
 
-    async def limits(self) -> Limits:
-        return Limits(10_000, 300, 1_000_000, 10)
+    async def limits(self) -> ModelLimits:
+        return ModelLimits(10_000, 300, 1_000_000, 10)
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         self.called += 1
         for event in self.events:
             yield event
         if self.error is not None:
             raise self.error
-        if not self.events or not isinstance(self.events[-1], Reply):
+        if not self.events or not isinstance(self.events[-1], ModelReply):
             self.waiting.set()
             await asyncio.Event().wait()
 
@@ -56,8 +69,8 @@ def metered(model: Told, ledger: KeptLedger, prices: Prices = PRICES) -> Metered
     return Metered(model, ledger, prices, lambda request, name: PROMPT, clock)
 
 
-def reply(usage: Usage, *, estimated: bool = False) -> Reply:
-    return Reply(Message("assistant", "done"), usage, "end", estimated)
+def reply(usage: Usage, *, estimated: bool = False) -> ModelReply:
+    return ModelReply(Message("assistant", "done"), usage, "end", estimated)
 
 
 @pytest.fixture
@@ -150,5 +163,5 @@ async def test_a_model_without_a_price_is_counted_in_tokens_and_says_so_once(led
 
 async def test_leaving_at_the_notice_leaves_no_reservation_open(ledger: KeptLedger) -> None:
     async with aclosing(metered(Told(name="unheard-of"), ledger).stream(asked("hi"))) as events:
-        assert isinstance(await anext(events), Notice)
+        assert isinstance(await anext(events), ModelNotice)
     assert not ledger.open

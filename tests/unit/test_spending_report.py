@@ -10,33 +10,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.caps import CapUse, Standing, Stopped, Sums
+from assistant.commands.usage import (
+    USAGE_WIDTH,
+    UsageReport,
+    draw_bar,
+    draw_gauge,
+    format_count,
+    usage_json,
+    usage_lines,
+    usage_markdown,
+)
+from assistant.core.budget import BlockedRequest, BudgetStatus, CapUsage, PeriodSpend
 from assistant.core.errors import UsageError
 from assistant.core.messages import Usage
-from assistant.core.requests import Spent, UsageKey
-from assistant.spending.asking import usage_block
-from assistant.spending.bars import bar, gauge
-from assistant.spending.report import WIDTH, Asked, as_json, lines, short
+from assistant.core.model_api import SpendTotals, UsageKey
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-CAPS = (CapUse("daily_usd", "2026-11-20", 4.5, 5.0), CapUse("monthly_usd", "2026-11", 12.4, 50.0))
-PART = (CapUse("daily_usd", "2026-11-20", 2.5, 2.5, reached=True), CapUse("monthly_usd", "2026-11", 0.0, 25.0))
-STANDING = Standing("2026-11-20", Sums(4.5, 90_000, 0, 12), Sums(12.4, 400_000, 0, 70), CAPS, PART, 18.6)
+CAPS = (CapUsage("daily_usd", "2026-11-20", 4.5, 5.0), CapUsage("monthly_usd", "2026-11", 12.4, 50.0))
+PART = (CapUsage("daily_usd", "2026-11-20", 2.5, 2.5, reached=True), CapUsage("monthly_usd", "2026-11", 0.0, 25.0))
+STANDING = BudgetStatus(
+    "2026-11-20", PeriodSpend(4.5, 90_000, 0, 12), PeriodSpend(12.4, 400_000, 0, 70), CAPS, PART, 18.6
+)
 
 
-def spent(usd: float = 1.0, calls: int = 3, tokens: int = 1500, unpriced: int = 0) -> Spent:
-    return Spent(calls, Usage(1000, 500, 3000, 0, usd), usd, tokens, unpriced)
+def spent(usd: float = 1.0, calls: int = 3, tokens: int = 1500, unpriced: int = 0) -> SpendTotals:
+    return SpendTotals(calls, Usage(1000, 500, 3000, 0, usd), usd, tokens, unpriced)
 
 
 KINDS = [("chat", spent(3.0)), ("extraction", spent(1.0)), ("summary", spent(0.0))]
 
 
-def asked(by: UsageKey, rows: list[tuple[str, Spent]], standing: Standing = STANDING) -> Asked:
-    return Asked(by, 31, standing, rows, KINDS)
+def asked(by: UsageKey, rows: list[tuple[str, SpendTotals]], standing: BudgetStatus = STANDING) -> UsageReport:
+    return UsageReport(by, 31, standing, rows, KINDS)
 
 
 def test_the_caps_stand_first_as_gauges_with_the_forecast() -> None:
-    told = lines(asked("model", [("claude", spent())]))
+    told = usage_lines(asked("model", [("claude", spent())]))
     assert told[:5] == [
         "Today        $4.50 of $5.00              ██████████████████░░  90%",
         "This month   $12.40 of $50.00            █████░░░░░░░░░░░░░░░  25%",
@@ -48,22 +57,22 @@ def test_the_caps_stand_first_as_gauges_with_the_forecast() -> None:
 
 
 def test_large_sums_stand_apart_from_their_gauges_and_all_gauges_below_each_other() -> None:
-    large = CapUse("daily_tokens", "2026-11-20", 1_034_295.0, 1_044_000.0)
-    bare = Standing("2026-11-20", Sums(4.5), Sums(2.0), (CAPS[0], large))
-    money, tokens = lines(asked("model", [], bare))[:2]
+    large = CapUsage("daily_tokens", "2026-11-20", 1_034_295.0, 1_044_000.0)
+    bare = BudgetStatus("2026-11-20", PeriodSpend(4.5), PeriodSpend(2.0), (CAPS[0], large))
+    money, tokens = usage_lines(asked("model", [], bare))[:2]
     assert "1,044,000 tokens  █" in tokens and money.index("█") == tokens.index("█")
-    assert max(len(money), len(tokens)) <= WIDTH
+    assert max(len(money), len(tokens)) <= USAGE_WIDTH
 
 
 def test_without_caps_the_sums_are_told() -> None:
-    bare = Standing("2026-11-20", Sums(1.0), Sums(2.0))
-    assert lines(asked("model", [], bare)) == [
+    bare = BudgetStatus("2026-11-20", PeriodSpend(1.0), PeriodSpend(2.0))
+    assert usage_lines(asked("model", [], bare)) == [
         "Today        $1.00 (no cap)", "This month   $2.00 (no cap)", "", "No model was called in the last 31 days.",
     ]  # fmt: skip
 
 
 def test_days_are_in_order_with_a_gap_for_those_without_a_call() -> None:
-    told = lines(asked("day", [("2026-11-17", spent(2.0)), ("2026-11-19", spent(1.0))]))[7:]
+    told = usage_lines(asked("day", [("2026-11-17", spent(2.0)), ("2026-11-19", spent(1.0))]))[7:]
     assert [line[:10].strip() for line in told] == ["day", *(f"2026-11-{day}" for day in (17, 18, 19, 20))]
     assert told[1].count("█") == 30 and told[3].count("█") == 15
     assert told[2].split() == ["2026-11-18", "-"]
@@ -71,16 +80,16 @@ def test_days_are_in_order_with_a_gap_for_those_without_a_call() -> None:
 
 
 def test_others_stand_dearest_first_and_tokens_are_drawn_where_nothing_has_a_price() -> None:
-    told = lines(asked("session", [("main", spent(1.0)), ("", spent(3.0))]))[7:]
+    told = usage_lines(asked("session", [("main", spent(1.0)), ("", spent(3.0))]))[7:]
     assert [line.split("  ")[0] for line in told[1:]] == ["(the house)", "main"]
-    local = lines(asked("model", [("llama", spent(0.0, tokens=900, unpriced=900)), ("phi", spent(0.0, tokens=450))]))[
-        7:
-    ]
+    local = usage_lines(
+        asked("model", [("llama", spent(0.0, tokens=900, unpriced=900)), ("phi", spent(0.0, tokens=450))])
+    )[7:]
     assert local[0].split()[:2] == ["model", "tokens"] and local[1].count("█") == 2 * local[2].count("█")
 
 
 def test_what_has_no_price_has_a_column_of_its_own() -> None:
-    told = lines(asked("model", [("claude", spent(1.0)), ("llama", spent(0.0, unpriced=34_000))]))[7:]
+    told = usage_lines(asked("model", [("claude", spent(1.0)), ("llama", spent(0.0, unpriced=34_000))]))[7:]
     assert told[0].endswith("no price") and told[2].endswith("34k")
 
 
@@ -89,7 +98,7 @@ def test_what_has_no_price_has_a_column_of_its_own() -> None:
         st.tuples(
             st.text(max_size=60),
             st.builds(
-                Spent,
+                SpendTotals,
                 st.integers(0, 10**9),
                 st.builds(Usage, st.integers(0, 10**12), st.integers(0, 10**12)),
                 st.floats(0, 1e6),
@@ -102,16 +111,18 @@ def test_what_has_no_price_has_a_column_of_its_own() -> None:
     st.sampled_from(["model", "kind", "session"]),
 )
 def test_no_line_is_wider_than_a_terminal_nor_has_control_characters(
-    rows: list[tuple[str, Spent]], by: UsageKey
+    rows: list[tuple[str, SpendTotals]], by: UsageKey
 ) -> None:
-    for line in lines(asked(by, rows)):
-        assert len(line) <= WIDTH and line == line.rstrip()
+    for line in usage_lines(asked(by, rows)):
+        assert len(line) <= USAGE_WIDTH and line == line.rstrip()
         assert not any(unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") for letter in line)
 
 
 def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
-    standing = Standing("2026-11-20", Sums(1.0), Sums(2.0), CAPS, PART, None, (Stopped("scoring", 5, NOW),))
-    told = json.loads(json.dumps(as_json(asked("model", [("claude", spent())], standing))))
+    standing = BudgetStatus(
+        "2026-11-20", PeriodSpend(1.0), PeriodSpend(2.0), CAPS, PART, None, (BlockedRequest("scoring", 5, NOW),)
+    )
+    told = json.loads(json.dumps(usage_json(asked("model", [("claude", spent())], standing))))
     assert told["rows"] == [
         {
             "model": "claude", "calls": 3, "input": 1000, "output": 500, "cache_read": 3000, "cache_write": 0,
@@ -129,8 +140,8 @@ def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
 
 @given(st.floats(0, 2), st.integers(1, 60))
 def test_bars_keep_their_width_and_show_the_least(share: float, width: int) -> None:
-    assert len(bar(share, width)) <= width and bool(bar(share, width)) is (share > 0)
-    assert len(gauge(share, width)) == width and ("░" not in gauge(share, width)) is (share >= 1)
+    assert len(draw_bar(share, width)) <= width and bool(draw_bar(share, width)) is (share > 0)
+    assert len(draw_gauge(share, width)) == width and ("░" not in draw_gauge(share, width)) is (share >= 1)
 
 
 @pytest.mark.parametrize(
@@ -139,21 +150,21 @@ def test_bars_keep_their_width_and_show_the_least(share: float, width: int) -> N
      (1_200_000, "1.2M"), (2_500_000_000, "2.5G"), (10**13, "10,000G")],
 )  # fmt: skip
 def test_numbers_are_short(count: int, told: str) -> None:
-    assert short(count) == told
+    assert format_count(count) == told
 
 
 class Known:
     """A ledger that knows this much."""
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, Spent]]:
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         return KINDS if key == "kind" else [("claude", spent())]
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> BudgetStatus:
         return STANDING
 
 
 def test_as_a_command_it_keeps_its_columns_and_knows_its_keys() -> None:
-    told = usage_block(Known(), "kind", NOW)
+    told = usage_markdown(Known(), "kind", NOW)
     assert told.startswith("```\nToday") and told.endswith("\n```") and "extraction" in told
     with pytest.raises(UsageError, match=r"/usage \[day\|model\|kind\|session\]"):
-        usage_block(Known(), "week", NOW)
+        usage_markdown(Known(), "week", NOW)

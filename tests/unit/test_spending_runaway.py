@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.requests import Request, SystemBlock
-from assistant.spending.guard import TurnGuard
-from assistant.spending.runaway import circle, fingerprint
+from assistant.core.model_api import ModelRequest, SystemBlock
+from assistant.spending.turn_guard import TurnGuard, find_repetition, request_fingerprint
 
 ASKED = Message("user", "do it")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -35,39 +34,39 @@ SAME = ("look", {"a": 1, "b": [2]}, "nothing")
 
 
 def test_the_same_call_with_the_same_outcome_is_a_circle_at_the_limit_and_not_before() -> None:
-    assert circle(rounds(*[SAME] * 4), 5) is None
-    found = circle(rounds(*[SAME] * 5), 5)
+    assert find_repetition(rounds(*[SAME] * 4), 5) is None
+    found = find_repetition(rounds(*[SAME] * 5), 5)
     assert found is not None and (found.name, found.times, found.rounds) == ("look", 5, False)
     assert "`look` with {" in found.told(owner=True) and "5 times" in found.told(owner=True)
 
 
 def test_arguments_are_the_same_in_any_order() -> None:
     other = ("look", {"b": [2], "a": 1}, "nothing")
-    assert circle(rounds(SAME, other, SAME), 3) is not None
+    assert find_repetition(rounds(SAME, other, SAME), 3) is not None
 
 
 @pytest.mark.parametrize(
     "other", [("look", {"a": 2}, "nothing"), ("see", SAME[1], "nothing"), ("look", SAME[1], "one")]
 )
 def test_another_tool_argument_or_outcome_is_something_new(other: tuple[str, dict[str, Any], str]) -> None:
-    assert circle(rounds(SAME, SAME, other), 3) is None
+    assert find_repetition(rounds(SAME, SAME, other), 3) is None
 
 
 def test_a_poll_whose_outcome_changes_gets_on() -> None:
-    assert circle(rounds(*[("look", {}, f"{part}%") for part in range(50)]), 3) is None
+    assert find_repetition(rounds(*[("look", {}, f"{part}%") for part in range(50)]), 3) is None
 
 
 def test_calls_of_one_round_count_as_those_of_many() -> None:
-    assert circle(rounds([SAME, SAME, SAME]), 3) is not None
+    assert find_repetition(rounds([SAME, SAME, SAME]), 3) is not None
 
 
 def test_rounds_that_bring_nothing_new_are_a_circle_though_no_call_of_them_is_at_the_limit() -> None:
     kinds = [("look", {"page": page}, "nothing") for page in range(4)]
     turning = [*kinds, *kinds[:2], *kinds[2:]]
-    found = circle(rounds(*turning), 4)
+    found = find_repetition(rounds(*turning), 4)
     assert found is not None and found.rounds and found.times == 4
     assert "4 rounds brought nothing that was not known" in found.told(owner=True)
-    assert circle(rounds(*kinds, *kinds[:3], ("look", {"page": 9}, "nothing")), 4) is None
+    assert find_repetition(rounds(*kinds, *kinds[:3], ("look", {"page": 9}, "nothing")), 4) is None
 
 
 def test_what_the_person_says_meanwhile_begins_anew() -> None:
@@ -76,16 +75,16 @@ def test_what_the_person_says_meanwhile_begins_anew() -> None:
     calls = [
         replace(one, tool_calls=tuple(replace(call, id=f"x{call.id}") for call in one.tool_calls)) for one in again
     ]
-    assert circle([*said, Message("user", "go on"), *calls], 5) is None
-    assert circle([*said, *calls], 5) is not None
+    assert find_repetition([*said, Message("user", "go on"), *calls], 5) is None
+    assert find_repetition([*said, *calls], 5) is not None
 
 
 def test_a_call_that_was_not_answered_yet_is_no_round() -> None:
-    assert circle(rounds(*[SAME] * 2)[:-1], 2) is None
+    assert find_repetition(rounds(*[SAME] * 2)[:-1], 2) is None
 
 
 def test_a_guest_reads_neither_tools_nor_settings() -> None:
-    found = circle(rounds(*[SAME] * 3), 3)
+    found = find_repetition(rounds(*[SAME] * 3), 3)
     assert found is not None
     assert not {"look", "budget", "nothing"} & set(found.told(owner=False).replace("`", " ").replace(".", " ").split())
     guard = TurnGuard(None, UTC, lambda: 3)
@@ -94,7 +93,7 @@ def test_a_guest_reads_neither_tools_nor_settings() -> None:
 
 
 def test_long_arguments_are_told_by_their_beginning() -> None:
-    found = circle(rounds(*[("look", {"text": "x" * 5000}, "no")] * 3), 3)
+    found = find_repetition(rounds(*[("look", {"text": "x" * 5000}, "no")] * 3), 3)
     assert found is not None and len(found.told(owner=True)) < 600
 
 
@@ -111,16 +110,18 @@ def test_a_limit_that_is_changed_holds_at_once() -> None:
 
 
 def test_a_request_is_the_same_where_purpose_model_and_prompt_are() -> None:
-    request = Request((SystemBlock("Weigh."),), (ASKED,))
-    one = fingerprint(request, "scoring", "m")
-    assert one == fingerprint(Request((SystemBlock("Weigh."),), (Message("user", "do it"),)), "scoring", "m")
+    request = ModelRequest((SystemBlock("Weigh."),), (ASKED,))
+    one = request_fingerprint(request, "scoring", "m")
+    assert one == request_fingerprint(
+        ModelRequest((SystemBlock("Weigh."),), (Message("user", "do it"),)), "scoring", "m"
+    )
     others = [
-        fingerprint(request, "extraction", "m"),
-        fingerprint(request, "scoring", "n"),
-        fingerprint(replace(request, system=(SystemBlock("Weigh"), SystemBlock("."))), "scoring", "m"),
-        fingerprint(replace(request, messages=(Message("user", "do it."),)), "scoring", "m"),
-        fingerprint(replace(request, messages=(*rounds(SAME),)), "scoring", "m"),
-        fingerprint(replace(request, messages=(Message("user", "\ud800"),)), "scoring", "m"),
+        request_fingerprint(request, "extraction", "m"),
+        request_fingerprint(request, "scoring", "n"),
+        request_fingerprint(replace(request, system=(SystemBlock("Weigh"), SystemBlock("."))), "scoring", "m"),
+        request_fingerprint(replace(request, messages=(Message("user", "do it."),)), "scoring", "m"),
+        request_fingerprint(replace(request, messages=(*rounds(SAME),)), "scoring", "m"),
+        request_fingerprint(replace(request, messages=(Message("user", "\ud800"),)), "scoring", "m"),
     ]
     assert len({one, *others}) == len(others) + 1
 

@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.agenda.repeats import understood
-from assistant.agenda.splitting import split
-from assistant.agenda.times import moment_in, told
+from assistant.agenda.recurrence import next_due
+from assistant.agenda.repeat_phrases import parse_schedule
+from assistant.agenda.split_reminder import split_reminder
+from assistant.agenda.time_phrases import parse_moment
+from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
-from assistant.core.recurrence import next_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.
@@ -52,26 +53,26 @@ NOW = datetime(2026, 11, 21, 15, 0, 30, tzinfo=UTC)
     ],
 )
 def test_what_people_type_means_what_they_mean(text: str, when: str) -> None:
-    assert told(moment_in(text, BERLIN, NOW).at, BERLIN) == when
+    assert format_moment(parse_moment(text, BERLIN, NOW).at, BERLIN) == when
 
 
 @pytest.mark.parametrize("text", ["tomorrow 8 30", "tomorrow 8", "tomorrow at 8 or 9", "am Wochenende", "1 2 3 4 5 6"])
 def test_a_number_that_would_be_passed_over_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no time that I understand"):
-        moment_in(text, BERLIN, NOW)
+        parse_moment(text, BERLIN, NOW)
 
 
 @pytest.mark.parametrize("text", ["December at 10", "in May at 10:00"])
 def test_a_month_without_a_day_is_no_day_of_it(text: str) -> None:
     with pytest.raises(UsageError, match="or so"):
-        moment_in(text, BERLIN, NOW)
+        parse_moment(text, BERLIN, NOW)
 
 
 @pytest.mark.parametrize("text", ["at 2:30", "um 2:30", "2:30 am", "every day at 2:30"])
 def test_an_hour_alone_is_the_next_one_on_the_last_evening_of_a_year_too(text: str) -> None:
     evening = datetime(2026, 12, 31, 22, 30, tzinfo=UTC)
-    _, due = understood(text, "", BERLIN, evening)
-    assert told(due.at, BERLIN) == "Friday 2027-01-01 02:30"
+    _, due = parse_schedule(text, "", BERLIN, evening)
+    assert format_moment(due.at, BERLIN) == "Friday 2027-01-01 02:30"
 
 
 @pytest.mark.parametrize(
@@ -86,21 +87,21 @@ def test_an_hour_alone_is_the_next_one_on_the_last_evening_of_a_year_too(text: s
     ],
 )
 def test_an_hour_that_repeats_is_one_of_its_part_of_the_day(text: str, when: str) -> None:
-    _, due = understood(text, "", BERLIN, NOW)
-    assert told(due.at, BERLIN) == when
+    _, due = parse_schedule(text, "", BERLIN, NOW)
+    assert format_moment(due.at, BERLIN) == when
 
 
 def test_what_repeats_from_a_time_that_spring_leaves_out_keeps_its_time_on_other_days() -> None:
-    spec, due = understood("every day at 2:30", "", BERLIN, datetime(2026, 3, 28, 12, 0, tzinfo=UTC))
+    spec, due = parse_schedule("every day at 2:30", "", BERLIN, datetime(2026, 3, 28, 12, 0, tzinfo=UTC))
     following = next_due(spec, BERLIN, due)
     assert following is not None
-    assert told(due.at, BERLIN) == "Sunday 2026-03-29 03:00"
-    assert told(following.at, BERLIN) == "Monday 2026-03-30 02:30"
+    assert format_moment(due.at, BERLIN) == "Sunday 2026-03-29 03:00"
+    assert format_moment(following.at, BERLIN) == "Monday 2026-03-30 02:30"
 
 
 def test_a_rule_that_would_count_days_where_nothing_is_counted_is_refused() -> None:
     with pytest.raises(UsageError, match="BYDAY has numbers with MONTHLY and YEARLY only"):
-        understood("", "FREQ=WEEKLY;BYDAY=1MO", BERLIN, NOW)
+        parse_schedule("", "FREQ=WEEKLY;BYDAY=1MO", BERLIN, NOW)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +113,4 @@ def test_a_rule_that_would_count_days_where_nothing_is_counted_is_refused() -> N
     ],
 )
 def test_an_hour_in_words_is_told_apart_from_what_it_is_about(text: str, what: str, when: str) -> None:
-    assert split(text) == (what, when)
+    assert split_reminder(text) == (what, when)

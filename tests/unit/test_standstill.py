@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assistant.core.standstill import Standstill
+from assistant.runtime.store_backoff import StoreBackoff
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def test_why_a_session_waits_is_told_once_until_something_was_answered() -> None:
-    waiting = Standstill()
+    waiting = StoreBackoff()
     assert waiting.begin("main", "the disk is full", NOW)
     waiting.end()
     assert not waiting.begin("main", "the disk is full", NOW)
@@ -21,7 +21,7 @@ def test_why_a_session_waits_is_told_once_until_something_was_answered() -> None
 
 
 def test_the_disk_is_looked_at_again_after_a_while() -> None:
-    waiting = Standstill()
+    waiting = StoreBackoff()
     assert not waiting.is_to_be_tried(NOW)
     waiting.begin("main", "the disk is full", NOW)
     waiting.begin("thread:a", "it cannot be written", NOW)
@@ -35,6 +35,6 @@ def test_the_disk_is_looked_at_again_after_a_while() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_waiting() -> None:
-    waiting = Standstill()
+    waiting = StoreBackoff()
     waiting.begin("main", "the disk is full", NOW)
     assert waiting.is_to_be_tried(NOW - timedelta(hours=1))

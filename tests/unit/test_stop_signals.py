@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.core.ending import LEAVE_SECONDS
-from assistant.service.stop_signals import HURRY_SECONDS, Listening
+from assistant.core.shutdown import EXIT_SECONDS
+from assistant.service.stop_signals import HURRY_SECONDS, SignalListener
 
 SECONDS = 10
 
@@ -26,7 +26,7 @@ class Heard:
         ears, self.mouth = socket.socketpair()
         self.armed: list[float] = []
         self.stopped, self.hurried = threading.Event(), threading.Event()
-        self.listening = Listening(ears, self.mouth, 30, self.stopped.set, self.hurried.set, self.armed.append)
+        self.listening = SignalListener(ears, self.mouth, 30, self.stopped.set, self.hurried.set, self.armed.append)
 
     def signal(self, number: int) -> None:
         self.mouth.send(bytes([number]))
@@ -50,7 +50,7 @@ def test_f38_the_first_signal_begins_an_end_that_has_a_limit() -> None:
     with listening() as heard:
         heard.signal(signal.SIGTERM)
         assert heard.stopped.wait(SECONDS)
-    assert heard.armed == [30 + LEAVE_SECONDS]
+    assert heard.armed == [30 + EXIT_SECONDS]
     assert not heard.hurried.is_set()
 
 
@@ -59,7 +59,7 @@ def test_f38_a_second_signal_hurries() -> None:
         heard.signal(signal.SIGTERM)
         heard.signal(signal.SIGINT)
         assert heard.hurried.wait(SECONDS)
-    assert heard.armed == [30 + LEAVE_SECONDS, HURRY_SECONDS]
+    assert heard.armed == [30 + EXIT_SECONDS, HURRY_SECONDS]
 
 
 def test_a_terminal_that_goes_away_says_so_twice_and_means_no_hurry() -> None:
@@ -76,7 +76,7 @@ def test_an_end_without_a_signal_has_a_limit_too() -> None:
     with listening() as heard:
         heard.listening.begin()
         heard.listening.leave(2)
-    assert heard.armed == [30 + LEAVE_SECONDS, 2]
+    assert heard.armed == [30 + EXIT_SECONDS, 2]
 
 
 def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_has_begun() -> None:
@@ -85,7 +85,7 @@ def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_h
         heard.listening.watch(180)
         heard.listening.begin()
         heard.listening.watch(180)
-    assert heard.armed == [180, 180, 30 + LEAVE_SECONDS]
+    assert heard.armed == [180, 180, 30 + EXIT_SECONDS]
 
 
 _HANGS = """

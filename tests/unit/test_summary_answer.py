@@ -8,7 +8,7 @@ import pytest
 
 from assistant.context.quote import RECORD as TAG
 from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall, Usage
-from assistant.core.requests import Reply
+from assistant.core.model_api import ModelReply
 from sleep.compaction.answer import (
     CALLED,
     CUT_OFF,
@@ -87,7 +87,7 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_f12_an_answer_that_is_no_summary_says_why(came: Reply, why: str) -> None:
+def test_f12_an_answer_that_is_no_summary_says_why(came: ModelReply, why: str) -> None:
     assert read_answer(came) == why
 
 
@@ -163,4 +163,4 @@ def test_what_earlier_answers_had_beside_their_texts_is_carried_on() -> None:
 
 def test_f12_an_answer_without_the_tag_it_was_asked_for_is_no_record() -> None:
     said = Message("assistant", "Sure! I can help you with that. What do you want to know?", model="m")
-    assert read_answer(Reply(said, Usage(), "end")) == UNTAGGED
+    assert read_answer(ModelReply(said, Usage(), "end")) == UNTAGGED

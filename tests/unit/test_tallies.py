@@ -10,9 +10,8 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
-from assistant.core.tallies import BOUNDS, Tallies
-from assistant.core.telemetry import SILENT, Together
-from assistant.core.vital_ports import Gauges
+from assistant.core.telemetry import DURATION_BUCKETS, NULL_TRACER, CombinedTracer, Metrics
+from assistant.health.gauges import Gauges
 from assistant.web.metrics import text
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -30,7 +29,7 @@ class Clock:
 
 @dataclass
 class Watched:
-    tallies: Tallies
+    tallies: Metrics
     told: Gauges = field(default=QUIET)
 
     def stalled(self) -> str:
@@ -51,7 +50,7 @@ def samples(watched: Watched) -> dict[tuple[str, tuple[tuple[str, str], ...]], f
 
 def test_work_is_counted_by_what_came_of_it_and_timed() -> None:
     clock = Clock()
-    tallies = Tallies(clock)
+    tallies = Metrics(clock)
     for seconds, state in ((0.02, "answered"), (400.0, "answered"), (0.3, "failed")):
         with tallies.span("turn", role="owner") as span:
             clock.now += seconds
@@ -59,12 +58,12 @@ def test_work_is_counted_by_what_came_of_it_and_timed() -> None:
     answered = tallies.of("turn")["owner", "answered"]
     assert answered.times == 2
     assert answered.seconds == pytest.approx(400.02)
-    assert answered.counts[BOUNDS.index(0.025)] == 1 and answered.counts[-1] == 1
+    assert answered.counts[DURATION_BUCKETS.index(0.025)] == 1 and answered.counts[-1] == 1
     assert tallies.of("turn")["owner", "failed"].times == 1
 
 
 def test_work_that_was_left_before_anything_was_told_is_counted_as_such() -> None:
-    tallies = Tallies()
+    tallies = Metrics()
     with pytest.raises(ValueError, match="no"), tallies.span("turn", role="owner"):
         raise ValueError("no")
     with pytest.raises(ValueError, match="no"), tallies.span("send", bridge="matrix"):
@@ -74,15 +73,15 @@ def test_work_that_was_left_before_anything_was_told_is_counted_as_such() -> Non
 
 
 def test_everybody_who_listens_hears_the_same() -> None:
-    one, other = Tallies(), Tallies()
-    with Together((one, SILENT, other)).span("tool", tool="look", role="owner") as span:
+    one, other = Metrics(), Metrics()
+    with CombinedTracer((one, NULL_TRACER, other)).span("tool", tool="look", role="owner") as span:
         span.tell(ok=True)
     assert list(one.of("tool")) == list(other.of("tool")) == [("look", "yes")]
 
 
 def test_prometheus_reads_counters_histograms_and_gauges() -> None:
     clock = Clock()
-    tallies = Tallies(clock)
+    tallies = Metrics(clock)
     with tallies.span("model", kind="chat", provider="anthropic", model="m") as span:
         clock.now += 3.0
         span.tell(outcome="answered", input=1000, output=20, cache_read=0, cache_write=5, usd=0.25)
@@ -102,12 +101,12 @@ def test_prometheus_reads_counters_histograms_and_gauges() -> None:
 
 
 def test_what_is_not_known_has_no_line_and_no_zero_stands_for_it() -> None:
-    found = samples(Watched(Tallies()))
+    found = samples(Watched(Metrics()))
     assert ("nocturne_last_sleep_timestamp_seconds", ()) not in found
     assert ("nocturne_disk_free_bytes", ()) not in found
     assert found["nocturne_problems", ()] == 0
 
 
 def test_nothing_of_ours_is_in_the_librarys_global_registry() -> None:
-    text(Watched(Tallies()))
+    text(Watched(Metrics()))
     assert not [family.name for family in REGISTRY.collect() if family.name.startswith("nocturne")]

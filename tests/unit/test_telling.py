@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
 from sleep.rules.corrections import corrects
 from sleep.rules.dating import dated
 from sleep.rules.telling import told
@@ -15,11 +15,11 @@ from tests.store_home import NOW
 SAID = date(2026, 3, 5)  # a Thursday
 
 
-def talk(*said: str, at: datetime = NOW) -> list[Record]:
+def talk(*said: str, at: datetime = NOW) -> list[LogRecord]:
     """The person and the assistant in turn, the person first; "" is nothing said."""
     roles = ("user", "assistant")
     return [
-        Record(n, n, at, "main", 1, "owner", "message", roles[n % 2], text, "", "")  # type: ignore[arg-type]
+        LogRecord(n, n, at, "main", 1, "owner", "message", roles[n % 2], text, "", "")  # type: ignore[arg-type]
         for n, text in enumerate(said)
         if text
     ]

@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.agenda.repeats import understood
-from assistant.agenda.splitting import split
-from assistant.agenda.times import moment_in, told
-from assistant.core.agenda_values import Cron, Once, Rule
+from assistant.agenda.jobs import CronSpec, OneTimeSpec, RRuleSpec
+from assistant.agenda.repeat_phrases import parse_schedule
+from assistant.agenda.split_reminder import split_reminder
+from assistant.agenda.time_phrases import parse_moment
+from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -47,7 +48,7 @@ NOW = datetime(2026, 11, 21, 15, 0, 30, tzinfo=UTC)
     ],
 )
 def test_a_time_in_words_means_a_moment_to_come(text: str, when: str) -> None:
-    assert told(moment_in(text, BERLIN, NOW).at, BERLIN) == when
+    assert format_moment(parse_moment(text, BERLIN, NOW).at, BERLIN) == when
 
 
 @pytest.mark.parametrize(
@@ -67,13 +68,13 @@ def test_a_time_in_words_means_a_moment_to_come(text: str, when: str) -> None:
 )
 def test_what_is_past_or_can_be_read_two_ways_is_refused_and_says_how_it_was_understood(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as told_of:
-        moment_in(text, BERLIN, NOW)
+        parse_moment(text, BERLIN, NOW)
     assert "Nothing was set" in str(told_of.value)
 
 
 def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_change() -> None:
     before = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)
-    assert moment_in("in 3 hours", BERLIN, before).at == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
+    assert parse_moment("in 3 hours", BERLIN, before).at == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -103,18 +104,18 @@ def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_chang
 )
 def test_words_for_how_often_are_a_rule(text: str, key: str, rule: str) -> None:
     for when, repeat in ((text, ""), ("", text)):
-        spec, due = understood(when, repeat, BERLIN, NOW)
-        assert isinstance(spec, Rule)
+        spec, due = parse_schedule(when, repeat, BERLIN, NOW)
+        assert isinstance(spec, RRuleSpec)
         assert (due.key, spec.rrule) == (key, rule)
 
 
 def test_when_and_how_often_may_come_apart() -> None:
-    spec, due = understood("8:30", "every weekday", BERLIN, NOW)
-    assert isinstance(spec, Rule)
+    spec, due = parse_schedule("8:30", "every weekday", BERLIN, NOW)
+    assert isinstance(spec, RRuleSpec)
     assert due.key == "2026-11-23T08:30"
-    assert understood("", "30 8 * * 1-5", BERLIN, NOW)[0] == Cron("30 8 * * 1-5")
-    assert understood("friday at 8", "FREQ=DAILY;INTERVAL=3", BERLIN, NOW)[1].key == "2026-11-27T08:00"
-    assert isinstance(understood("tomorrow at 9", "", BERLIN, NOW)[0], Once)
+    assert parse_schedule("", "30 8 * * 1-5", BERLIN, NOW)[0] == CronSpec("30 8 * * 1-5")
+    assert parse_schedule("friday at 8", "FREQ=DAILY;INTERVAL=3", BERLIN, NOW)[1].key == "2026-11-27T08:00"
+    assert isinstance(parse_schedule("tomorrow at 9", "", BERLIN, NOW)[0], OneTimeSpec)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_when_and_how_often_may_come_apart() -> None:
 )
 def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
-        understood(when, repeat, BERLIN, NOW)
+        parse_schedule(when, repeat, BERLIN, NOW)
 
 
 @pytest.mark.parametrize(
@@ -141,4 +142,4 @@ def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) 
     ],
 )
 def test_what_is_told_apart_from_when(text: str, parts: tuple[str, str]) -> None:
-    assert split(text) == parts
+    assert split_reminder(text) == parts

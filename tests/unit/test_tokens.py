@@ -28,8 +28,8 @@ from assistant.context.tokens import (
     vocabulary_file,
 )
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.records import Calibration
-from assistant.core.requests import ToolSpec
+from assistant.core.model_api import ToolSpec
+from assistant.core.records import TokenCalibration
 
 LOADERS: Mapping[str, Callable[[Tier], Encode]] = {"tiktoken": vocabulary.encoder, "toksum": toksum_tier.encoder}
 SAMPLES = (
@@ -255,7 +255,7 @@ def test_tools_are_counted_with_their_schemas() -> None:
 
 
 def test_the_factor_comes_to_what_bills_say_and_counts_stay_as_they_were() -> None:
-    known: Calibration | None = None
+    known: TokenCalibration | None = None
     for _ in range(60):
         known = learned(known, "claude", 10_000, 13_500)
     assert known is not None and known.samples == 60
@@ -267,7 +267,7 @@ def test_the_factor_comes_to_what_bills_say_and_counts_stay_as_they_were() -> No
 
 
 def test_one_odd_bill_moves_the_factor_little_and_never_out_of_bounds() -> None:
-    settled = Calibration("m", 1.2, 100)
+    settled = TokenCalibration("m", 1.2, 100)
     assert learned(settled, "m", 1000, 1_000_000).factor == pytest.approx(1.2 + 0.1 * (3.0 - 1.2))
     known = settled
     for _ in range(500):
@@ -277,7 +277,7 @@ def test_one_odd_bill_moves_the_factor_little_and_never_out_of_bounds() -> None:
 
 @pytest.mark.parametrize(("estimated", "reported"), [(50, 400), (5000, 0), (0, 0)])
 def test_a_call_too_small_to_tell_teaches_nothing(estimated: int, reported: int) -> None:
-    assert learned(None, "m", estimated, reported) == Calibration("m", 1.0, 0)
+    assert learned(None, "m", estimated, reported) == TokenCalibration("m", 1.0, 0)
 
 
 def test_a_library_that_is_missing_falls_through() -> None:

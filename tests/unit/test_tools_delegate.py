@@ -12,7 +12,7 @@ import pytest
 from assistant.core.errors import ToolError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.quotes import is_failure
+from assistant.core.tool_results import is_failed_result
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.registry import Registry
 from tools.toolbox import build_toolbox
@@ -86,7 +86,7 @@ async def test_a_long_task_is_handed_over_whole_and_named_by_its_start() -> None
 async def test_what_cannot_be_delegated_starts_no_helper(tasks: object, told: str) -> None:
     helpers = Answering(["ok"], most=2)
     text = await use(helpers, tasks)
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert told in text
     assert helpers.asked == []
 

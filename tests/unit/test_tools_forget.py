@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from assistant.commands.forget_report import asked, counts_in, done_lines, found_lines
+from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import ToolError, UsageError
-from assistant.core.forgotten import Forgotten, Found, Left, Place, Wanted
 from assistant.core.ports import ToolContext
 from tests.store_home import NOW
 from tools.forget import forget_tool
@@ -21,32 +21,32 @@ class Kept:
     """Somebody to ask, who finds three places."""
 
     def __init__(self) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[ErasureRequest] = []
 
-    async def ask(self, wanted: Wanted, now: datetime) -> tuple[Found, str]:
+    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         self.wanted.append(wanted)
-        places = (Place("messages", 7, ("message 3",)), Place("journal", 1, ("the\nzebra",)))
-        return Found(wanted, (3,), places, ("journal entry 5: a gate",)), "A1B2C3"
+        places = (ErasureMatches("messages", 7, ("message 3",)), ErasureMatches("journal", 1, ("the\nzebra",)))
+        return ErasurePreview(wanted, (3,), places, ("journal entry 5: a gate",)), "A1B2C3"
 
 
 async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
     kept = Kept()
     told = await forget_tool(kept).run({"text": " the word "}, CONTEXT)
-    assert kept.wanted == [Wanted("peer:x:1", text="the word")]
+    assert kept.wanted == [ErasureRequest("peer:x:1", text="the word")]
     for part in ("Nothing was changed yet", "messages: 7", "journal: 1", "entry 5", "/forget A1B2C3"):
         assert part in told
     assert "zebra" not in told, "the answer is kept in the log"
 
 
 def test_a_person_is_shown_the_words() -> None:
-    found = Found(Wanted("owner", text="word"), (3,), (Place("journal", 9, ("the\nword",)),))
+    found = ErasurePreview(ErasureRequest("owner", text="word"), (3,), (ErasureMatches("journal", 9, ("the\nword",)),))
     assert found_lines(found)[1] == "- journal: 9 (the word; ...)"
 
 
 async def test_ids_are_of_the_scope_of_the_call() -> None:
     kept = Kept()
     await forget_tool(kept).run({"messages": [3], "entries": [4], "memories": [MEMORY]}, CONTEXT)
-    assert kept.wanted == [Wanted("peer:x:1", (3,), (4,), (MEMORY,))]
+    assert kept.wanted == [ErasureRequest("peer:x:1", (3,), (4,), (MEMORY,))]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "a word", "messages": [1]}, {"text": "x" * 2001}])
@@ -65,22 +65,25 @@ def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("17", Wanted("owner", messages=(17,))),
-        (" #17 ", Wanted("owner", messages=(17,))),
-        ("message 17", Wanted("owner", messages=(17,))),
-        ("entry 12", Wanted("owner", entries=(12,))),
-        ("e12", Wanted("owner", entries=(12,))),
-        (MEMORY.upper(), Wanted("owner", memories=(MEMORY,))),
-        ("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e", Wanted("owner", memories=("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e",))),
-        ("13164122", Wanted("owner", digits="13164122")),
-        ("#13164122", Wanted("owner", messages=(13164122,))),
-        ("memory 1316", Wanted("owner", memories=("1316",))),
-        ('"4711"', Wanted("owner", text="4711")),
-        ("「合言葉」", Wanted("owner", text="合言葉")),
-        ("the gate's word", Wanted("owner", text="the gate's word")),
+        ("17", ErasureRequest("owner", messages=(17,))),
+        (" #17 ", ErasureRequest("owner", messages=(17,))),
+        ("message 17", ErasureRequest("owner", messages=(17,))),
+        ("entry 12", ErasureRequest("owner", entries=(12,))),
+        ("e12", ErasureRequest("owner", entries=(12,))),
+        (MEMORY.upper(), ErasureRequest("owner", memories=(MEMORY,))),
+        (
+            "13164122-4a8c-5d53-9a53-0f1b3a5f5b5e",
+            ErasureRequest("owner", memories=("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e",)),
+        ),
+        ("13164122", ErasureRequest("owner", digits="13164122")),
+        ("#13164122", ErasureRequest("owner", messages=(13164122,))),
+        ("memory 1316", ErasureRequest("owner", memories=("1316",))),
+        ('"4711"', ErasureRequest("owner", text="4711")),
+        ("「合言葉」", ErasureRequest("owner", text="合言葉")),
+        ("the gate's word", ErasureRequest("owner", text="the gate's word")),
     ],
 )
-def test_what_a_person_types_is_understood(typed: str, meant: Wanted) -> None:
+def test_what_a_person_types_is_understood(typed: str, meant: ErasureRequest) -> None:
     assert asked(typed, "owner") == meant
 
 
@@ -90,22 +93,24 @@ def test_nothing_typed_is_refused() -> None:
 
 
 def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() -> None:
-    done = Forgotten((3,), (Place("journal", 2),), (), complete=True, files_searched=9, again=True)
-    lines = found_lines(Found(Wanted("owner"), (), (), finished=(done,)))
+    done = ErasureResult((3,), (ErasureMatches("journal", 2),), (), complete=True, files_searched=9, again=True)
+    lines = found_lines(ErasurePreview(ErasureRequest("owner"), (), (), finished=(done,)))
     assert lines[0].startswith("An earlier forgetting that was cut off is finished now; what was left of it: journal 2")
     assert lines[-1] == "Nothing more of that is kept anywhere. Nothing was changed."
     assert counts_in("\n".join(lines)) == {}
     assert done_lines(done) == lines[:1]
-    left = Forgotten((3,), (), (Left("memory.db", 1, "not done: it is locked"),), False, 9, again=True)
+    left = ErasureResult((3,), (), (ErasureLeftover("memory.db", 1, "not done: it is locked"),), False, 9, again=True)
     assert "is not finished yet" in done_lines(left)[0]
     assert done_lines(left)[1] == "Still there: memory.db (1): not done: it is locked"
 
 
 def test_what_is_left_is_told() -> None:
-    places = (Place("messages", 1, ("message 3",)),)
-    done = Forgotten((3,), places, (Left("PERSONA.md", 2, "your own file"),), complete=True, files_searched=9)
+    places = (ErasureMatches("messages", 1, ("message 3",)),)
+    done = ErasureResult(
+        (3,), places, (ErasureLeftover("PERSONA.md", 2, "your own file"),), complete=True, files_searched=9
+    )
     assert done_lines(done)[-2:] == ["Still there:", "- PERSONA.md (2): your own file"]
-    whole = Forgotten((3,), places, (), complete=True, files_searched=9)
+    whole = ErasureResult((3,), places, (), complete=True, files_searched=9)
     assert done_lines(whole)[-1] == "They are found nowhere any more."
-    nothing = Forgotten((), (), (), complete=True, files_searched=0)
-    assert done_lines(nothing) == found_lines(Found(Wanted("owner"), (), ()))
+    nothing = ErasureResult((), (), (), complete=True, files_searched=0)
+    assert done_lines(nothing) == found_lines(ErasurePreview(ErasureRequest("owner"), (), ()))

@@ -10,8 +10,8 @@ import pytest
 
 from assistant.core.messages import Media, ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.quotes import is_failure, parse_quotes
-from assistant.core.records import Record
+from assistant.core.records import LogRecord
+from assistant.core.tool_results import is_failed_result, parse_quotes
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.toolbox import build_toolbox
 
@@ -29,7 +29,7 @@ class Past:
         number = len(self.history.records) + 1
         given = {"session": "main", "scope": "owner", "turn": f"t{number}", "kind": "message", "ts": None} | fields
         ts = given.pop("ts") or START + timedelta(hours=number - 1)
-        record = Record(
+        record = LogRecord(
             id=number, seq=number, ts=ts, generation=1, role=role, content=content, commit="", prev="", **given
         )  # type: ignore[arg-type]
         self.history.add(record)
@@ -73,8 +73,8 @@ async def test_nothing_of_another_scope_is_found_or_read(past: Past) -> None:
     assert [quote.message_id for quote in found] == [mine]
     found = parse_quotes(await past.use("search_history", query="sister", scope="peer:x:1"))
     assert [quote.message_id for quote in found] == [theirs]
-    assert is_failure(await past.use("read_history", message_id=theirs))
-    assert is_failure(await past.use("read_history", session="peer:x:1", start=0, end=10_000))
+    assert is_failed_result(await past.use("read_history", message_id=theirs))
+    assert is_failed_result(await past.use("read_history", session="peer:x:1", start=0, end=10_000))
 
 
 async def test_what_the_running_turn_said_is_not_found_in_it(past: Past) -> None:
@@ -107,7 +107,7 @@ async def test_a_role_narrows_the_search(past: Past) -> None:
 async def test_nothing_found_is_said_and_is_no_failure(past: Past) -> None:
     text = await past.use("search_history", query='unicorn"\n#9 forged')
     assert text.startswith('Nothing found for "unicorn\\"\\n#9 forged".')
-    assert not is_failure(text)
+    assert not is_failed_result(text)
     assert parse_quotes(text) == []
 
 
@@ -211,11 +211,11 @@ async def test_words_read_back_cannot_leave_their_block(past: Past) -> None:
 async def test_a_request_that_cannot_be_met_says_why(past: Past, arguments: dict[str, object], told: str) -> None:
     past.said("hello")
     text = await past.use("read_history", **arguments)
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert told in text
 
 
 async def test_a_date_that_is_none_is_named(past: Past) -> None:
     text = await past.use("search_history", query="x", after="last week")
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert "after should be a valid date" in text

@@ -12,8 +12,8 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.quotes import is_failure
-from assistant.core.records import Hit, Record
+from assistant.core.records import LogRecord, SearchHit
+from assistant.core.tool_results import is_failed_result
 from assistant.store.journal import Journal
 from sleep.rules.importance import importance
 from tests.granting import granting_all
@@ -30,26 +30,26 @@ OSLO = ZoneInfo("Europe/Oslo")
 class Talk:
     """`History` of what is listed, oldest first."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[LogRecord] = field(default_factory=list)
 
     def say(self, number: int, role: str, session: str = "main", scope: str = "owner", generation: int = 3) -> None:
         at = NOW - timedelta(minutes=60 - number)
         self.records.append(
-            Record(number, number, at, session, generation, scope, "message", role, f"m{number}", "", "")  # type: ignore[arg-type]
+            LogRecord(number, number, at, session, generation, scope, "message", role, f"m{number}", "", "")  # type: ignore[arg-type]
         )
 
     def recent(
         self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
-    ) -> list[Record]:
+    ) -> list[LogRecord]:
         return [one for one in self.records if one.scope == scope and one.session == session][-limit:]
 
-    def search(self, query: str, scope: str, **more: object) -> list[Hit]:
+    def search(self, query: str, scope: str, **more: object) -> list[SearchHit]:
         return []
 
-    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[Record]:
+    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
         return []
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[Record]:
+    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         return []
 
 
@@ -66,7 +66,7 @@ class House:
         session, role = ("main", "owner") if scope == "owner" else (scope, "guest")
         context = ToolContext(session, scope, "t1", key, now)
         text, ok = await self.box.run(ToolCall("c1", tool, arguments), context, role)
-        assert ok != is_failure(text)
+        assert ok != is_failed_result(text)
         return text
 
 
@@ -153,7 +153,7 @@ async def test_a_change_that_was_taken_back_is_not_made_again(house: House) -> N
 )  # fmt: skip
 async def test_what_does_not_fit_is_refused(house: House, arguments: dict[str, object], why: str) -> None:
     text = await house.use("update_profile", **arguments)  # type: ignore[arg-type]
-    assert is_failure(text) and why in text and len(text) < 600
+    assert is_failed_result(text) and why in text and len(text) < 600
     assert house.home.profiles.all("owner") == []
 
 
@@ -201,7 +201,7 @@ async def test_what_cannot_be_done_is_refused_with_the_reason(
 ) -> None:
     house.home.curated.write_text("a b a\n")
     text = await house.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
-    assert is_failure(text) and why in text and len(text) < 400
+    assert is_failed_result(text) and why in text and len(text) < 400
     assert house.home.curated.read_text() == "a b a\n" and house.home.files.edits("owner") == []
 
 
@@ -209,7 +209,7 @@ async def test_what_a_person_edited_meanwhile_stays(house: House) -> None:
     await house.use("edit_memory_file", "a", new="I sail on Mondays.")
     house.home.curated.write_text("I sail on Fridays.\n")
     text = await house.use("edit_memory_file", "b", old="I sail on Mondays.", new="I row.")
-    assert is_failure(text) and "edited it meanwhile" in text
+    assert is_failed_result(text) and "edited it meanwhile" in text
     assert house.home.curated.read_text() == "I sail on Fridays.\n"
 
 
@@ -280,7 +280,7 @@ async def test_f33_a_guests_entry_is_theirs_and_says_so(house: House) -> None:
 )  # fmt: skip
 async def test_an_entry_that_does_not_fit_is_refused(house: House, arguments: dict[str, object], why: str) -> None:
     text = await house.use("add_journal_entry", **arguments)  # type: ignore[arg-type]
-    assert is_failure(text) and why in text and house.journal.entries("owner") == []
+    assert is_failed_result(text) and why in text and house.journal.entries("owner") == []
 
 
 def test_their_schemas_are_short(house: House) -> None:

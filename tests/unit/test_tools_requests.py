@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.compactions import RequestState, UserRequest
+from assistant.core.checkpoints import RequestState, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.quotes import is_failure, parse_quotes
+from assistant.core.tool_results import is_failed_result, parse_quotes
 from tests.scenario.offline_home import ListedHistory, ListedTodos
 from tools.registry import Registry
 from tools.toolbox import build_toolbox
@@ -108,7 +108,7 @@ async def test_only_requests_of_the_session_are_closed_and_listed(requests: List
     requests.ask("book the train")
     requests.ask("theirs", session="peer:x:1")
     text = await use(requests, ids=[2], state="done")
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert "#2 is no request of this conversation" in text
     assert requests.rows[1].state == "open"
     assert "theirs" not in await use(requests, ids=[1], state="done")
@@ -153,7 +153,7 @@ async def test_what_is_wrong_is_told_and_closes_nothing(
 ) -> None:
     requests.ask("book the train")
     text = await use(requests, **arguments)
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert told in text
     assert requests.rows[0].state == "open"
 

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.quotes import is_failure, parse_todos
+from assistant.core.tool_results import is_failed_result, parse_todos
 from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.todos import Todos
@@ -58,7 +58,7 @@ async def test_a_change_repeated_under_its_key_changes_nothing_twice(box: Regist
 async def test_each_scope_has_its_own_list(box: Registry) -> None:
     await use(box, "manage_todo_list", "k1", action="add", items=["milk"])
     assert await use(box, "manage_todo_list", "k2", "peer:x:1", action="list") == "To-do list: 0 open"
-    assert is_failure(await use(box, "manage_todo_list", "k3", "peer:x:1", action="complete", ids=[1]))
+    assert is_failed_result(await use(box, "manage_todo_list", "k3", "peer:x:1", action="complete", ids=[1]))
     assert '1: "milk"' in await use(box, "manage_todo_list", "k4", action="list")
 
 
@@ -80,7 +80,7 @@ async def test_what_cannot_be_done_is_told_and_changes_nothing(
     box: Registry, arguments: dict[str, object], told: str
 ) -> None:
     text = await use(box, "manage_todo_list", "k1", **arguments)
-    assert is_failure(text)
+    assert is_failed_result(text)
     assert told in text
     assert await use(box, "manage_todo_list", "k2", action="list") == "To-do list: 0 open"
 

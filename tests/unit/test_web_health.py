@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import httpx
 from fastapi import FastAPI
 
-from assistant.core.tallies import Tallies
-from assistant.core.vital_ports import Gauges
+from assistant.core.telemetry import Metrics
+from assistant.health.gauges import Gauges
 from assistant.web.health import health_routes, metrics_routes
 from tests.unit.test_tallies import QUIET
 
@@ -20,7 +20,7 @@ class Vital:
 
     fault: str = ""
     reasons: Sequence[str] = ()
-    tallies: Tallies = field(default_factory=Tallies)
+    tallies: Metrics = field(default_factory=Metrics)
 
     def stalled(self) -> str:
         return self.fault

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.settings.settings import home_from_environment, load
+from assistant.settings.home import home_from_environment
+from assistant.settings.settings import load_settings
 from assistant.wire.memory import store_settings
 
 
 def _told(tmp_path: Path, toml: str, **environ: str) -> tuple[str, str, str, str, str]:
     environ["ASSISTANT_HOME"] = str(tmp_path)
     (tmp_path / "config.toml").write_text(f"[memory]\n{toml}\n", encoding="utf-8")
-    told = store_settings(load(home_from_environment(environ), environ))
+    told = store_settings(load_settings(home_from_environment(environ), environ))
     return told.store, told.store_url, told.embedder.kind, told.embedder.model, told.embedder.key
 
 

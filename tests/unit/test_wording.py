@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.remembered import JournalEntry
-from assistant.core.wording import CUT_AT, Wording, is_telling, phrases_of
+from assistant.core.erasure import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
+from assistant.core.memories import JournalEntry
 from sleep.cycle.curation import day_notes, proposal
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -31,14 +31,14 @@ PHRASE = 'copper heron "zan\\quux" 47'
     ],
 )
 def test_a_phrase_is_found_in_any_spacing_case_and_escape(text: str) -> None:
-    assert Wording([PHRASE]).found(f"so {text} then")
-    assert len(Wording([PHRASE]).ends_in(f"so {text} then".encode())) == 1
+    assert PhraseMatcher([PHRASE]).found(f"so {text} then")
+    assert len(PhraseMatcher([PHRASE]).ends_in(f"so {text} then".encode())) == 1
 
 
 @pytest.mark.parametrize("text", ["copper heron", "copperheron zan", 'copper heron "zan\\quux" 4', "heron copper"])
 def test_other_words_are_not_found(text: str) -> None:
-    assert not Wording([PHRASE]).found(text)
-    assert not Wording([]).found(text)
+    assert not PhraseMatcher([PHRASE]).found(text)
+    assert not PhraseMatcher([]).found(text)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_other_words_are_not_found(text: str) -> None:
     ],
 )
 def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> None:
-    assert Wording([phrase]).found(text)
-    assert Wording([phrase]).ends_in(text.encode())
+    assert PhraseMatcher([phrase]).found(text)
+    assert PhraseMatcher([phrase]).ends_in(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -75,29 +75,35 @@ def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> No
     ],
 )
 def test_the_sentence_or_line_with_the_words_goes(text: str, left: str) -> None:
-    assert Wording(["tiger blue"]).without(text).strip(" ") == left
+    assert PhraseMatcher(["tiger blue"]).without(text).strip(" ") == left
 
 
 def test_texts_in_json_lose_them_and_keep_their_form() -> None:
     value = {"a": ["tiger blue", "x"], "b": "It is. tiger blue", "tiger blue": 1, "c": [7, "tiger blue"], "d": None}
     left = {"a": ["x"], "b": "It is.", "c": [7, "[gone]"], "d": None}
-    assert Wording(["tiger blue"]).without_in(value, "[gone]") == left
+    assert PhraseMatcher(["tiger blue"]).without_in(value, "[gone]") == left
 
 
 def test_a_message_is_known_by_its_telling_sentences() -> None:
     said = "Good. My aunt lives in Ghent now! ok\n\n私の叔母はゲントに住んでいる。はい。"
-    assert phrases_of(said) == ["My aunt lives in Ghent now", "私の叔母はゲントに住んでいる"]
-    assert phrases_of("Yes, please.") == []
-    assert sum(map(len, phrases_of("A sentence that is said. " * 9_000 + "word " * 9_000))) < 21_000
+    assert identifying_phrases(said) == ["My aunt lives in Ghent now", "私の叔母はゲントに住んでいる"]
+    assert identifying_phrases("Yes, please.") == []
+    assert sum(map(len, identifying_phrases("A sentence that is said. " * 9_000 + "word " * 9_000))) < 21_000
 
 
 def test_short_words_are_not_looked_for() -> None:
-    assert [is_telling(text) for text in ("a b", "...", "4711", "鷺の", "word")] == [False, False, True, True, True]
+    assert [is_searchable_phrase(text) for text in ("a b", "...", "4711", "鷺の", "word")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 @given(st.text(alphabet='ab \n\t"\\.é鷺の!-', max_size=40), st.text(alphabet='ab \n"\\.é鷺の!', max_size=40))
 def test_nothing_that_was_cut_is_found_again(before: str, after: str) -> None:
-    wording = Wording(['ba "é" 鷺の'])
+    wording = PhraseMatcher(['ba "é" 鷺の'])
     text = f'{before}ba "é" 鷺の{after}'
     assert not wording.found(wording.without(text))
     assert not wording.ends_in(json.dumps(wording.without(text)).encode())
@@ -110,7 +116,7 @@ def test_what_stands_elsewhere_of_a_long_text_is_known_again(sentence: str) -> N
     entry = JournalEntry("k", "owner", "main", 1, said, NOW, "tool", 0.9, ("fact",))
     [note] = day_notes([entry], UTC)
     page = proposal([entry], "", (), UTC, len, 10_000)
-    wording = Wording(phrases_of(said))
-    for shown in (*note.lines, page, *(f"{said[: most - 1]}…" for most in CUT_AT)):
+    wording = PhraseMatcher(identifying_phrases(said))
+    for shown in (*note.lines, page, *(f"{said[: most - 1]}…" for most in PREVIEW_LENGTHS)):
         assert "heron" in shown and "heron" not in wording.without(shown)
-    assert any(f"{said[: most - 1]}…" in note.lines[0] for most in CUT_AT)
+    assert any(f"{said[: most - 1]}…" in note.lines[0] for most in PREVIEW_LENGTHS)

@@ -11,8 +11,8 @@ import pytest
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
 from assistant.models.chain import Means, build_writer
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home, load
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
 from tests.scripted import ScriptedModel, SteppingClock
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
@@ -39,7 +39,7 @@ async def writer(home: Path, ledger: KeptLedger, **variables: str) -> AsyncItera
     means = Means(
         ledger, KeptFacts(), lambda request, name: 100, clock, lambda: ScriptedModel("built in", name="offline"), wait
     )
-    made = build_writer(load(Home(home), variables), means)
+    made = build_writer(load_settings(Home(home), variables), means)
     try:
         yield made
     finally:
@@ -91,7 +91,7 @@ async def test_nobody_writes_instead_of_a_writer_that_fails(tmp_path: Path, serv
 
 
 def house(home: Path) -> House:
-    settings = settings_module.load(None, {"ASSISTANT_HOME": str(home)})
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     return build(settings, SteppingClock(), model=ScriptedModel("ok"))
 
 

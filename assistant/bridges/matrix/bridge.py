@@ -22,8 +22,7 @@ from assistant.bridges.matrix.crypto import is_verified, sign_device
 from assistant.bridges.matrix.drafts import Drafts
 from assistant.bridges.matrix.inbound import Inbound
 from assistant.bridges.matrix.position import Position
-from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import BridgeCapabilities, DeviceLogin, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
 
 _EDIT_SECONDS = 2.0
@@ -37,7 +36,7 @@ class MatrixBridge:
     """See `bridge_ports.Bridge`."""
 
     name = "matrix"
-    capabilities = Capabilities(
+    capabilities = BridgeCapabilities(
         edit=True,
         typing=True,
         media=True,
@@ -50,7 +49,7 @@ class MatrixBridge:
     def __init__(
         self,
         homeserver: str,
-        login: Login,
+        login: DeviceLogin,
         *,
         store: Path,
         encryption: bool,
@@ -81,7 +80,7 @@ class MatrixBridge:
             await client.close()
         return self._login.user if verified else f"{self._login.user} (device not verified)"
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         self._moved = Position.read(door.position(self.name)).moved()
         client = self._opened()
         await self._identify(client)
@@ -90,7 +89,7 @@ class MatrixBridge:
             await sign_device(client, self._store)
         await Inbound(client, door, self._drafts, self._move, self._invites, self._is_owners).run()
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
         target, media = outgoing.target, part.media
         if media is None:
@@ -103,7 +102,7 @@ class MatrixBridge:
         transaction = form.answer_id(part.key, target, form.name_of(media.name, data))
         await self._say(room, form.in_thread(content, thread), transaction)
 
-    async def _answer(self, part: Part, transaction: str) -> None:
+    async def _answer(self, part: OutgoingPart, transaction: str) -> None:
         target = part.item.outgoing.target
         room, thread = self._place(target)
         draft = ""
@@ -191,7 +190,7 @@ class MatrixBridge:
             )
 
 
-async def login(homeserver: str, user: str, password: str) -> Login:
+async def login(homeserver: str, user: str, password: str) -> DeviceLogin:
     """Log in as a new device. Raises `BridgeError`."""
     client = Client(homeserver, None)
     client.user = user
@@ -199,4 +198,4 @@ async def login(homeserver: str, user: str, password: str) -> Login:
         answer = await client.login(password, device_name=_DEVICE_NAME)
     finally:
         await client.close()
-    return Login(answer.user_id, answer.device_id, answer.access_token)
+    return DeviceLogin(answer.user_id, answer.device_id, answer.access_token)

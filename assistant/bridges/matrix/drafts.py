@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from assistant.bridges.matrix import form
-from assistant.core.bridge_ports import TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 Json = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ _EDIT_PREVIEW = 200
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 # Pictures of elsewhere are not shown by Matrix apps: they stay links.
 _MARKDOWN.disable("image")
-_QUOTED_REPLY = expression(r"> (\* )?<@[^>]+>")
+_QUOTED_REPLY = lazy_regex(r"> (\* )?<@[^>]+>")
 
 
 # ---------------------------------------------------------------------------------------------------- transaction ids

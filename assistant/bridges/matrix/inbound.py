@@ -26,7 +26,7 @@ from assistant.bridges.matrix.form import Attached, Json
 from assistant.bridges.matrix.invitations import Invitations
 from assistant.bridges.matrix.position import Position, Unread
 from assistant.bridges.matrix.upgrades import Upgrades
-from assistant.core.bridge_ports import Arrival, Change, Door
+from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 
@@ -68,7 +68,7 @@ class Inbound:
     patience = 300.0
 
     def __init__(
-        self, client: Client, door: Door, shown: Shown, moved: Moved, invites: tuple[str, ...],
+        self, client: Client, door: InboundPort, shown: Shown, moved: Moved, invites: tuple[str, ...],
         is_owners: Callable[[str], bool],
     ) -> None:  # fmt: skip
         self._client = client
@@ -223,7 +223,7 @@ class Inbound:
         addressed = private or await self._is_addressed(room, said)
         place = None if private else self._position.first(room.room_id)
         expected = self._door.expects(_BRIDGE, sender, place, addressed=addressed)
-        arrival = Arrival(
+        arrival = InboundMessage(
             _BRIDGE, said["event_id"], sender, text,
             sender_name=room.user_name(sender) or "",
             media=() if file is None else (await self._media(file, wanted=expected),),
@@ -236,9 +236,9 @@ class Inbound:
 
     def _change(
         self, room: MatrixRoom, said: Json, of: str, kind: Literal["edit", "delete"], content: str = ""
-    ) -> Change:
+    ) -> MessageChange:
         place = None if self._is_private(room) else self._position.first(room.room_id)
-        return Change(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
+        return MessageChange(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
 
     async def _media(self, file: Attached, *, wanted: bool) -> Media:
         """Pictures and files come along; of voices and films it is said that they came."""

@@ -34,14 +34,21 @@ from assistant.bridges.telegram.read import (
 )
 from assistant.bridges.telegram.send import LONGEST, keyboard, place_of, send_media, send_text
 from assistant.bridges.telegram.text import whole
-from assistant.core.bridge_ports import Arrival, Capabilities, Change, Door, Part, TurnEvent
+from assistant.core.bridge_api import (
+    BridgeCapabilities,
+    InboundMessage,
+    InboundPort,
+    MessageChange,
+    OutgoingPart,
+    TurnEvent,
+)
 from assistant.core.errors import BridgeError
-from assistant.core.expressions import expression
 from assistant.core.messages import Media
+from assistant.core.text import lazy_regex
 
 log = structlog.get_logger()
 
-_TOKEN = expression(r"[0-9]+:[A-Za-z0-9_-]+")
+_TOKEN = lazy_regex(r"[0-9]+:[A-Za-z0-9_-]+")
 _ROOMS = (ChatType.GROUP, ChatType.SUPERGROUP)
 # Bullets and indents make a text longer than its Markdown.
 _MARGIN = 96
@@ -57,7 +64,7 @@ class TelegramBridge:
     """See `bridge_ports.Bridge`. A target is a chat as in "123", with its topic as in "123:45"."""
 
     name = "telegram"
-    capabilities = Capabilities(
+    capabilities = BridgeCapabilities(
         edit=True, typing=True, media=True, threads=True, buttons=True, max_length=LONGEST - _MARGIN, length_in="utf-16"
     )
 
@@ -104,7 +111,7 @@ class TelegramBridge:
 
     # ------------------------------------------------------------------------------------------------------- receiving
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         me = await self._whoami()
         known = door.position(self.name)
         offset = int(known) if known.isdecimal() else 0
@@ -124,7 +131,7 @@ class TelegramBridge:
         finally:
             self._running = False
 
-    async def _hand_in(self, door: Door, raw: dict[str, Any], me: User) -> None:
+    async def _hand_in(self, door: InboundPort, raw: dict[str, Any], me: User) -> None:
         position = str(raw["update_id"] + 1)
         try:
             update = Update.de_json(raw)
@@ -132,16 +139,18 @@ class TelegramBridge:
             log.error("telegram update cannot be read", update=raw["update_id"], error=type(error).__name__)
             update = Update(raw["update_id"])
         read = await self._read(door, update, me, position)
-        if isinstance(read, Arrival):
+        if isinstance(read, InboundMessage):
             await door.receive(read)
-        elif isinstance(read, Change):
+        elif isinstance(read, MessageChange):
             await door.change(read)
         else:
             door.advance(self.name, position)
         if update.callback_query is not None:
             await self._let_go(update.callback_query)
 
-    async def _read(self, door: Door, update: Update, me: User, position: str) -> Arrival | Change | None:
+    async def _read(
+        self, door: InboundPort, update: Update, me: User, position: str
+    ) -> InboundMessage | MessageChange | None:
         """What is to be kept of it."""
         if update.message is not None:
             return await self._message(door, update.message, me, position)
@@ -151,7 +160,7 @@ class TelegramBridge:
             return self._press(update.callback_query, position)
         return None
 
-    async def _message(self, door: Door, message: Message, me: User, position: str) -> Arrival | None:
+    async def _message(self, door: InboundPort, message: Message, me: User, position: str) -> InboundMessage | None:
         chat, sender = message.chat, sender_of(message)
         if sender is None or chat.type == ChatType.CHANNEL or is_for_another_bot(message, me):
             return None
@@ -165,29 +174,29 @@ class TelegramBridge:
             words = "\n".join(part for part in (words, missing) if part)
         if not words and not media:
             return None
-        return Arrival(
+        return InboundMessage(
             self.name, _number(message, me), sender[0], words, sender[1], media, _target(message), room,
             room_name, addressed, position,
         )  # fmt: skip
 
-    def _edit(self, message: Message, update: int, me: User, position: str) -> Change | None:
+    def _edit(self, message: Message, update: int, me: User, position: str) -> MessageChange | None:
         """A location that is shared for a while is edited every few seconds: that is no edit."""
         chat, sender = message.chat, sender_of(message)
         if sender is None or message.location is not None or chat.type == ChatType.CHANNEL:
             return None
         words = words_of(message, me)
         room, _ = _room(chat)
-        return Change(
+        return MessageChange(
             self.name, _number(message, me), str(update), "edit", sender[0], words, room, position
         )  # fmt: skip
 
-    def _press(self, query: CallbackQuery, position: str) -> Arrival | None:
+    def _press(self, query: CallbackQuery, position: str) -> InboundMessage | None:
         """A button's command, as if it had been typed."""
         message, sender = query.message, query.from_user
         if message is None or message.chat.type == ChatType.CHANNEL or not query.data:
             return None
         room, room_name = _room(message.chat)
-        return Arrival(
+        return InboundMessage(
             self.name, f"press:{query.id}", str(sender.id), query.data, sender.full_name, (),
             _target(message), room, room_name, position=position,
         )  # fmt: skip
@@ -229,7 +238,7 @@ class TelegramBridge:
 
     # --------------------------------------------------------------------------------------------------------- sending
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
         chat, thread = place_of(outgoing.target)
         buttons = keyboard(outgoing.buttons) if part.last else None

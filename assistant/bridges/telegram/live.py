@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from assistant.bridges.telegram.text import tail
-from assistant.core.bridge_ports import TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
 
 _MOST_PLACES = 64

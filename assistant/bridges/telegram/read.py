@@ -12,8 +12,8 @@ from typing import Literal
 
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
-from assistant.core.persons import shown_name
-from assistant.core.quotes import block
+from assistant.core.people import clean_display_name
+from assistant.core.tool_results import quote_block
 
 # What Telegram hands to bots at most.
 MOST_BYTES = 20_000_000
@@ -36,7 +36,7 @@ class File:
         """What is said of one that was not had."""
         what = "picture" if self.kind == "image" else "file"
         size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
-        return f"[{what} {shown_name(self.name)}{size}: {why}]"
+        return f"[{what} {clean_display_name(self.name)}{size}: {why}]"
 
 
 def sender_of(message: Message) -> tuple[str, str] | None:
@@ -75,7 +75,7 @@ def words_of(message: Message, me: User) -> str:
     """What it says; "" for a picture or file by itself, and where there is nothing to read (somebody joined)."""
     said = "\n".join(part for part in (_text(message, me), *_things(message)) if part)
     if message.forward_origin is not None:
-        return f"[forwarded from {_origin(message.forward_origin)}]" + (f"\n{block(said)}" if said else "")
+        return f"[forwarded from {_origin(message.forward_origin)}]" + (f"\n{quote_block(said)}" if said else "")
     if _command(message) is not None:
         return said
     return "\n\n".join(part for part in (said, _replied(message, me)) if part)
@@ -133,7 +133,7 @@ def _things(message: Message) -> Iterator[str]:
     if message.venue is not None:
         place = message.venue
         where = f"{place.location.latitude:.5f}, {place.location.longitude:.5f}"
-        yield f"[place: {shown_name(place.title)}, {shown_name(place.address)} ({where})]"
+        yield f"[place: {clean_display_name(place.title)}, {clean_display_name(place.address)} ({where})]"
     elif message.location is not None:
         yield f"[location: {message.location.latitude:.5f}, {message.location.longitude:.5f}]"
     for name, tell in tellers.items():
@@ -171,18 +171,21 @@ def _replied(message: Message, me: User) -> str:
     elif replied.from_user == me:
         whom = "you"
     else:
-        whom = shown_name((sender_of(replied) or ("", "somebody"))[1])
+        whom = clean_display_name((sender_of(replied) or ("", "somebody"))[1])
     if len(text) > _LONGEST_QUOTE:
         text = text[: _LONGEST_QUOTE - 1] + "…"
-    return f"[in reply to {whom}]" + (f"\n{block(text)}" if text else "")
+    return f"[in reply to {whom}]" + (f"\n{quote_block(text)}" if text else "")
 
 
 def _origin(origin: MessageOrigin) -> str:
     for name in ("sender_user", "sender_chat", "chat"):
         whom = getattr(origin, name, None)
         if isinstance(whom, User | Chat):
-            return shown_name((whom.full_name if isinstance(whom, User) else whom.effective_name) or "") or "somebody"
-    return shown_name(getattr(origin, "sender_user_name", "")) or "somebody"
+            return (
+                clean_display_name((whom.full_name if isinstance(whom, User) else whom.effective_name) or "")
+                or "somebody"
+            )
+    return clean_display_name(getattr(origin, "sender_user_name", "")) or "somebody"
 
 
 # ------------------------------------------------------------------------------------------------------------- entities

@@ -20,9 +20,9 @@ from typing import Any
 
 from assistant import __version__
 from assistant.bridges.terminal.feed import Deliveries, Feed, Mark, NoDeliveries
-from assistant.core.bridge_ports import Capabilities, Door, Part, TurnEvent
-from assistant.core.errors import BridgeError, NobodyThere, UsageError
-from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
+from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
+from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.gateway.pump import parts
 
@@ -43,7 +43,7 @@ class Terminal:
     feed: Feed
     queue: asyncio.Queue[Event | None]
 
-    def takes(self, outgoing: Outgoing) -> bool:
+    def takes(self, outgoing: OutgoingMessage) -> bool:
         return self.feed.takes(outgoing)
 
     async def events(self, idle_seconds: float | None = None) -> AsyncIterator[Event]:
@@ -73,7 +73,7 @@ class TerminalBridge:
     """See `ports.Bridge`. `on_attach` is called when somebody can be reached again; the runtime pumps its outbox."""
 
     name = "terminal"
-    capabilities = Capabilities(edit=True, typing=True, terminals=True, dedupe_seconds=_DEDUPE_SECONDS)
+    capabilities = BridgeCapabilities(edit=True, typing=True, terminals=True, dedupe_seconds=_DEDUPE_SECONDS)
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class TerminalBridge:
     async def check(self) -> str:
         return "the terminals of this machine"
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         """See `ports.Control` for what people type."""
         self._stopped = False
         door.connected(self.name)
@@ -158,7 +158,7 @@ class TerminalBridge:
 
     # ----------------------------------------------------------------------------------------------------------- bridge
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         """Give it to the session's terminals; the first confirmation ends it.
 
         Raises `NobodyThere` when no terminal is attached or the last one left, `BridgeError` when none confirmed."""
@@ -168,7 +168,7 @@ class TerminalBridge:
         if self._was_shown(part.item, confirmation.asked):
             return
         if not confirmation.asked:
-            raise NobodyThere()
+            raise RecipientNotConnected()
         self._confirmations[outgoing.key] = confirmation
         try:
             for terminal in list(confirmation.asked):
@@ -190,7 +190,7 @@ class TerminalBridge:
         self._early.pop(key, None)
         return early or any(terminal.feed.has_shown(item) for terminal in asked)
 
-    def _give(self, terminal: Terminal, part: Part) -> None:
+    def _give(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.due(part.item):
             text = part.text if item is part.item else "".join(one.text for one in parts(item, self))
             self._put(terminal, ("deliver", _delivery(item, text)))
@@ -216,7 +216,7 @@ class TerminalBridge:
         for confirmation in self._confirmations.values():
             confirmation.asked.discard(terminal)
             if not confirmation.asked and not confirmation.arrived.done():
-                confirmation.arrived.set_exception(NobodyThere())
+                confirmation.arrived.set_exception(RecipientNotConnected())
 
 
 def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from assistant.core.records import OutboxItem, Outgoing
+from assistant.core.records import OutboxItem, OutgoingMessage
 
 MOST_AT_ONCE = 500
 """Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it
@@ -125,7 +125,7 @@ class Feed:
         last = self._deliveries.newest(self._bridge, self._session, id_)
         return Mark(id_, None if last is None else last.created_at)
 
-    def takes(self, outgoing: Outgoing) -> bool:
+    def takes(self, outgoing: OutgoingMessage) -> bool:
         return self._session == outgoing.session and self._inbox_id in (None, outgoing.inbox_id)
 
     def missed(self) -> tuple[Sequence[OutboxItem], bool]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import Message
-from assistant.core.quotes import Quote, TodoReport, is_failure, parse_quotes, parse_todos
+from assistant.core.tool_results import QuotedMessage, TodoListResult, is_failed_result, parse_quotes, parse_todos
 from assistant.models.offline import wording
 from assistant.models.offline.intents import (
     AboutMe,
@@ -55,7 +55,7 @@ class Desk:
 
     message: Message
     tools: frozenset[str]
-    own_words: tuple[Quote, ...]
+    own_words: tuple[QuotedMessage, ...]
 
 
 def step(intent: Intent, results: Sequence[str], desk: Desk) -> Use | str:
@@ -107,7 +107,7 @@ def _show(use: Use, what: str, results: Sequence[str], desk: Desk, *, lead: str 
         return wording.without(what, desk.message.id)
     if not results:
         return use
-    return wording.failed(results[0]) if is_failure(results[0]) else f"{lead}{results[0]}"
+    return wording.failed(results[0]) if is_failed_result(results[0]) else f"{lead}{results[0]}"
 
 
 # --------------------------------------------------------------------------------------------------------------- memory
@@ -144,7 +144,7 @@ def _search(words: Sequence[str], role: str) -> Use:
     return Use("search_history", {"query": query, "role": role, "limit": _SEARCH_LIMIT})
 
 
-def _quotes(results: Sequence[str], desk: Desk) -> list[Quote]:
+def _quotes(results: Sequence[str], desk: Desk) -> list[QuotedMessage]:
     """What the search found, and what is still in view: a search that finds nothing must not hide that."""
     found = [quote for result in results for quote in parse_quotes(result)]
     known = {desk.message.id, *(quote.message_id for quote in found)}
@@ -153,7 +153,7 @@ def _quotes(results: Sequence[str], desk: Desk) -> list[Quote]:
 
 
 def _with_failure(text: str, results: Sequence[str]) -> str:
-    broken = [result for result in results if is_failure(result)]
+    broken = [result for result in results if is_failed_result(result)]
     return f"{text}\n\n(The search failed, so I only looked at what is in view. {broken[0]})" if broken else text
 
 
@@ -166,7 +166,7 @@ def _reminder(intent: SetReminder, results: Sequence[str], desk: Desk) -> Use | 
         return _todos(intent.instead, results, desk)
     if not results:
         return Use("set_reminder", {"text": intent.text, "when": intent.when})
-    return wording.failed(results[0]) if is_failure(results[0]) else results[0]
+    return wording.failed(results[0]) if is_failed_result(results[0]) else results[0]
 
 
 def _todos(intent: AddTodos | ShowTodos | ChangeTodos, results: Sequence[str], desk: Desk) -> Use | str:
@@ -174,7 +174,7 @@ def _todos(intent: AddTodos | ShowTodos | ChangeTodos, results: Sequence[str], d
         return wording.without("a to-do list", desk.message.id)
     if not results:
         return Use("manage_todo_list", _first_arguments(intent))
-    if is_failure(results[-1]):
+    if is_failed_result(results[-1]):
         return wording.failed(results[-1])
     report = parse_todos(results[-1])
     if report is None:
@@ -196,7 +196,7 @@ def _first_arguments(intent: AddTodos | ShowTodos | ChangeTodos) -> dict[str, An
             return {"action": "list"}
 
 
-def _by_words(intent: ChangeTodos, report: TodoReport, desk: Desk) -> Use | str:
+def _by_words(intent: ChangeTodos, report: TodoListResult, desk: Desk) -> Use | str:
     """The one open to-do that holds all these words; with none or several, nothing is changed."""
     wanted = set(content_words(intent.words))
     fitting = [line for line in report.lines if not line.done and wanted and wanted <= set(content_words(line.text))]
@@ -210,7 +210,7 @@ def _by_words(intent: ChangeTodos, report: TodoReport, desk: Desk) -> Use | str:
     return f"Nothing on your list fits “{intent.words}”, so it is unchanged. {words}"
 
 
-def _shown(intent: ShowTodos, report: TodoReport) -> str:
+def _shown(intent: ShowTodos, report: TodoListResult) -> str:
     lines = [line for line in report.lines if not intent.label or line.text.startswith(f"{intent.label}: ")]
     if not lines:
         return f"Your {intent.label} list is empty." if intent.label else "Your to-do list is empty."
@@ -220,7 +220,7 @@ def _shown(intent: ShowTodos, report: TodoReport) -> str:
     return f"Your {intent.label or 'to-do'} list:\n\n{shown}"
 
 
-def _changed(intent: AddTodos | ChangeTodos | ShowTodos, report: TodoReport) -> str:
+def _changed(intent: AddTodos | ChangeTodos | ShowTodos, report: TodoListResult) -> str:
     if not report.change:
         return wording.UNKNOWN_RESULT.format(tool="the to-do list")
     numbers = ", ".join(str(number) for number in report.changed)

@@ -16,21 +16,29 @@ from dataclasses import replace
 from assistant.context.quote import NOTE, SPEAKER
 from assistant.context.truncate import spoken
 from assistant.core.errors import ModelError
-from assistant.core.expressions import expression
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.quotes import Quote
-from assistant.core.requests import Limits, ModelEvent, Purpose, Reply, Request, StopReason, TextDelta
+from assistant.core.model_api import (
+    CallPurpose,
+    ModelEvent,
+    ModelLimits,
+    ModelReply,
+    ModelRequest,
+    StopReason,
+    TextDelta,
+)
+from assistant.core.text import lazy_regex
+from assistant.core.tool_results import QuotedMessage
 from assistant.models.offline import wording
 from assistant.models.offline.clerk import Desk, Use, step
 from assistant.models.offline.reading import understand
 from assistant.models.offline.words import passages
 
 NAME = "offline"
-LIMITS = Limits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
+LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
 _CHARACTERS_PER_TOKEN = 4
-_WORDS = expression(r"\S+\s*|\s+")
-_NOTES = expression(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
-_SPEAKER = expression(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
+_WORDS = lazy_regex(r"\S+\s*|\s+")
+_NOTES = lazy_regex(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
+_SPEAKER = lazy_regex(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
 _MOST_OWN_WORDS = 100
 _LONGEST_QUOTE = 600
 
@@ -46,11 +54,16 @@ class OfflineModel:
     def provider(self) -> str:
         return "offline"
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         return LIMITS
 
     async def stream(
-        self, request: Request, purpose: Purpose = "chat", *, session: str | None = None, turn: str | None = None
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
         if purpose not in ("chat", "schedule", "check"):
@@ -66,13 +79,13 @@ class OfflineModel:
             yield TextDelta(piece)
             await asyncio.sleep(0)
         usage = Usage(input=prompt, output=_message_characters(message) // _CHARACTERS_PER_TOKEN + 1, cost_usd=0.0)
-        yield Reply(message, usage, stop, estimated=True)
+        yield ModelReply(message, usage, stop, estimated=True)
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
-def _answer(request: Request) -> Message:
+def _answer(request: ModelRequest) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
     asked = _asked(request.messages)
     results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
@@ -121,11 +134,11 @@ def _said(message: Message) -> Message:
     return replace(said, content=spoken(said))
 
 
-def _own_words(messages: Sequence[Message], newest: Message) -> tuple[Quote, ...]:
+def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMessage, ...]:
     """What people said earlier and is still in view, a long message in several pieces; oldest first."""
     earlier = [m for m in messages if _is_said(m) and m.id is not None and m.id != newest.id]
     quotes = [
-        Quote(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
+        QuotedMessage(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
         for m in map(_said, earlier[-_MOST_OWN_WORDS:])
         for piece in passages(m.content, _LONGEST_QUOTE)
     ]
@@ -163,7 +176,7 @@ def _within(message: Message, max_output: int) -> tuple[Message, StopReason]:
     return message.with_content(message.content[: max_output * _CHARACTERS_PER_TOKEN]), "max_tokens"
 
 
-def _prompt_tokens(request: Request) -> int:
+def _prompt_tokens(request: ModelRequest) -> int:
     characters = sum(len(block.text) for block in request.system)
     characters += sum(_message_characters(message) for message in request.messages)
     characters += sum(len(t.name) + len(t.description) + len(json.dumps(t.schema)) for t in request.tools)

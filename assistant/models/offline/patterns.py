@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from assistant.agenda.splitting import split
-from assistant.core.expressions import expression
+from assistant.agenda.split_reminder import split_reminder
+from assistant.core.text import lazy_regex
 from assistant.models.offline.intents import (
     AboutMe,
     AddTodos,
@@ -54,7 +54,7 @@ _OBJECT = r"(?:me|us|an?|the|my|our|this|that|it|him|her|them|some|all|on|off|up
 
 
 def _rule(make: Maker, *alternatives: str) -> Rule:
-    return make, tuple(expression(alternative, re.IGNORECASE | re.DOTALL) for alternative in alternatives)
+    return make, tuple(lazy_regex(alternative, re.IGNORECASE | re.DOTALL) for alternative in alternatives)
 
 
 # ----------------------------------------------------------------------------------------------------------- small talk
@@ -119,7 +119,7 @@ def _add(match: re.Match[str]) -> Intent:
 def _remind(match: re.Match[str]) -> Intent:
     when = match.groupdict().get("when")
     instead = AddTodos((f"{match['what']} ({when})" if when else match["what"],), reminder=True)
-    text, time = split(match[0])
+    text, time = split_reminder(match[0])
     return SetReminder(text, time, instead) if time else instead
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
 _VERBS = r"(?:is|are|was|were|do|does|did|will|would|can|could|should|has|have|had|am)"
 _PERSONS = r"(?:i|you|we|he|she|it|they|my|the|our|your|his|her|their|there|this|that|any\w*|some\w*)"
@@ -14,20 +14,20 @@ _ELSEWHERE = (
     r"|vad|vem|var|hvad|hvornår|qui|où|quand|comment|pourquoi|combien|quel(?:le)?s?|qué|quién|dónde|cuándo|cómo|cuál"
     r"|chi|dove|quando|perché|quanto|wat|waar|wanneer|waarom|welke|quem|onde|qual)"
 )
-_QUESTION = expression(
+_QUESTION = lazy_regex(
     rf"{_ASKING}(?:'s|’s|s)? (?!{_PERSONS} )(?:\S+ ){{0,3}}?{_VERBS}\b.*"  # what colour is my car
     rf"|{_ASKING}(?:'s|’s|s) .+"  # what's my sister's name
     rf"|{_VERBS} {_PERSONS}\b.*"  # did I say ...
     rf"|{_ELSEWHERE}(?: \S+){{1,7}}",
     re.IGNORECASE,
 )
-_TO_ASSISTANT = expression(
+_TO_ASSISTANT = lazy_regex(
     r"\b(?:did|have|had) you (?:ever )?(?:say|said|tell|told|answer(?:ed)?|suggest(?:ed)?|recommend(?:ed)?|write|wrote"
     r"|mention(?:ed)?)\b|\byou (?:said|told|suggested|recommended|answered|mentioned)\b",
     re.IGNORECASE,
 )
 _QUESTION_MARKS = ("?", "？", "؟")
-_TAG = expression(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
+_TAG = lazy_regex(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
 
 
 def is_question(sentence: str, bare: str) -> bool:

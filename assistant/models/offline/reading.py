@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 from assistant.models.offline.intents import AddTodos, Ask, Correct, Intent, Note, Talk
 from assistant.models.offline.patterns import RULES, TODO_LIST, labelled
 from assistant.models.offline.questions import asks_the_assistant, is_question
@@ -19,17 +19,17 @@ _MOST_INTENTS = 8
 _LONG = 2000
 _LONGEST_READ = 400
 
-_COURTESY_BEFORE = expression(
+_COURTESY_BEFORE = lazy_regex(
     r"^(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
     r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
     re.IGNORECASE,
 )
 _ENDS = " \t\n.!?…,。！？؟"
 _COURTESIES_BEHIND = ("please", "thanks", "thank you", "for me", "again")
-_LIST_HEAD = expression(
+_LIST_HEAD = lazy_regex(
     rf"(?:please )?(?:add|put)(?: (?:these|this|the following))? (?:to|on) {TODO_LIST}\s*:?|to-?dos?:", re.IGNORECASE
 )
-_BULLET = expression(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
+_BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
 def understand(text: str) -> tuple[Intent, ...]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from assistant.core.expressions import expression
-from assistant.core.quotes import Quote
+from assistant.core.text import lazy_regex
+from assistant.core.tool_results import QuotedMessage
 from assistant.models.offline.intents import AddTodos, Correct, Note
 from assistant.models.offline.reading import read_sentence
 from assistant.models.offline.words import ATTRIBUTES, alike, content_words, family, fold, sentences, tokens
@@ -45,22 +45,22 @@ _NUMBERS = frozenset(_NUMBER_WORDS.split())
 _BEFORE_PLACES = """in at to from near under by on behind over beside between ved i på bei auf unter"""
 _PLACE_WORDS = frozenset(_BEFORE_PLACES.split())
 _ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("colour", expression(r"\bcolou?r\b", re.IGNORECASE)),
-    ("number", expression(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
-    ("time", expression(r"\b(?:when|what time|which day|birthday|date|wann|når)\b", re.IGNORECASE)),
-    ("name", expression(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
-    ("place", expression(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
+    ("colour", lazy_regex(r"\bcolou?r\b", re.IGNORECASE)),
+    ("number", lazy_regex(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
+    ("time", lazy_regex(r"\b(?:when|what time|which day|birthday|date|wann|når)\b", re.IGNORECASE)),
+    ("name", lazy_regex(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
+    ("place", lazy_regex(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
 )
-_CLAUSE = expression(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
-_NAMED = expression(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
+_CLAUSE = lazy_regex(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
+_NAMED = lazy_regex(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
 _FIRST_PERSON = frozenset({"i", "we", "ich", "jeg", "je"})
-_CATEGORY = expression(r"^(?:what|which) (\w+)")
-_MY = expression(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
-_OLD_VALUE = expression(
+_CATEGORY = lazy_regex(r"^(?:what|which) (\w+)")
+_MY = lazy_regex(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
+_OLD_VALUE = lazy_regex(
     r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE
 )
 
-_OVER = expression(
+_OVER = lazy_regex(
     r"\b(?:(?:moved|moving|switched|changed|went|going) from|quit|left|sold|instead of|no longer(?: \w+)?(?: at| in)?)"
     r"\s+([^,;.]{2,40}?)(?=,|;|\.|\bto\b|\bfor\b|$)",
     re.IGNORECASE,
@@ -72,9 +72,9 @@ class Found:
     """`answers`, the one to believe first; `corrects` when that one was said to put an earlier one right. Without
     answers, `nearest` is what came closest, if anything did."""
 
-    answers: tuple[Quote, ...] = ()
+    answers: tuple[QuotedMessage, ...] = ()
     corrects: bool = False
-    nearest: Quote | None = None
+    nearest: QuotedMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Question:
     names: frozenset[str]
 
 
-def answer(question: str, quotes: Iterable[Quote], *, topic: bool = False) -> Found:
+def answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> Found:
     """The quotations that answer `question`, or all that belong to its topic."""
     asked = _read(question)
     scored = sorted(((_score(asked, quote), quote) for quote in quotes), key=lambda pair: pair[0], reverse=True)
@@ -104,7 +104,7 @@ def answer(question: str, quotes: Iterable[Quote], *, topic: bool = False) -> Fo
     return Found(answers[: _MOST_ON_TOPIC if topic else _MOST], _is_correction(answers[0]))
 
 
-def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
+def replaced(correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
     """The earlier statement that `correction` puts right, if one is found."""
     asked = _read(correction)
     if not asked.words:
@@ -123,7 +123,7 @@ def replaced(correction: str, quotes: Iterable[Quote]) -> Quote | None:
     return _newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])[0]
 
 
-def _put_right(answers: tuple[Quote, ...]) -> tuple[Quote, ...]:
+def _put_right(answers: tuple[QuotedMessage, ...]) -> tuple[QuotedMessage, ...]:
     """A newer one that answers as well, and was said to put something right or names what it takes the place of, stands
     before the first."""
     newer = [
@@ -150,7 +150,7 @@ def _read(question: str) -> _Question:
     )
 
 
-def _score(asked: _Question, quote: Quote) -> float:
+def _score(asked: _Question, quote: QuotedMessage) -> float:
     whole = [fold(token) for token in tokens(quote.text)]
     if not any(_credit(word, whole, whole) for word in asked.words):
         return 0.0
@@ -231,24 +231,24 @@ def _holds(said: Sequence[str], wanted: Iterable[str]) -> bool:
     return any(alike(one, other) for one in wanted for other in said)
 
 
-def _newest_first(quotes: Iterable[Quote]) -> list[Quote]:
+def _newest_first(quotes: Iterable[QuotedMessage]) -> list[QuotedMessage]:
     return sorted(quotes, key=lambda quote: quote.message_id, reverse=True)
 
 
-def _distinct(quotes: Iterable[Quote]) -> tuple[Quote, ...]:
+def _distinct(quotes: Iterable[QuotedMessage]) -> tuple[QuotedMessage, ...]:
     """Without those that say, word for word, what one before them says."""
-    seen: dict[str, Quote] = {}
+    seen: dict[str, QuotedMessage] = {}
     for quote in quotes:
         seen.setdefault(" ".join(tokens(quote.text)), quote)
     return tuple(seen.values())
 
 
-def _replaces(newer: Quote, older: Quote) -> bool:
+def _replaces(newer: QuotedMessage, older: QuotedMessage) -> bool:
     """Whether it says that something is over which the older one says: "moved from Oslo to Bergen"."""
     said = [fold(token) for token in tokens(older.text)]
     over = [fold(word) for part in _OVER.findall(newer.text) for word in content_words(part)]
     return bool(over) and _holds(said, over)
 
 
-def _is_correction(quote: Quote) -> bool:
+def _is_correction(quote: QuotedMessage) -> bool:
     return any(isinstance(read_sentence(sentence), Correct) for sentence in sentences(quote.text))

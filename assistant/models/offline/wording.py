@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assistant.core.quotes import FAILURE, Quote, TodoLine, block
+from assistant.core.tool_results import FAILURE_PREFIX, QuotedMessage, TodoLine, quote_block
 from assistant.models.offline.recall import Found
 
 INTRODUCTION = (
@@ -60,7 +60,7 @@ def cannot(message_id: int | None) -> str:
 
 def found_so_far(found: Sequence[tuple[str, str]]) -> str:
     """What another model had asked tools for before it could not go on, each in a block, the longest ones cut."""
-    blocks = [f"`{tool}`:\n\n{block(_shortened(text))}" for tool, text in found[-_MOST_FOUND:]]
+    blocks = [f"`{tool}`:\n\n{quote_block(_shortened(text))}" for tool, text in found[-_MOST_FOUND:]]
     left = len(found) - len(blocks)
     before = [f"({left} more before these stand in the conversation.)"] if left > 0 else []
     return "\n\n".join(["What was found before I took over:", *before, *blocks])
@@ -80,11 +80,11 @@ def without(what: str, message_id: int | None) -> str:
 
 
 def failed(result: str) -> str:
-    return f"That did not work: {result.removeprefix(FAILURE).strip()}"
+    return f"That did not work: {result.removeprefix(FAILURE_PREFIX).strip()}"
 
 
-def quotation(lead: str, quote: Quote) -> str:
-    return f"{lead} {_when(quote)}:\n\n{block(quote.text)}"
+def quotation(lead: str, quote: QuotedMessage) -> str:
+    return f"{lead} {_when(quote)}:\n\n{quote_block(quote.text)}"
 
 
 def told(found: Found, *, role: str) -> str:
@@ -106,17 +106,17 @@ def not_found(found: Found, *, searched: bool) -> str:
     return "\n\n".join(parts)
 
 
-def corrected(message_id: int | None, old: Quote | None) -> str:
+def corrected(message_id: int | None, old: QuotedMessage | None) -> str:
     text = noted(message_id, task=False, todos=False)
     if old is None:
         return f"{text} I found nothing earlier that it replaces; from now on this counts."
     return quotation(f"{text} It replaces what you told me", old)
 
 
-def about_person(quotes: Sequence[Quote]) -> str:
+def about_person(quotes: Sequence[QuotedMessage]) -> str:
     if not quotes:
         return "Ask me about one thing, by name, and I will look through everything you told me."
-    lines = "\n".join(block(quote.text) for quote in quotes)
+    lines = "\n".join(quote_block(quote.text) for quote in quotes)
     return (
         f"The last things you told me here:\n\n{lines}\n\nAsk me about one thing by name, and I will look further back."
     )
@@ -127,10 +127,10 @@ def todo_lines(lines: Sequence[TodoLine]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return block(" ".join(text.split())).removeprefix("> ")
+    return quote_block(" ".join(text.split())).removeprefix("> ")
 
 
-def _who(quote: Quote, role: str) -> str:
+def _who(quote: QuotedMessage, role: str) -> str:
     if role == "assistant":
         return "I"
     return _one_line(quote.name) if quote.name else "You"
@@ -140,5 +140,5 @@ def _whom(role: str) -> str:
     return "you" if role == "assistant" else "me"
 
 
-def _when(quote: Quote) -> str:
+def _when(quote: QuotedMessage) -> str:
     return f"on {quote.when} (#{quote.message_id})" if quote.when else f"(#{quote.message_id})"

@@ -10,14 +10,14 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from assistant.core.expressions import expression
+from assistant.core.text import lazy_regex
 
-_TOKEN = expression(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_TOKEN = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDINGS_OF_SHORT_WORDS = frozenset({"s", "es", "ed", "d", "ing", "n", "en"})
-_ABBREVIATION = expression(
+_ABBREVIATION = lazy_regex(
     r"(?:\b(?:dr|mr|mrs|ms|st|prof|nr|ca|approx|etc|vs|z\.b|e\.g|i\.e|\w)|\b\d{1,2})\.$", re.IGNORECASE
 )
-_SENTENCE_END = expression(r"(?<=[.!?…])\s+(?=\S)|(?<=[。！？])|\n+")
+_SENTENCE_END = lazy_regex(r"(?<=[.!?…])\s+(?=\S)|(?<=[。！？])|\n+")
 
 _STOP = """
 a s t n o about after again all also am an and any are as at be been before being but by can could d did didn do does

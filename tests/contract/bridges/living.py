@@ -10,13 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.core.bridge_ports import Bridge, Capabilities
-from assistant.core.persons import Identity
-from assistant.core.records import Button, OutboxItem, Outgoing
-from assistant.core.requests import Request
-from assistant.core.sessions import MAIN, peer_key, room_key, scope_of
-from assistant.settings import settings as settings_module
-from assistant.settings.settings import Home
+from assistant.core.bridge_api import Bridge, BridgeCapabilities
+from assistant.core.model_api import ModelRequest
+from assistant.core.people import Identity
+from assistant.core.records import Button, OutboxItem, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_scope
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.house import House, build
 from tests.contract.bridges.network import Network, Seen, Where, Who
 from tests.contract.bridges.watched import Watch, Watched
@@ -26,13 +26,13 @@ _LONGEST_WAIT = 20.0
 _QUIET = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore", "ASSISTANT_SLEEP__AT": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}
 
 
-def said_in(request: Request) -> str:
+def said_in(request: ModelRequest) -> str:
     """What somebody said last, without what the house notes beside it."""
     said = [message.content for message in request.messages if message.role == "user"]
     return said[-1].rpartition("</runtime-note>\n\n")[2]
 
 
-def echo(request: Request) -> str:
+def echo(request: ModelRequest) -> str:
     return f"You said: {said_in(request)}"
 
 
@@ -54,7 +54,7 @@ class Living:
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
-        settings = settings_module.load(Home(self.home), {**_QUIET, **self._environ})
+        settings = load_settings(Home(self.home), {**_QUIET, **self._environ})
         bridges = {one.name: bridge for one in [self.network, *self.others] if (bridge := self._bridge(one, settings))}
         self.house = build(settings, self.clock, bridges=bridges, model=self.model)
         self._open.callback(self.house.close)
@@ -82,7 +82,7 @@ class Living:
         assert bridge is not None
         await self.house.delivery.put(self.network.name, bridge)
 
-    def _bridge(self, network: Network, settings: settings_module.Settings) -> Bridge | None:
+    def _bridge(self, network: Network, settings: Settings) -> Bridge | None:
         bridge = network.bridge(settings, self.clock)
         return bridge if bridge is None or network is not self.network else Watched(bridge, self.watch)
 
@@ -99,7 +99,7 @@ class Living:
     # ------------------------------------------------------------------------------------------------------ looking on
 
     @property
-    def can(self) -> Capabilities:
+    def can(self) -> BridgeCapabilities:
         return self.house.delivery.bridges[self.network.name].capabilities
 
     def condition(self, network: Network | None = None) -> Mapping[str, Any]:
@@ -109,8 +109,8 @@ class Living:
 
     def session(self, who: Who, where: Where = "private") -> str:
         if where == "room":
-            return room_key(self.network.name, self.network.room)
-        return MAIN if who == "owner" else peer_key(self.network.name, self.network.account(who))
+            return room_session_key(self.network.name, self.network.room)
+        return MAIN_SESSION if who == "owner" else peer_session_key(self.network.name, self.network.account(who))
 
     def texts(self, who: Who = "owner", where: Where = "private") -> list[str]:
         return [seen.text for seen in self.network.seen(who, where)]
@@ -123,7 +123,7 @@ class Living:
         """What people said in the requests that the model got, one by one."""
         return [said_in(request) for request in self.model.requests]
 
-    def kept(self, session: str = MAIN) -> list[str]:
+    def kept(self, session: str = MAIN_SESSION) -> list[str]:
         """What people said in a conversation, as the log has it."""
         found = self.house.stores.history.recent(session if session.startswith(("peer", "room")) else "owner")
         return [record.content for record in found if record.role == "user"]
@@ -169,7 +169,9 @@ class Living:
         """Put something that is to go out into the outbox: its key. They were answered before."""
         key, session = f"notice:{next(self._notices)}", self.session(who)
         target = self.outbox(who)[0].outgoing.target
-        outgoing = Outgoing(key, session, scope_of(session), self.network.name, target, body, "notice", buttons=buttons)
+        outgoing = OutgoingMessage(
+            key, session, session_scope(session), self.network.name, target, body, "notice", buttons=buttons
+        )
         self.house.stores.outbox.push(outgoing, self.clock())
         self.house.delivery.wake(self.network.name)
         return key

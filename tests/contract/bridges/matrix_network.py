@@ -19,8 +19,7 @@ from typing import Any, Literal
 import httpx2
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.core.bridge_ports import Bridge
-from assistant.core.bridging_values import Login
+from assistant.core.bridge_api import Bridge, DeviceLogin
 from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
@@ -36,7 +35,7 @@ class MatrixNetwork:
     name = "matrix"
     facts = Facts(threads=True)
 
-    def __init__(self, server: Synapse, proxy: Proxy, people: dict[Who, Person], login: Login) -> None:
+    def __init__(self, server: Synapse, proxy: Proxy, people: dict[Who, Person], login: DeviceLogin) -> None:
         self._server = server
         self._proxy = proxy
         self._people = people
@@ -233,7 +232,7 @@ async def matrix(server: Synapse) -> AsyncIterator[Network]:
     people = {who: await Person.of(server, who) for who in _PEOPLE}
     proxy = Proxy(server.url)
     await proxy.start()
-    network = MatrixNetwork(server, proxy, people, Login(*server.device("nocturne")))
+    network = MatrixNetwork(server, proxy, people, DeviceLogin(*server.device("nocturne")))
     try:
         await network.open()
         yield network

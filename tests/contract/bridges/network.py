@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from assistant.core.bridge_ports import Bridge
+from assistant.core.bridge_api import Bridge
 from assistant.settings.settings import Settings
 from assistant.wire.house import House
 

@@ -11,17 +11,25 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.bridge_ports import Arrival, Bridge, Capabilities, Change, Door, Part, TurnEvent
+from assistant.core.bridge_api import (
+    Bridge,
+    BridgeCapabilities,
+    InboundMessage,
+    InboundPort,
+    MessageChange,
+    OutgoingPart,
+    TurnEvent,
+)
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Refused, Seen, Where, Who
 
-_EVERYTHING = Capabilities(
+_EVERYTHING = BridgeCapabilities(
     edit=True, typing=True, media=True, threads=True, buttons=True, max_length=500, dedupe_seconds=3600
 )
-_TEXT = Capabilities(max_length=160, length_in="utf-8")
+_TEXT = BridgeCapabilities(max_length=160, length_in="utf-8")
 ROOM = "the-room"
 
 
@@ -238,7 +246,7 @@ class PlainBridge:
         self._network.answer()
         return f"@{self.name}"
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         self._network.answer()
         door.connected(self.name)
         number = int(door.position(self.name) or 0)
@@ -247,16 +255,18 @@ class PlainBridge:
                 await self._hand_in(door, event)
                 number = event.number
 
-    async def _hand_in(self, door: Door, event: _Event) -> None:
+    async def _hand_in(self, door: InboundPort, event: _Event) -> None:
         sender, position = self._network.account(event.who), str(event.number)
         room = ROOM if event.where == "room" else None
         if event.kind in ("edit", "delete"):
             kind: Literal["edit", "delete"] = "edit" if event.kind == "edit" else "delete"
-            await door.change(Change(self.name, event.id, f"c{event.number}", kind, sender, event.text, room, position))
+            await door.change(
+                MessageChange(self.name, event.id, f"c{event.number}", kind, sender, event.text, room, position)
+            )
             return
         target = self._network.place(event.who, event.where) + (f"/{event.thread}" if event.thread else "")
         await door.receive(
-            Arrival(
+            InboundMessage(
                 self.name,
                 event.id,
                 sender,
@@ -269,7 +279,7 @@ class PlainBridge:
             )
         )
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
         buttons = outgoing.buttons if part.last and self.capabilities.buttons else ()
         text = part.text

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from assistant.core.bridge_ports import Bridge
+from assistant.core.bridge_api import Bridge
 from assistant.settings.settings import Settings
 from assistant.wire.house import House
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who

@@ -18,8 +18,8 @@ import httpx2
 
 from assistant.cli.client import SocketLink, socket_link
 from assistant.cli.link import LinkLost
-from assistant.core.bridge_ports import Bridge
-from assistant.core.sessions import MAIN
+from assistant.core.bridge_api import Bridge
+from assistant.core.sessions import MAIN_SESSION
 from assistant.service.unix_socket import short_address
 from assistant.settings.settings import Settings
 from assistant.wire.house import House
@@ -85,7 +85,7 @@ class TerminalNetwork:
                 broke = await self._broke(link, attached)
 
     async def _broke(self, link: SocketLink, attached: asyncio.Event) -> bool:
-        async with contextlib.aclosing(link.events(MAIN)) as events:
+        async with contextlib.aclosing(link.events(MAIN_SESSION)) as events:
             async for kind, data in events:
                 attached.set()
                 if kind == "deliver" and not await self._deliver(link, data):
@@ -119,11 +119,11 @@ class TerminalNetwork:
     ) -> str:
         name = f"said{next(self._numbers)}"
         if text.startswith("/") and self._link is not None:
-            answer = await self._link.command(text, MAIN)
+            answer = await self._link.command(text, MAIN_SESSION)
             self._shown[name] = Seen(name, answer, len(answer))
             self._moves.move()
             return name
-        session = MAIN if who == "owner" and where == "private" else f"peer:terminal:{who}"
+        session = MAIN_SESSION if who == "owner" and where == "private" else f"peer:terminal:{who}"
         thread_of = {"thread": thread} if thread else {}
         return await self._post({"text": text, "external_id": name, "session": session, **thread_of})
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assistant.core.bridge_ports import Arrival, Bridge, Change, Door, Part, TurnEvent
+from assistant.core.bridge_api import Bridge, InboundMessage, InboundPort, MessageChange, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
-from assistant.core.records import Accepted
+from assistant.core.records import InboxReceipt
 
 When = Literal["before", "after"]
 
@@ -37,31 +37,31 @@ class Watch:
     the message, counted from now, that does not go out."""
 
     moves: Moves = field(default_factory=Moves)
-    handed_in: list[Arrival | Change] = field(default_factory=list)
+    handed_in: list[InboundMessage | MessageChange] = field(default_factory=list)
     dies_at: int = 0
     when: When = "before"
     refuses: bool = False
     died: bool = False
     send_fails_at: int = 0
 
-    def changes(self) -> list[Change]:
-        return [one for one in self.handed_in if isinstance(one, Change)]
+    def changes(self) -> list[MessageChange]:
+        return [one for one in self.handed_in if isinstance(one, MessageChange)]
 
-    def arrivals(self) -> list[Arrival]:
-        return [one for one in self.handed_in if isinstance(one, Arrival)]
+    def arrivals(self) -> list[InboundMessage]:
+        return [one for one in self.handed_in if isinstance(one, InboundMessage)]
 
 
 class WatchedDoor:
-    def __init__(self, door: Door, watch: Watch) -> None:
+    def __init__(self, door: InboundPort, watch: Watch) -> None:
         self._door = door
         self._watch = watch
 
-    async def receive(self, arrival: Arrival) -> Accepted | None:
-        accepted: Accepted | None = await self._call(lambda: self._door.receive(arrival))
+    async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
+        accepted: InboxReceipt | None = await self._call(lambda: self._door.receive(arrival))
         self._note(arrival)
         return accepted
 
-    async def change(self, change: Change) -> None:
+    async def change(self, change: MessageChange) -> None:
         await self._call(lambda: self._door.change(change))
         self._note(change)
 
@@ -96,7 +96,7 @@ class WatchedDoor:
         self._watch.moves.move()
         await asyncio.get_running_loop().create_future()
 
-    def _note(self, what: Arrival | Change) -> None:
+    def _note(self, what: InboundMessage | MessageChange) -> None:
         self._watch.handed_in.append(what)
         self._watch.moves.move()
 
@@ -113,13 +113,13 @@ class Watched:
     async def check(self) -> str:
         return await self._bridge.check()
 
-    async def run(self, door: Door) -> None:
+    async def run(self, door: InboundPort) -> None:
         try:
             await self._bridge.run(WatchedDoor(door, self._watch))
         finally:
             self._watch.moves.move()
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: OutgoingPart) -> None:
         self._watch.send_fails_at -= 1
         if self._watch.send_fails_at == 0:
             raise BridgeError("It does not go out now.")

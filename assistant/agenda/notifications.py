@@ -1,0 +1,135 @@
+"""What reminders and scheduled prompts say when they are due. Pure.
+
+Each slot that is sent is in exactly one message; where more than a handful are due at a time in one place, they
+come in one message. Its key comes from the job and the slot, so that it goes out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.catch_up import format_lateness
+from assistant.agenda.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
+from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.records import (
+    MANUAL_RUN_PREFIX,
+    SCHEDULE_KEY_PREFIX,
+    SCHEDULE_SENDER_PREFIX,
+    Button,
+    IncomingMessage,
+)
+
+MAX_SEPARATE_REMINDERS = 5
+_LISTED = 20
+_LINE = 160
+
+EndedJob = tuple[Job, Sequence[SlotOutcome], DueSlot | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _DueReminder:
+    """A reminder that is told."""
+
+    job: Job
+    ending: SlotOutcome
+
+    @property
+    def late(self) -> bool:
+        return self.ending.state == "late"
+
+
+def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> FiringBatch:
+    """All that comes of slots that end; `zone` is the home's, in which times are told."""
+    reminders = [
+        _DueReminder(job, one) for job, of_it, _ in ended for one in of_it if one.told and job.kind == "reminder"
+    ]
+    tellings, keys = _tellings(reminders, zone, now)
+    fired = tuple(
+        JobOutcome(job.id, tuple((one, keys.get((job.id, one.due.key), "")) for one in of_it), due)
+        for job, of_it, due in ended
+    )
+    prompts = tuple(
+        schedule_prompt(job, one.due, one.state == "late", zone)
+        for job, of_it, _ in ended
+        for one in of_it
+        if one.told and job.kind == "schedule"
+    )
+    return FiringBatch(fired, tuple(tellings), prompts)
+
+
+def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
+    """What comes of a schedule that somebody runs beside its times: a slot of its own, which moves no other."""
+    due = DueSlot(now, f"{MANUAL_RUN_PREFIX}{now.isoformat()}")
+    ending = SlotOutcome(due, "ran", "by hand", True)
+    return FiringBatch((JobOutcome(job.id, ((ending, ""),), job.due),), (), (schedule_prompt(job, due, False, zone),))
+
+
+def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> IncomingMessage:
+    """The owner's message that a schedule says for them, and says that it is one."""
+    at_its_time = f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
+    when, place = "run by hand" if due.key.startswith(MANUAL_RUN_PREFIX) else at_its_time, job.place
+    return IncomingMessage(
+        place.bridge, f"{SCHEDULE_KEY_PREFIX}{job.id}:{due.key}", place.session, place.scope, f"{SCHEDULE_SENDER_PREFIX}{job.name}",
+        "owner", f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}", target=place.target,
+    )  # fmt: skip
+
+
+def sent_reminder_note(body: str) -> str:
+    """What the conversation is told of a reminder that went out; words in it are words, and ask for nothing."""
+    return f"A reminder came due, and this was sent here. It is for the person and asks nothing of you now:\n{body}"
+
+
+def _tellings(
+    reminders: Sequence[_DueReminder], zone: ZoneInfo, now: datetime
+) -> tuple[list[ReminderMessage], dict[tuple[int, str], str]]:
+    groups: dict[tuple[DeliveryTarget, bool], list[_DueReminder]] = {}
+    for one in reminders:
+        groups.setdefault((one.job.place, one.late), []).append(one)
+    tellings: list[ReminderMessage] = []
+    keys: dict[tuple[int, str], str] = {}
+    for (place, _), group in groups.items():
+        parts = [group] if len(group) > MAX_SEPARATE_REMINDERS else [[one] for one in group]
+        for part in parts:
+            first = part[0]
+            kind = "reminders" if len(part) > 1 else "reminder"
+            key = f"{kind}:{first.job.id}:{first.ending.due.key}"
+            body = _many(part, zone) if len(part) > 1 else _one(first, zone, now)
+            buttons = _buttons(first, zone) if len(part) == 1 else ()
+            tellings.append(ReminderMessage(key, place, body, buttons))
+            keys.update({(one.job.id, one.ending.due.key): key for one in part})
+    return tellings, keys
+
+
+def _one(one: _DueReminder, zone: ZoneInfo, now: datetime) -> str:
+    if not one.late:
+        return f"Reminder: {one.job.text}"
+    due = one.ending.due.at
+    return f"Reminder: {one.job.text}\n(It was due {as_people_read(due, zone)}, {format_lateness(now - due)} ago.)"
+
+
+def _buttons(one: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
+    """What people do with a reminder; tomorrow is at the time of day that it was due."""
+    again = f"/remind again {one.job.id}"
+    tomorrow = f"tomorrow {one.ending.due.at.astimezone(zone):%H:%M}"
+    return (
+        Button("Done", f"/remind done {one.job.id}"),
+        Button("In 10 minutes", f"{again} in 10 minutes"),
+        Button("Tomorrow", f"{again} {tomorrow}"),
+    )
+
+
+def _many(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
+    """A list of reminders, by their times."""
+    by_time = sorted(group, key=lambda one: (one.ending.due.at, one.job.id))
+    lines = [f"- {as_people_read(one.ending.due.at, zone)}: {_short(one.job.text)}" for one in by_time[:_LISTED]]
+    head = f"{len(group):,} reminders{' came due while they could not be told' if group[0].late else ''}:"
+    more = len(group) - _LISTED
+    rest = [f"…and {more:,} more; `/remind history` lists all of them."] if more > 0 else []
+    return "\n".join([head, *lines, *rest])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"

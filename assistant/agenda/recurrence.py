@@ -1,0 +1,215 @@
+"""When a job is due next: once, by an RRULE, or by a line of cron. Pure.
+
+Times that repeat are computed by the clock of the job's zone and then turned into moments, so that eight in the
+morning stays eight in the morning; the slots of a job follow one another in time, and two local times that are the
+same moment (in an hour that spring leaves out) are one slot, the first of them. The libraries that read rules and
+lines of cron are loaded by the first job that needs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
+from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
+from assistant.core.errors import UsageError
+
+_MOST_COUNTED = 10_000
+_LONGEST = 400
+_PARTS = {
+    "FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYDAY", "BYHOUR",
+    "BYMINUTE", "BYSETPOS",
+}  # fmt: skip
+# What of these a rule within the day may have: with more it could look for a day that never comes, for minutes.
+_WITHIN_DAY = {"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"}
+_FREQUENCIES = {"YEARLY": 1000, "MONTHLY": 1200, "WEEKLY": 1000, "DAILY": 1000, "HOURLY": 24, "MINUTELY": 1440}
+_DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_NOTHING_SET = "Nothing was set."
+_ANY_DAY = datetime.fromisoformat("2024-01-01")
+
+
+def first_due(spec: ScheduleSpec, zone: ZoneInfo, after: datetime) -> DueSlot | None:
+    """The first slot after a moment."""
+    if isinstance(spec, OneTimeSpec):
+        return _due(utc_to_local(spec.at, zone), spec.at) if spec.at > after else None
+    since = utc_to_local(after, zone)
+    start = max(spec.start, since) if isinstance(spec, RRuleSpec) else since
+    # A second of doubled hour may still be to come by the clock and be over by the moment, and the other way round.
+    return _first_after(_times(spec, spec.start if isinstance(spec, RRuleSpec) else start, start), zone, after)
+
+
+def next_due(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot) -> DueSlot | None:
+    """The slot after `last`, which is one."""
+    if isinstance(spec, OneTimeSpec):
+        return None
+    local = datetime.fromisoformat(last.key)
+    # A rule goes on from any of its times as it does from its first: nothing before it has to be counted again.
+    return _first_after(_times(spec, local, local), zone, last.at)
+
+
+def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: datetime) -> DueSlot | None:
+    """The first slot after a moment, of a job whose slot `last` has not ended."""
+    if last.at > after:
+        return last
+    if isinstance(spec, OneTimeSpec):
+        return None
+    return _first_after(_times(spec, datetime.fromisoformat(last.key), utc_to_local(after, zone)), zone, after)
+
+
+def describe_recurrence(spec: ScheduleSpec) -> str:
+    """The rule by which times repeat; "" for one time."""
+    match spec:
+        case OneTimeSpec():
+            return ""
+        case RRuleSpec():
+            return spec.rrule
+        case CronSpec():
+            return f"cron {spec.line}"
+
+
+def _first_after(times: Iterator[datetime], zone: ZoneInfo, after: datetime) -> DueSlot | None:
+    for local in times:
+        at = local_to_utc(local, zone)
+        if at > after:
+            return _due(local, at)
+    return None
+
+
+def _due(local: datetime, at: datetime) -> DueSlot:
+    return DueSlot(at, local_slot_key(local))
+
+
+def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Iterator[datetime]:
+    """Local times not before `since`; `anchor` is one of a rule's times, or where it starts."""
+    try:
+        if isinstance(spec, CronSpec):
+            yield from _cronsim().CronSim(spec.line, since - timedelta(minutes=1))
+            return
+        rule = load_rrule().rrulestr(spec.rrule, dtstart=anchor)
+        yield from rule.xafter(since, inc=True)
+    except OverflowError:
+        return
+
+
+@cache
+def load_rrule() -> Any:
+    """The module that reads rules."""
+    from dateutil import rrule  # dateutil and cronsim are needed where something repeats
+
+    return rrule
+
+
+@cache
+def _cronsim() -> Any:
+    import cronsim
+
+    return cronsim
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def parse_cron(line: str) -> CronSpec:
+    """Raises `UsageError` for a line that cron would not take, or that never comes."""
+    line, wrong = " ".join(line.split()), _cronsim().CronSimError
+    try:
+        if len(line.split()) != 5:
+            raise wrong("it needs five fields")
+        next(_cronsim().CronSim(line, _ANY_DAY))
+    except (wrong, StopIteration) as error:
+        why = str(error) or "it never comes"
+        raise UsageError(
+            f"{line[:_LONGEST]!r} is not a line of cron ({why}). {_NOTHING_SET} Write five fields, as in "
+            '"30 8 * * 1-5" (minute, hour, day, month, weekday).'
+        ) from None
+    return CronSpec(line)
+
+
+def parse_rrule(text: str, start: datetime) -> RRuleSpec:
+    """An RRULE from a local time on; where it counts its times, its last one is worked out once and for all. Raises
+    `UsageError`."""
+    rule = text.strip().upper().removeprefix("RRULE:")
+    start = start.replace(second=0, microsecond=0)
+    try:
+        parts = _parts(rule)
+        _must_be_possible(parts)
+        made = load_rrule().rrulestr(rule, dtstart=start)
+        times = list(islice(made, int(parts.get("COUNT", "1"))))
+        if not times:
+            raise ValueError("it never comes")
+    except (ValueError, OverflowError, TypeError) as error:
+        raise UsageError(
+            f"{text[:_LONGEST]!r} is not a rule for repeating ({error}). {_NOTHING_SET} Write an RRULE, as in "
+            '"FREQ=WEEKLY;BYDAY=MO,FR".'
+        ) from None
+    if "COUNT" in parts:
+        kept = [f"{name}={value}" for name, value in parts.items() if name != "COUNT"]
+        rule = ";".join([*kept, f"UNTIL={times[-1]:%Y%m%dT%H%M%S}"])
+    return RRuleSpec(rule, start)
+
+
+def _parts(rule: str) -> dict[str, str]:
+    if len(rule) > _LONGEST:
+        raise ValueError("it is too long")
+    pairs = [part.split("=", 1) for part in rule.split(";") if part]
+    if not pairs or any(len(pair) != 2 or not pair[1] for pair in pairs):
+        raise ValueError("it is not made of NAME=VALUE;NAME=VALUE")
+    parts = {pair[0]: pair[1] for pair in pairs}
+    if len(parts) < len(pairs):
+        raise ValueError("a part stands in it twice")
+    unknown = sorted(set(parts) - _PARTS)
+    if unknown:
+        raise ValueError(f"{unknown[0][:_LONGEST]} has no meaning here")
+    return parts
+
+
+def _must_be_possible(parts: Mapping[str, str]) -> None:
+    """Raises `ValueError` for what is too often, too rare or too much to work out."""
+    often = parts.get("FREQ", "")
+    if often not in _FREQUENCIES:
+        raise ValueError(f"FREQ is one of {', '.join(_FREQUENCIES)}")
+    if not 1 <= int(parts.get("INTERVAL", "1")) <= _FREQUENCIES[often]:
+        raise ValueError(f"INTERVAL is from 1 to {_FREQUENCIES[often]} with {often}")
+    if "COUNT" in parts and not 1 <= int(parts["COUNT"]) <= _MOST_COUNTED:
+        raise ValueError(f"COUNT is from 1 to {_MOST_COUNTED}")
+    if "UNTIL" in parts and not re.fullmatch(r"\d{8}(?:T\d{6})?", parts["UNTIL"]):
+        raise ValueError("UNTIL is a local date or time as in 20261224T180000")
+    if often in ("HOURLY", "MINUTELY") and (more := sorted(set(parts) - _WITHIN_DAY)):
+        raise ValueError(f"{more[0]} does not go with {often}")
+    if often not in ("MONTHLY", "YEARLY") and re.search(r"\d", parts.get("BYDAY", "")):
+        raise ValueError("BYDAY has numbers with MONTHLY and YEARLY only")
+    if often != "YEARLY" and (more := sorted({"BYYEARDAY", "BYWEEKNO"} & set(parts))):
+        raise ValueError(f"{more[0]} goes with YEARLY only")
+    months = [int(month) for month in parts.get("BYMONTH", "").split(",") if month] or list(range(1, 13))
+    days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "").split(",") if day] or [1]
+    if not all(1 <= month <= 12 for month in months):
+        raise ValueError("BYMONTH is from 1 to 12")
+    if not any(1 <= day <= _DAYS_OF_MONTH[month - 1] for month in months for day in days):
+        raise ValueError("it never comes")
+
+
+# ---------------------------------------------------------------------------------------------------------------- JSON
+
+
+def spec_to_json(spec: ScheduleSpec) -> dict[str, Any]:
+    match spec:
+        case OneTimeSpec():
+            return {"at": spec.at.isoformat()}
+        case RRuleSpec():
+            return {"rrule": spec.rrule, "start": spec.start.isoformat()}
+        case CronSpec():
+            return {"cron": spec.line}
+
+
+def spec_from_json(raw: Mapping[str, Any]) -> ScheduleSpec:
+    if "at" in raw:
+        return OneTimeSpec(datetime.fromisoformat(raw["at"]))
+    if "cron" in raw:
+        return CronSpec(raw["cron"])
+    return RRuleSpec(raw["rrule"], datetime.fromisoformat(raw["start"]))

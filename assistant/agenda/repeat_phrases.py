@@ -1,0 +1,213 @@
+"""Times that repeat, as people write them: "every weekday at 8:30", "alle 2 Stunden", "on the 1st of each month". Pure.
+
+What always holds: the words that say how often become an RRULE; whatever else stands there says from when on, and at
+what hour, and is read as a moment (`times`). Words that are left over are an error, never passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
+from assistant.agenda.recurrence import first_due, load_rrule, parse_cron, parse_rrule
+from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment
+from assistant.core.calendar import local_slot_key, utc_to_local
+from assistant.core.errors import UsageError
+from assistant.core.text import lazy_regex
+
+_EVERY = r"(?:every|each|all|alle|jede[nrsm]?|cada|todos los|todas las|chaque|tous les)"
+_DAY_NAMES = {
+    "MO": r"mon(?:day)?s?|montags?|lunes|lundi",
+    "TU": r"tue(?:s|sday)?s?|dienstags?|martes|mardi",
+    "WE": r"wed(?:nesday)?s?|mittwochs?|mi[ée]rcoles|mercredi",
+    "TH": r"thu(?:r|rs|rsday)?s?|donnerstags?|jueves|jeudi",
+    "FR": r"fri(?:day)?s?|freitags?|viernes|vendredi",
+    "SA": r"sat(?:urday)?s?|samstags?|sonnabends?|s[áa]bados?|samedi",
+    "SU": r"sun(?:day)?s?|sonntags?|domingos?|dimanche",
+}
+_ANY_DAY = "|".join(_DAY_NAMES.values())
+_AND = r"(?:\s*,\s*(?:and\s+|und\s+)?|\s+(?:and|und|y|et|&)\s+)"
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1, "ersten": 1, "letzten": -1}
+_NUMBERS = {
+    "other": 2, "second": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "zwei": 2, "zweiten": 2,
+    "zweite": 2, "drei": 3, "vier": 4, "dos": 2, "tres": 3,
+}  # fmt: skip
+_UNITS = {
+    "MINUTELY": r"min(?:ute)?s?|minuten?|minutos?",
+    "HOURLY": r"hours?|stunden?|horas?|heures?",
+    "DAILY": r"days?|tage?|d[íi]as?|jours?",
+    "WEEKLY": r"weeks?|wochen?|semanas?|semaines?",
+    "MONTHLY": r"months?|monate?|mes(?:es)?|mois",
+    "YEARLY": r"years?|jahre?|años?|ans?",
+}
+_ANY_UNIT = "|".join(_UNITS.values())
+_ADVERBS = {
+    "HOURLY": r"hourly|stündlich",
+    "DAILY": r"daily|täglich|diariamente",
+    "WEEKLY": r"weekly|wöchentlich",
+    "MONTHLY": r"monthly|monatlich",
+    "YEARLY": r"yearly|annually|jährlich",
+}
+_PARTS = {
+    "morning": "morning", "noon": "noon", "afternoon": "afternoon", "evening": "evening", "night": "night",
+    "morgen": "morning", "vormittag": "morning", "mittag": "noon", "nachmittag": "afternoon", "abend": "evening",
+    "nacht": "night", "matin": "morning", "soir": "evening",
+}  # fmt: skip
+_WEEKDAYS = "MO,TU,WE,TH,FR"
+_LEFT = lazy_regex(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
+_NTH = r"(?:the\s+|am\s+|el\s+)?(\d{1,2})(?:st|nd|rd|th|\.)?"
+_CRON_FIELD = r"[\d*/,\-A-Za-z#?]+"
+
+
+@dataclass(frozen=True, slots=True)
+class _Recurrence:
+    """How often: the parts of an RRULE, and a part of the day that its words name."""
+
+    rrule: str
+    part: str = ""
+
+
+def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
+    """What is meant by when, and how often, and the first slot of it; either may hold all of it, or be "". `repeat` may
+    be an RRULE or a line of cron too. Raises `UsageError`."""
+    when, repeat = " ".join(when.split()), " ".join(repeat.split())
+    if len(when) > MAX_PHRASE_CHARACTERS or len(repeat) > 2 * MAX_PHRASE_CHARACTERS:
+        raise UsageError("That is too long for a time. Nothing was set.")
+    spec = _repeating(when, repeat, zone, now)
+    if spec is None:
+        at = parse_moment(when, zone, now).at
+        return OneTimeSpec(at), DueSlot(at, local_slot_key(utc_to_local(at, zone)))
+    due = first_due(spec, zone, now)
+    if due is None:
+        raise UsageError(f"{repeat or when!r} has no time to come. Nothing was set.")
+    return spec, due
+
+
+def _repeating(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> RRuleSpec | CronSpec | None:
+    for text, other in ((repeat, when), (when, repeat)):
+        if re.match(r"(?:RRULE:)?[A-Z]+=", text, re.IGNORECASE):
+            return parse_rrule(text, _start(other, text, zone, now))
+        if re.fullmatch(rf"{_CRON_FIELD}(?: {_CRON_FIELD}){{4}}", text) and re.search(r"[\d*]", text.split()[0]):
+            return parse_cron(text)
+        often = _often(text)
+        if often is not None:
+            found, left = often
+            if left and other:
+                raise UsageError(f"{when!r} and {repeat!r} both name a time. Nothing was set; name it once.")
+            start = _start(f"{left or other} {found.part}".strip(), found.rrule, zone, now)
+            return parse_rrule(found.rrule, _first_of(found.rrule, start))
+    if repeat:
+        raise UsageError(
+            f'{repeat!r} does not say how often. Nothing was set; write it as in "every day", "every weekday", '
+            '"every 2 hours", "every Monday and Thursday", "on the 1st of each month", an RRULE or a line of cron.'
+        )
+    return None
+
+
+def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
+    """The local time from which a rule counts."""
+    text = _LEFT.sub("", text)
+    here = utc_to_local(now, zone).replace(second=0, microsecond=0)
+    if text:
+        return parse_moment(text, zone, now).local
+    if "HOURLY" in rrule or "MINUTELY" in rrule:
+        step = re.search(r"INTERVAL=(\d+)", rrule)
+        return here + (timedelta(hours=1) if "HOURLY" in rrule else timedelta(minutes=1)) * int(step[1] if step else 1)
+    morning = here.replace(hour=DEFAULT_HOUR, minute=0)
+    return morning if morning > here else morning + timedelta(days=1)
+
+
+def _first_of(rrule: str, start: datetime) -> datetime:
+    """Where every second Tuesday begins: with the next one."""
+    if "INTERVAL" not in rrule or "BYDAY" not in rrule:
+        return start
+    every = load_rrule().rrulestr(re.sub(r"INTERVAL=\d+;?", "", rrule), dtstart=start)
+    following: datetime | None = every.after(start, inc=True)
+    return following or start
+
+
+# ----------------------------------------------------------------------------------------------------------- how often
+
+
+def _often(text: str) -> tuple[_Recurrence, str] | None:
+    """How often a text says, and what is left of it; None for one that does not say."""
+    for pattern, make in _FORMS:
+        found = pattern.search(text)
+        made = make(found) if found else None
+        if found is not None and made is not None:
+            return made, _LEFT.sub("", f"{text[: found.start()]} {text[found.end() :]}".strip())
+    return None
+
+
+def _days_in(text: str) -> str:
+    return ",".join(
+        day for day, names in _DAY_NAMES.items() if re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)
+    )  # fmt: skip
+
+
+def _named(word: str, table: dict[str, str]) -> str:
+    return next(name for name, words in table.items() if re.fullmatch(words, word, re.IGNORECASE))
+
+
+def _number(word: str | None) -> int | None:
+    """1 for no word; None for one that is no number."""
+    if not word:
+        return 1
+    return int(word) if word.isdigit() else _NUMBERS.get(word.lower())
+
+
+def _by_unit(found: re.Match[str]) -> _Recurrence | None:
+    number = _number(found["number"])
+    if number is None:
+        return None
+    rule = f"FREQ={_named(found['unit'], _UNITS)}"
+    return _Recurrence(rule if number == 1 else f"{rule};INTERVAL={number}")
+
+
+def _by_day(found: re.Match[str]) -> _Recurrence:
+    number = _number(found.groupdict().get("number"))
+    interval = f"INTERVAL={number};" if number and number > 1 else ""
+    return _Recurrence(f"FREQ=WEEKLY;{interval}BYDAY={_days_in(found['days'])}")
+
+
+def _by_nth_day(found: re.Match[str]) -> _Recurrence:
+    return _Recurrence(f"FREQ=MONTHLY;BYDAY={_ORDINALS[found['nth'].lower()]}{_days_in(found['days'])}")
+
+
+def _by_date(found: re.Match[str]) -> _Recurrence:
+    days = ",".join(re.findall(r"\d+", found["dates"]))
+    return _Recurrence(f"FREQ=MONTHLY;BYMONTHDAY={days}")
+
+
+def _part_of_day(found: re.Match[str]) -> _Recurrence:
+    return _Recurrence("FREQ=DAILY", _PARTS[found["part"].lower()])
+
+
+def _fixed(rrule: str) -> Callable[[re.Match[str]], _Recurrence]:
+    return lambda found: _Recurrence(rrule)
+
+
+_MONTH = rf"(?:of|in|de|des|jeden|jedes)?\s*(?:{_EVERY}|the|a)?\s*(?:month|monats?|mes|mois)"
+_DAYS = rf"(?P<days>(?:{_ANY_DAY})(?:{_AND}(?:on\s+)?(?:{_ANY_DAY}))*)"
+_DATES = rf"(?P<dates>{_NTH}(?:{_AND}{_NTH})*)"
+_SOURCES: tuple[tuple[str, Callable[[re.Match[str]], _Recurrence | None]], ...] = (
+    (rf"\b(?:on )?(?:the )?last day {_MONTH}\b", _fixed("FREQ=MONTHLY;BYMONTHDAY=-1")),
+    (rf"\b(?:on )?(?:the )?(?:am )?(?P<nth>{'|'.join(_ORDINALS)}) (?P<days>{_ANY_DAY}) {_MONTH}\b", _by_nth_day),
+    (rf"\b(?:on )?{_DATES}\s+{_MONTH}\b", _by_date),
+    (rf"\b(?:{_EVERY} month|monthly|jeden monat|cada mes) (?:on |am |el ){_DATES}(?![\d:])", _by_date),
+    (rf"\b{_EVERY} (?:week|work)days?\b|\b(?:on )?(?:week|work)days\b|\bwerktags\b|\b{_EVERY} werktage?\b"
+     r"|\b(?:from )?(?:mon(?:day)?|montag)\s*(?:to|through|bis|-|–)\s*(?:fri(?:day)?|freitag)\b|\bentre semana\b",
+     _fixed(f"FREQ=WEEKLY;BYDAY={_WEEKDAYS}")),
+    (rf"\b{_EVERY} weekend\b|\b(?:on )?weekends\b", _fixed("FREQ=WEEKLY;BYDAY=SA,SU")),
+    (rf"\b{_EVERY} (?:(?P<number>other|second|zweiten?|\d+\.?) )?{_DAYS}\b", _by_day),
+    (rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS)})\b", _part_of_day),
+    (rf"\b{_EVERY} (?:(?P<number>\w+) )?(?P<unit>{_ANY_UNIT})\b", _by_unit),
+    (rf"\b(?:on )?(?P<days>(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|diens|donners|frei|sams|sonn)tags"
+     rf"|mittwochs)(?:{_AND}(?:{_ANY_DAY}))*)\b", _by_day),
+    *((rf"\b(?:{words})\b", _fixed(f"FREQ={often}")) for often, words in _ADVERBS.items()),
+)  # fmt: skip
+_FORMS = tuple((lazy_regex(pattern, re.IGNORECASE), make) for pattern, make in _SOURCES)

@@ -1,0 +1,117 @@
+"""The agenda's scheduler: it ends every slot that is due, and sleeps until the next one.
+
+Whether something is due is read from the wall clock alone, each time anew. The timer only says when to check, so
+that a laptop that slept, or a clock that was set, makes nothing early and nothing twice; whoever watches the clock
+calls `check_due` too. Much that is due at once is ended in batches, with room for turns in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
+from assistant.agenda.jobs import JobsPort
+from assistant.agenda.notifications import build_firing
+from assistant.core.errors import StoreError
+
+log = structlog.get_logger()
+
+BATCH_SIZE = 1000
+_SHORTEST_WAIT = 0.001
+_RETRY_SECONDS = 5.0
+
+
+class AgendaScheduler:
+    def __init__(
+        self,
+        jobs: JobsPort,
+        punctuality: LatenessPolicy,
+        zone: ZoneInfo,
+        fired: Callable[[], None],
+        clock: Callable[[], datetime],
+        *,
+        longest_wait: float,
+    ) -> None:
+        """`fired` is called when there is something to deliver or to answer; `longest_wait` in seconds."""
+        self._jobs = jobs
+        self._punctuality = punctuality
+        self._zone = zone
+        self._fired = fired
+        self._clock = clock
+        self._longest_wait = longest_wait
+        self._ring = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.trouble = ""
+
+    def settle(self, now: datetime) -> None:
+        """At start: what went out before a crash is told to the conversations. Raises `StoreError`."""
+        self._jobs.log_told(now)
+
+    def start(self) -> None:
+        """Go off from now on."""
+        self._ring.set()
+        self._task = asyncio.create_task(self._run(), name="agenda")
+
+    def look(self) -> None:
+        """Something may be due, or due at another time than before. Nothing happens before `start`."""
+        self._ring.set()
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await self._ring.wait()
+            self._ring.clear()
+            try:
+                await self.fire()
+                self._set_timer(self._wait())
+                self.trouble = ""
+            except StoreError as error:
+                if self.trouble != str(error):
+                    log.error("the agenda cannot go on", error=str(error))
+                self.trouble = str(error)
+                self._set_timer(_RETRY_SECONDS)
+
+    async def fire(self) -> int:
+        """End every slot that is due; how many ended. Raises `StoreError`."""
+        count = 0
+        # What the disk refused to take the last time.
+        self._jobs.log_told(self._clock())
+        while True:
+            now = self._clock()
+            after, until = self._punctuality.due_between(now)
+            jobs = self._jobs.due(after, until, limit=BATCH_SIZE)
+            ended = [one for one in end_due_slots_of_jobs(iter(jobs), now, self._punctuality, BATCH_SIZE) if one[1]]
+            if not ended:
+                return count
+            self._jobs.fire(build_firing(ended, self._zone, now), now)
+            self._jobs.log_told(now)
+            count += sum(len(slots) for _, slots, _ in ended)
+            self._fired()
+            await asyncio.sleep(0)
+
+    def _wait(self) -> float:
+        """Seconds until the next look."""
+        now = self._clock()
+        wake_at = self._punctuality.wake_at(self._jobs.next_at(), now)
+        if wake_at is None:
+            return self._longest_wait
+        return min(max((wake_at - now).total_seconds(), _SHORTEST_WAIT), self._longest_wait)
+
+    def _set_timer(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring.set)

@@ -1,0 +1,211 @@
+"""The agenda: reminders and schedules are set, listed, paused and cancelled here, for tools and for people.
+
+What a person sets is understood in full, by the clock of the home's zone, or refused with how it was understood;
+the answer says when it is due. A call that is repeated under its key sets nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.agenda.jobs import (
+    MAX_JOB_NAME_CHARACTERS,
+    MAX_PROMPT_CHARACTERS,
+    MAX_REMINDER_CHARACTERS,
+    CatchUpPolicy,
+    DueSlot,
+    Job,
+    JobKind,
+    JobRequest,
+    JobsPort,
+    NewJob,
+    OneTimeSpec,
+    ScheduleSpec,
+)
+from assistant.agenda.notifications import build_manual_run
+from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
+from assistant.agenda.repeat_phrases import parse_schedule
+from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.errors import UsageError
+from assistant.core.ports import ToolContext
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import pluralize, strip_control_characters
+
+# Of anybody but the owner: what they set must not fill the home.
+MAX_JOBS_OF_OTHERS = 100
+MIN_INTERVAL_OF_OTHERS = timedelta(hours=1)
+# So many times of a job are looked at for how close they come.
+_COMPARED = 60
+_NEXT_SHOWN = 2
+# Looks at the wall clock after which something that is due and did not go off needs a person.
+_WATCHES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AgendaConfig:
+    """How a home keeps its agenda: its zone, what becomes of times that passed, how many jobs may wait, and how
+    punctual it is."""
+
+    zone: ZoneInfo
+    catch_up: CatchUpPolicy
+    most: int
+    punctuality: LatenessPolicy
+
+
+class AgendaService:
+    """Implements `agenda_ports.Reminders`, and the same for schedules."""
+
+    def __init__(self, jobs: JobsPort, habits: AgendaConfig, changed: Callable[[], None]) -> None:
+        """`changed` is called when something may be due at another time than before."""
+        self.jobs = jobs
+        self._habits = habits
+        self._changed = changed
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self._habits.zone
+
+    # ------------------------------------------------------------------------------------------------------ setting
+
+    async def remind(self, wanted: JobRequest, now: datetime) -> Job:
+        text = strip_control_characters(wanted.text)
+        _must_be_said(text, "reminder", MAX_REMINDER_CHARACTERS)
+        return await self._set(replace(wanted, text=text, name=""), "reminder", now)
+
+    async def schedule(self, wanted: JobRequest, now: datetime) -> Job:
+        """A prompt with a name, said for the owner whenever it is due."""
+        text, name = strip_control_characters(wanted.text, lines=True), strip_control_characters(wanted.name)
+        _must_be_said(text, "prompt", MAX_PROMPT_CHARACTERS)
+        _must_be_said(name, "name", MAX_JOB_NAME_CHARACTERS)
+        return await self._set(replace(wanted, text=text, name=name), "schedule", now)
+
+    async def _set(self, wanted: JobRequest, kind: JobKind, now: datetime) -> Job:
+        known = self.jobs.made_under(wanted.key, wanted.place.scope)
+        if known is not None:
+            return known
+        # Languages are loaded from files, and some texts take long to read.
+        spec, due = await asyncio.to_thread(parse_schedule, wanted.when, wanted.repeat, self.zone, now)
+        habits, scope = self._habits, wanted.place.scope
+        if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
+            raise UsageError("That is too often: once an hour is the most here. Nothing was set.")
+        # The setting is about times that repeat: what is due once is told, however late.
+        catch_up = wanted.catch_up or ("once" if isinstance(spec, OneTimeSpec) else habits.catch_up)
+        most = habits.most if scope == OWNER_SCOPE else min(habits.most, MAX_JOBS_OF_OTHERS)
+        new = NewJob(
+            wanted.key, kind, wanted.place, wanted.text, spec, self.zone.key, catch_up, due, wanted.name, wanted.made_by
+        )
+        job = self.jobs.add(new, most, now)
+        self._changed()
+        return job
+
+    async def remind_from(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
+        found = self.jobs.place_of(context.turn)
+        if found is None:
+            raise UsageError("Nobody knows where this reminder was asked for. Nothing was set.")
+        place, message_id = found
+        return await self.remind(JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now)
+
+    # ----------------------------------------------------------------------------------------------------- changing
+
+    def reminders(self, scope: str) -> Sequence[Job]:
+        return self.jobs.waiting(scope, "reminder")
+
+    def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job:
+        job = self.jobs.cancel(job_id, scope, "reminder", key, now)
+        self._changed()
+        return job
+
+    def schedules(self, scope: str) -> Sequence[Job]:
+        return self.jobs.waiting(scope, "schedule")
+
+    def schedule_named(self, name: str, scope: str) -> Job:
+        """By its name, or its number. Raises `UsageError`."""
+        job = self.jobs.named(strip_control_characters(name), scope)
+        number = name.lstrip("#")[:18]
+        if job is None and number.isascii() and number.isdigit():
+            job = self.jobs.get(int(number), scope, "schedule")
+        if job is None or job.state not in ("active", "paused"):
+            names = ", ".join(repr(one.name) for one in self.schedules(scope)) or "none yet"
+            raise UsageError(f"There is no schedule {name!r}. Nothing was changed. Schedules: {names}.")
+        return job
+
+    def remove(self, job: Job, key: str, now: datetime) -> None:
+        self.jobs.cancel(job.id, job.place.scope, "schedule", key, now)
+        self._changed()
+
+    def pause(self, job: Job) -> None:
+        self.jobs.pause(job.id, job.place.scope)
+        self._changed()
+
+    def resume(self, job: Job, now: datetime) -> Job:
+        """Go on with the first time to come; those that passed meanwhile were not due. Raises `UsageError`."""
+        if job.state != "paused" or job.due is None:
+            raise UsageError(f"Schedule {job.name!r} is not paused. Nothing was changed.")
+        due = next_due_after(job.spec, ZoneInfo(job.zone), job.due, now)
+        self.jobs.resume(job.id, job.place.scope, due, now)
+        self._changed()
+        return replace(job, state="done" if due is None else "active", due=due)
+
+    def run_now(self, job: Job, now: datetime) -> None:
+        """Beside its times, which stay as they are."""
+        self.jobs.fire(build_manual_run(job, self.zone, now), now)
+
+    # ------------------------------------------------------------------------------------------------------ telling
+
+    def told(self, job: Job) -> str:
+        if job.due is None:
+            return "never again"
+        zone, punctuality = self.zone, self._habits.punctuality
+        parts = [f"{as_people_read(job.due.at, zone)} ({zone.key})"]
+        following = next_due(job.spec, ZoneInfo(job.zone), job.due)
+        for _ in range(_NEXT_SHOWN):
+            if following is not None:
+                parts.append(f"then {as_people_read(following.at, zone)}")
+                following = next_due(job.spec, ZoneInfo(job.zone), following)
+        if often := describe_recurrence(job.spec):
+            parts.append(f"and so on: {often}" if following is not None else often)
+        told_at = punctuality.over(job.due.at)
+        if told_at > job.due.at:
+            parts.append(f"told {as_people_read(told_at, zone)}, after quiet hours ({punctuality.quiet})")
+        return ", ".join(parts)
+
+
+def _closest(spec: ScheduleSpec, due: DueSlot, zone: ZoneInfo) -> timedelta:
+    """The shortest time between two of the next times of a job."""
+    closest = timedelta.max
+    for _ in range(_COMPARED):
+        following = next_due(spec, zone, due)
+        if following is None:
+            break
+        closest, due = min(closest, following.at - due.at), following
+    return closest
+
+
+def _must_be_said(text: str, what: str, most: int) -> None:
+    if not text:
+        raise UsageError(f"The {what} is empty. Nothing was set.")
+    if len(text) > most:
+        raise UsageError(f"The {what} has {len(text):,} characters; {most:,} is the most. Nothing was set.")
+
+
+def find_agenda_problems(
+    jobs: JobsPort, punctuality: LatenessPolicy, watch_seconds: float, now: datetime
+) -> Iterator[str]:
+    """What of the agenda needs a person, for `status` (I11)."""
+    missed = sum(jobs.missed().values())
+    if missed:
+        yield (
+            f"{pluralize(missed, 'due time')} of reminders and schedules passed without anything done. "
+            "`assistant schedule history` shows which, and then this is green again."
+        )
+    grace = max(punctuality.late, timedelta(seconds=_WATCHES * watch_seconds))
+    window = punctuality.quiet.window(now) if punctuality.quiet is not None else None
+    overdue = jobs.overdue((now if window is None else window[0]) - grace)
+    if overdue:
+        what = pluralize(overdue, "reminder or schedule", "reminders and schedules")
+        yield f"{what} should have gone off and did not. Keep `assistant run` running."

@@ -1,0 +1,164 @@
+"""The archive of ended generations, whole, and the object store below it, which knows where and nothing of what.
+
+`store` returns only when the archive was read back from where it is kept and was, byte for byte, what was meant;
+until then nothing may be cleared. An archive has the log's own lines of its generation, so that chain and
+commitments can be proved from it alone. All of it is slow (a network may lie between): called in a worker thread,
+never on the event loop. What reads the index alone (`find`, `list_archived`) is as fast as any store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from assistant.core.records import IntegrityProblem, LogRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """Where one generation was archived. `records` counts all log lines, messages or not; `bytes` and `sha256` are of
+    the object as it is kept, compressed and encrypted; `url` names it (a path within the home for the home's own
+    folder) and never has credentials; `from_ts` and `to_ts` are when the first and the last record were said.
+
+    A generation without a record is not archived: its `records` is 0 and its `url` ""."""
+
+    session: str
+    generation: int
+    scope: str
+    url: str
+    records: int
+    first_id: int
+    last_id: int
+    from_seq: int
+    to_seq: int
+    bytes: int
+    sha256: str
+    encrypted: bool
+    archived_at: datetime
+    reason: str
+    from_ts: datetime | None = None
+    to_ts: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveNotes:
+    """What an archive's header says in words: what was handed over to the next generation, the last summary."""
+
+    handover: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogRestoreResult:
+    """How many records the log had still, and how many were brought back."""
+
+    held: int
+    brought: int
+
+
+class ArchivePort(Protocol):
+    """Faults of the place where archives are kept are `ArchiveUnavailable`, those of the home `StoreError`."""
+
+    def store(
+        self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
+    ) -> ArchiveEntry:
+        """Archive a generation and prove it by reading it back. The same generation again finds what is there, or
+        replaces it. Raises `ArchiveUnavailable`, `StoreError`: then nothing may be cleared."""
+        ...
+
+    def find(self, session: str, generation: int) -> ArchiveEntry | None:
+        """Where a generation was archived, as the index says."""
+        ...
+
+    def listed(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
+        """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
+        ...
+
+    def lost(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
+        """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
+        ...
+
+    def read(self, session: str, generation: int) -> Sequence[LogRecord]:
+        """The records of an archived generation, oldest first. Raises `UsageError` where it was never archived,
+        `ArchiveUnavailable` where it cannot be read or is broken."""
+        ...
+
+    def notes(self, session: str, generation: int) -> ArchiveNotes:
+        """Raises as `read` does."""
+        ...
+
+    def verify(self, session: str, generation: int) -> Sequence[IntegrityProblem]:
+        """What is wrong with an archive: missing, other bytes, broken chain or commitments, not what the log says.
+        Empty: it is whole. Raises `UsageError` where it was never archived."""
+        ...
+
+    def check(self, *, remote: bool) -> Sequence[IntegrityProblem]:
+        """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
+        ...
+
+    def store_again(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
+        """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
+        does, and `UsageError` where the log does not have what was archived."""
+        ...
+
+    def remove(self, session: str, generation: int) -> None:
+        """Take an archive away, and its row. One that is gone already is as good as taken away."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
+        goes with the next `store`. Fast."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object on the shelf: where, how long, its SHA-256 (as it is kept), and whether it is encrypted."""
+
+    url: str
+    bytes: int
+    sha256: str
+    encrypted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedObject:
+    """An object taken from the shelf: `data` deciphered, `bytes` and `sha256` as it was kept."""
+
+    data: bytes
+    bytes: int
+    sha256: str
+
+
+class ObjectStore(Protocol):
+    """Keeps objects by name, encrypted where it should. Names are relative, parts joined by slashes. Every method
+    raises `ArchiveUnavailable`."""
+
+    def url_of(self, name: str) -> str:
+        """Where an object of this name stands, or would. Never raises."""
+        ...
+
+    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> StoredObject:
+        """Keep an object in place of what had this name. It is written under another name, read back, deciphered,
+        given to `prove` (which raises `ArchiveUnavailable`), then moved, and read back again."""
+        ...
+
+    def get(self, url: str) -> FetchedObject:
+        """Raises `ArchiveMissing` where there is none."""
+        ...
+
+    def has(self, url: str) -> bool: ...
+
+    def is_local(self, url: str) -> bool:
+        """Whether it is a file of this machine. Never raises."""
+        ...
+
+    def remove(self, url: str) -> None:
+        """None there is as good."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove what was being written when an attempt was cut off."""
+        ...

@@ -1,0 +1,274 @@
+"""Erasure: what a person wants forgotten, what was found of it, what became of it; and the words to be forgotten,
+found, counted and cut out of texts. Pure.
+
+A report never has more of the words than a person needs to see what would go; after the erasure it has none. A
+phrase is found in any case, across any white space, line breaks and quote marks between its words (within a script
+without spaces, between its characters), in composed and decomposed form, and as JSON escapes it, however often.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assistant.core.text import lazy_regex
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRequest:
+    """What is to be forgotten in `scope`: messages, journal entries and memories by their ids (of memories their
+    beginnings will do), with what was made of them, or every copy of a `text`, in any case and however its words are
+    spaced or broken into lines. `digits` alone are the beginning of a memory's id, or else the number of a message."""
+
+    scope: str
+    messages: tuple[int, ...] = ()
+    entries: tuple[int, ...] = ()
+    memories: tuple[str, ...] = ()
+    text: str = ""
+    digits: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.entries or self.memories or self.text.strip() or self.digits)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureMatches:
+    """Where something of it lies: `kind` ("messages", "summaries", "journal", ...), how many there, and some of them
+    as a person may know them, one line each."""
+
+    kind: str
+    count: int
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePreview:
+    """What would go, nothing changed yet. `messages` are blanked in the log; `related` are journal entries that were
+    learned from these messages in other words: they stay unless they are named. `finished` is what earlier forgettings
+    of the scope, cut off before, did just now."""
+
+    wanted: ErasureRequest
+    messages: tuple[int, ...]
+    places: tuple[ErasureMatches, ...]
+    related: tuple[str, ...] = ()
+    finished: tuple[ErasureResult, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureLeftover:
+    """What is still there: the file (relative to the home) or store, how often, and why or what to do."""
+
+    where: str
+    count: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureResult:
+    """What was done, by place, and whatever a search through every byte of the home still found. `complete`: all that
+    is this house's to do was done; what is `left` then is somebody else's. `again`: it went on with what an earlier
+    attempt had begun, and `places` are what was still there."""
+
+    messages: tuple[int, ...]
+    places: tuple[ErasureMatches, ...]
+    left: tuple[ErasureLeftover, ...]
+    complete: bool
+    files_searched: int
+    again: bool = False
+
+
+_SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")
+# Alternatives, never a class: the same pattern is encoded to search bytes.
+_SPACE = r"(?:\s|" + "\u00a0|\u2009|\u202f|\u2028|\u3000" + r"|\\+[nrtf]|\\+u00(?:0[9a-d]|20|a0)|\\+u(?:3000|2028))"
+_GAP = rf"{_SPACE}+(?:[>|]{_SPACE}*)*"
+_SENTENCE_END = lazy_regex(
+    "[.!?\u2026]+[\"')\\]\u201d\u2019\u00bb*_]*(?=\\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
+)
+_EMPTY_LINE = lazy_regex(
+    r"[ \t]*(?:>[ \t]*)*(?:[-*+\u2022]|\d{1,3}[.)])?[ \t]*(?:\*\*[^*\n]*\*\*:?[ \t]*)?(?:\[[ xX]\][ \t]*)?"
+    r"(?:\(\d{4}-\d\d-\d\d\)[ \t]*)?"
+)
+_MOST_CHARACTERS = 20_000
+_LONGEST_PHRASE = 300
+_FEWEST, _FEWEST_SPACELESS = 12, 6
+_LAST_SHOWN = 60
+_HIDING = frozenset({"Cc", "Cf", "Zl", "Zp"})
+MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
+"""A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
+PREVIEW_LENGTHS = (300, 400)
+"""How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
+
+
+class PhraseMatcher:
+    """Some phrases. Without any, nothing is found."""
+
+    def __init__(self, phrases: Sequence[str]) -> None:
+        forms = dict.fromkeys(
+            _pattern(form)
+            for phrase in sorted(phrases, key=len, reverse=True)
+            # As it is, too: somebody may have put marks in an order that neither form has.
+            for form in (unicodedata.normalize("NFC", phrase), unicodedata.normalize("NFD", phrase), phrase)
+            if phrase.strip()
+        )
+        pattern = "|".join(forms)
+        self._texts = re.compile(pattern, re.IGNORECASE) if forms else None
+        self._bytes = re.compile(pattern.encode(), re.IGNORECASE) if forms else None
+
+    def __bool__(self) -> bool:
+        return self._texts is not None
+
+    def found(self, text: str) -> bool:
+        return self._texts is not None and self._texts.search(text) is not None
+
+    def count(self, text: str) -> int:
+        return 0 if self._texts is None else sum(1 for _ in self._texts.finditer(text))
+
+    def ends_in(self, data: bytes) -> list[int]:
+        """Where in UTF-8 bytes the copies end."""
+        return [] if self._bytes is None else [match.end() for match in self._bytes.finditer(data)]
+
+    def blanked(self, data: bytes) -> bytes:
+        """Bytes of the same length with spaces in place of the words."""
+        return data if self._bytes is None else self._bytes.sub(lambda match: b" " * len(match[0]), data)
+
+    def without(self, text: str) -> str:
+        """The text without the sentences, or lines, that have the words; "" where nothing is left."""
+        spans = _merged(_sentence(text, *match.span()) for match in self._texts.finditer(text)) if self._texts else []
+        for start, end in reversed(spans):
+            text = _cut(text, start, end)
+        # What was apart may have come together.
+        return self.without(text) if self.found(text) else text if text.strip() else ""
+
+    def excerpt(self, text: str, around: int = 30) -> str:
+        """One line that shows a person where the words stand."""
+        match = self._texts.search(text) if self._texts else None
+        start, end = match.span() if match else (0, 2 * around)
+        cut = text[max(0, start - around) : min(end, start + 3 * around) + around]
+        return " ".join(cut.split())
+
+    def without_in(self, value: Any, instead: str) -> Any:
+        """A JSON value with every text in it cut as by `without`. Where nothing is left of one it goes from a list of
+        texts, and becomes `instead` elsewhere; keys that have the words go with their values."""
+        if isinstance(value, str):
+            return (self.without(value) or instead) if self.found(value) else value
+        if isinstance(value, dict):
+            return {key: self.without_in(item, instead) for key, item in value.items() if not self.found(key)}
+        if isinstance(value, list):
+            texts = all(isinstance(item, str) for item in value)
+            return [self.without_in(item, instead) for item in value if not (texts and self._is_all(item))]
+        return value
+
+    def _is_all(self, text: str) -> bool:
+        """Whether nothing of a text would be left."""
+        return self.found(text) and not self.without(text)
+
+
+def is_searchable_phrase(text: str) -> bool:
+    """Whether a text is long enough to be looked for everywhere without meeting what has nothing to do with it."""
+    letters = [char for char in text if char.isalnum()]
+    spaceless = sum(bool(_SPACELESS.match(char)) for char in letters)
+    return len(letters) >= MIN_LETTERS or spaceless >= MIN_SPACELESS_LETTERS
+
+
+def identifying_phrases(text: str) -> list[str]:
+    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; of a long text
+    also what stands last where only a part of it is shown."""
+    found: list[str] = []
+    left = _MOST_CHARACTERS
+    for line in text.splitlines():
+        start = 0
+        for end in [*(match.end() for match in _SENTENCE_END.finditer(line)), len(line)]:
+            phrase = line[start:end].strip()[:_LONGEST_PHRASE].strip(".!?\u3002 ")
+            start = end
+            if _is_long(phrase) and left > 0:
+                found.append(phrase)
+                left -= len(phrase)
+    flat = " ".join(text[:_MOST_CHARACTERS].split())
+    found += [_last_shown(flat[: most - 1]) for most in PREVIEW_LENGTHS if len(flat) > most]
+    return list(dict.fromkeys(found))
+
+
+def _last_shown(text: str) -> str:
+    """The end of a text that was cut off, with whole sentences before it so that it is known again."""
+    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
+    return text[max(start for start in starts if start <= len(text) - _LAST_SHOWN) :].strip()
+
+
+def _is_long(phrase: str) -> bool:
+    spaceless = len(_SPACELESS.findall(phrase))
+    return spaceless >= _FEWEST_SPACELESS or (len(phrase) >= _FEWEST and len(phrase.split()) >= 2)
+
+
+def _pattern(phrase: str) -> str:
+    return _GAP.join(_word(word) for word in phrase.split())
+
+
+def _word(word: str) -> str:
+    parts, before = [], ""
+    for char in word:
+        if before and _SPACELESS.match(before) and _SPACELESS.match(char):
+            parts.append(f"(?:{_GAP})?")
+        parts.append(_char(char))
+        before = char
+    return "".join(parts)
+
+
+def _char(char: str) -> str:
+    if char == "\\":
+        return r"\\+"
+    if char in "\"'/":
+        return rf"(?:\\*{char}|\\+u00{ord(char):02x})"
+    if unicodedata.category(char) in _HIDING:
+        # Files show a mark instead of what would hide the lines around it.
+        return f"(?:{re.escape(char)}|\ufffd|{_escaped(char)})"
+    if char.isascii():
+        return re.escape(char)
+    cases = dict.fromkeys((char, char.lower(), char.upper(), char.casefold()))
+    # A text may have the one form here and the other there.
+    forms = dict.fromkeys((*cases, *(unicodedata.normalize("NFD", case) for case in cases)))
+    return f"(?:{'|'.join([*map(re.escape, forms), *map(_escaped, forms)])})"
+
+
+def _escaped(text: str) -> str:
+    """As JSON writes it in ASCII."""
+    units = text.encode("utf-16-be")
+    return "".join(rf"\\+u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """The whole sentences that a span touches."""
+    line = text.rfind("\n", 0, start) + 1
+    earlier = [match.end() for match in _SENTENCE_END.finditer(text, line, start)]
+    begin = earlier[-1] if earlier else line
+    stop = text.find("\n", end)
+    stop = len(text) if stop < 0 else stop
+    later = _SENTENCE_END.search(text, max(start, end - 1), stop)
+    return begin, later.end() if later else stop
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """The text without a span, and without the line where only its bullet, or its date, would be left."""
+    line = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    stop = len(text) if stop < 0 else stop
+    left = text[line:start] + text[end:stop]
+    if _EMPTY_LINE.fullmatch(left):
+        return text[:line] + text[stop + 1 :] if stop < len(text) else text[: max(0, line - 1)]
+    head = text[:start].rstrip(" ") if text[end : end + 1] in (" ", "", "\n") else text[:start]
+    return head + text[end:]

@@ -1,0 +1,222 @@
+"""What rooms may ask of the stores of memory: search, semantic memory, consolidation, profiles, memory files. The
+rules of `assistant.core.ports` hold here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Protocol
+
+from assistant.core.memories import (
+    ChangePlan,
+    EditAuthor,
+    FileSnapshot,
+    JournalEntry,
+    Memory,
+    MemoryChange,
+    MemoryHit,
+    MemorySnapshot,
+    MemoryVersion,
+    PhaseCursor,
+    UndoableEdit,
+)
+from assistant.core.profiles import Profile
+
+
+class MemorySearchPort(Protocol):
+    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process."""
+
+    def search(
+        self,
+        question: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> list[MemoryHit]:
+        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
+        what took its place. With times: what was said in [after, before), then what was said earlier and held in
+        between, and what was said later and names a day of that time. With `as_of`: what was known then, as
+        `Consolidations.known_then` tells it. Raises `StoreError`."""
+        ...
+
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+        """What was said in [after, before), the most important first. Raises `StoreError`."""
+        ...
+
+
+class Memories(Protocol):
+    """Semantic memory (Mem0). Every method raises `MemoryUnavailable` where the store cannot be reached or does not
+    answer in time; the journal has everything then, and a later sleep catches up (F30)."""
+
+    async def apply(self, changes: Sequence[MemoryChange]) -> None:
+        """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
+        nothing, so that the same changes may be applied again after a crash."""
+        ...
+
+    async def get(self, memory_id: str) -> Memory | None: ...
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        """Every memory, or those of a scope, former ones included, oldest first."""
+        ...
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
+        ...
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        """Oldest first; empty where the id was never there, or was erased."""
+        ...
+
+    async def erase(self, memory_ids: Sequence[str]) -> None:
+        """Take memories out so that none of their words is left, their history included."""
+        ...
+
+    async def reembed(self, limit: int = 500) -> int:
+        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
+        answers until none is."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class ConsolidationsPort(Protocol):
+    """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
+
+    def pending(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
+        """Entries, of all scopes or one, that no memory was made of yet, nor rejected, oldest first; summaries of
+        conversations (`context_synthesis`) are left out."""
+        ...
+
+    def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
+        """Pending entries with a larger id whose importance lies within `low` and `high`, by their ids."""
+        ...
+
+    def scored(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
+        """Set the importance of entries, and how far was read for that, in one transaction."""
+        ...
+
+    def plan(self, plan: ChangePlan, now: datetime) -> None:
+        """Write down what is to be changed. A plan whose key is known is left as it is."""
+        ...
+
+    def planned(self) -> list[ChangePlan]:
+        """Plans that were written down and not carried out, oldest first."""
+        ...
+
+    def applied(self, key: str, now: datetime) -> None:
+        """The plan was carried out: its entries are consolidated or rejected, `superseded_by` is set, all in one
+        transaction."""
+        ...
+
+    def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
+        """Memory ids by entry id, for those that went into one."""
+        ...
+
+    def entries_of(self, memory_id: str) -> list[JournalEntry]:
+        """The entries that a memory was made of, oldest first."""
+        ...
+
+    def memory_ids(self, scope: str | None = None, beginning: str = "") -> list[str]:
+        """Of memories that entries went into, in all scopes or one, with ids that begin so, by their oldest entries."""
+        ...
+
+    def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The ids of memories with entries that these entries took the place of, by entry id."""
+        ...
+
+    def known_then(self, scope: str, at: datetime) -> MemorySnapshot:
+        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
+        that was decided, and not taken back by then. What was forgotten since is not there. How much something matters
+        is told as it is now where it was no memory yet."""
+        ...
+
+    def first_known(self, scope: str) -> datetime | None:
+        """When the first entry that is still there was noted; None where there is none."""
+        ...
+
+    def of_cycle(self, cycle: int) -> list[ChangePlan]:
+        """What a sleep changed, newest first."""
+        ...
+
+    def undone(self, keys: Sequence[str], now: datetime) -> None:
+        """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
+        ...
+
+    def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
+        """The entries that a sleep extracted, and those that stand for these compactions, oldest first, but for those
+        that were taken back."""
+        ...
+
+    def take_back(self, entries: Sequence[JournalEntry], now: datetime) -> None:
+        """The entries stay, and nothing is made of them any more: they are neither pending nor consolidated, and the
+        journal no longer lists or finds them."""
+        ...
+
+
+class ProfilesPort(Protocol):
+    """Who and what the conversations come back to (character.db)."""
+
+    def all(self, scope: str) -> list[Profile]:
+        """By name."""
+        ...
+
+    def find(self, name: str, scope: str) -> Profile | None:
+        """By name or alias, in any case and with or without accents."""
+        ...
+
+    def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
+        """Profiles whose name or alias a text has as a word, in the order in which they are named."""
+        ...
+
+    def save(
+        self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> Profile:
+        """Write a profile (by its id, else by its name) and keep what stood there as an `Edit`, in one transaction.
+        What was written under `key` before is left as it is."""
+        ...
+
+    def remove(self, profile_id: int, scope: str) -> None: ...
+
+
+class MemoryFilesPort(Protocol):
+    """MEMORY.md and the files of the days, as a person may open and edit them: `memory/DATE.md` of the owner,
+    `memory/<scope>/DATE.md` of others. Whatever a person wrote there wins."""
+
+    def curated(self) -> str:
+        """MEMORY.md; "" where there is none."""
+        ...
+
+    def curated_then(self, at: datetime) -> FileSnapshot:
+        """MEMORY.md as it stood at a time, by the edits that are kept of it."""
+        ...
+
+    def curate(
+        self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> UndoableEdit:
+        """Replace MEMORY.md if it is still `base`, keeping an `Edit`. Raises `StaleView` where somebody edited it
+        meanwhile, and `UsageError` where the text is over its limit."""
+        ...
+
+    def day(self, scope: str, day: date) -> str: ...
+
+    def note(
+        self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
+    ) -> bool:
+        """Append lines under a header with the time; False where `key` was appended before."""
+        ...
+
+    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
+        """Of files and profiles, newest first."""
+        ...
+
+    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
+        """What a sleep changed of files and profiles of every scope and was not taken back, newest first."""
+        ...
+
+    def undo(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+        """Put back what stood before an edit. Raises `UsageError` where something was changed there since."""
+        ...

@@ -1,0 +1,304 @@
+"""Who is known on which bridge, the codes by which people are let in, and who may do what: the one place where that is
+decided, made of the settings tables `[guest]` and `[room]`. Frozen values and pure rules, and the ports of their
+stores; every change in a store is one transaction, with the notice that reports it.
+
+The owner may do everything; what another role may do is the least of what a tool or a command admits at all (its
+own roles) and what the settings name. Nothing that anybody says takes part in it (I10). A code is eight characters
+that nobody misreads; only a salted hash of it is kept. Times are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import SessionRole, session_role
+
+PersonRole = Literal["owner", "guest"]
+AccessState = Literal["allowed", "denied"]
+PairingKind = Literal["knock", "link"]
+
+# Without 0 and O, 1, I and L, and U, which is read as V: thirty characters, 39 bits in eight.
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+CODE_LENGTH = 8
+_WORK = 1 << 12
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One account of a person: `sender` is what the bridge's network calls it."""
+
+    bridge: str
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    id: int
+    name: str
+    role: PersonRole
+    state: AccessState
+    created_at: datetime
+    identities: tuple[Identity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRoom:
+    """A room that somebody decided on."""
+
+    bridge: str
+    room: str
+    name: str
+    state: AccessState
+    decided_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PairingCode:
+    """A pairing code as it is kept."""
+
+    salt: bytes
+    hash: bytes
+
+    def fits(self, typed: str) -> bool:
+        """Takes the same time whatever was typed."""
+        return hmac.compare_digest(self.hash, _hash_code(typed, self.salt))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A code that was given out. `sender` and `name` are who knocked ("" for a link), `room` the room that they knocked
+    for; `locked` after too many wrong codes."""
+
+    id: int
+    kind: PairingKind
+    bridge: str
+    sender: str
+    room: str | None
+    target: str
+    name: str
+    code: PairingCode
+    tries: int
+    created_at: datetime
+    expires_at: datetime
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PairingOffer:
+    """What is kept of a code that is given out, where fewer than `most` of its kind wait; it holds from `at` to
+    `until`."""
+
+    code: PairingCode
+    at: datetime
+    until: datetime
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """Somebody, or a room, that asks to be let in. `target` is where they are answered on that bridge."""
+
+    bridge: str
+    sender: str
+    room: str | None
+    target: str
+    name: str
+
+
+def new_pairing_code(choose: Callable[[str], str], salt: bytes) -> tuple[str, PairingCode]:
+    """A code and what is kept of it; `choose` picks one character of a text, `salt` is random."""
+    code = "".join(choose(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+    return code, PairingCode(salt, _hash_code(code, salt))
+
+
+def parse_pairing_code(text: str) -> str | None:
+    """What a person typed as a code, without spaces and hyphens, in capitals; None where it cannot be one."""
+    code = "".join(text.split()).replace("-", "").upper()
+    return code if len(code) == CODE_LENGTH and all(letter in CODE_ALPHABET for letter in code) else None
+
+
+def clean_display_name(name: str) -> str:
+    """A name that a stranger chose, on one line, of printable characters, not too long."""
+    line = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(line.split())[:_LONGEST_NAME].strip()
+
+
+def _hash_code(code: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(code.encode(), salt=salt, n=_WORK, r=8, p=1, dklen=32)
+
+
+OWNER_ONLY: frozenset[str] = frozenset({"owner"})
+ALL_ROLES: frozenset[str] = frozenset({"owner", "guest", "room"})
+
+
+@dataclass(frozen=True, slots=True)
+class RoleGrant:
+    """What one role may do. `budget_share` is the part of each cap (0 to 1) that all its sessions together may use."""
+
+    tools: frozenset[str]
+    commands: frozenset[str]
+    memory: bool
+    budget_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The grants of everybody but the owner."""
+
+    grants: Mapping[SessionRole, RoleGrant]
+
+    def may_use(self, role: str, tool: str, admitted: Collection[str]) -> bool:
+        """Whether a session of this role may use a tool that admits these roles."""
+        if role == "owner":
+            return "owner" in admitted
+        grant = self._grant(role)
+        return role in admitted and grant is not None and tool in grant.tools
+
+    def may_type(self, role: str, command: str, admitted: Collection[str]) -> bool:
+        """Whether a session of this role may type a command (without the slash) that admits these roles."""
+        if role == "owner":
+            return "owner" in admitted
+        grant = self._grant(role)
+        return role in admitted and grant is not None and command in grant.commands
+
+    def learns(self, session: str) -> bool:
+        """Whether what is said in this session is learned, for itself alone."""
+        role = session_role(session)
+        grant = self._grant(role)
+        return role == "owner" or (grant is not None and grant.memory)
+
+    def share(self, role: str) -> float:
+        """The part of each cap that all sessions of this role together may use."""
+        grant = self._grant(role)
+        return 1.0 if role == "owner" else 0.0 if grant is None else grant.budget_share
+
+    def _grant(self, role: str) -> RoleGrant | None:
+        return next((grant for known, grant in self.grants.items() if known == role), None)
+
+
+OWNER_ONLY_PERMISSIONS = Permissions({})
+"""The owner may do everything, nobody else anything."""
+
+
+def invalid_grants(named: Iterable[str], admitting: Mapping[str, Collection[str]], role: str) -> list[str]:
+    """Of what the settings name for a role: what does not exist, or does not admit the role. `admitting` has the roles
+    of each tool or command by its name."""
+    return [name for name in named if role not in admitting.get(name, ())]
+
+
+class PeoplePort(Protocol):
+    """Who is who. Nobody but the owner's process writes here."""
+
+    def all(self) -> list[Person]:
+        """The owner first, then the others, the longest known first."""
+        ...
+
+    def person(self, person_id: int) -> Person | None: ...
+
+    def by(self, identity: Identity) -> Person | None:
+        """Whose account this is."""
+        ...
+
+    def link_owner(self, identity: Identity, now: datetime) -> Person:
+        """The account is the owner's from now on, whoever had it before."""
+        ...
+
+    def let_in(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+        """The account belongs to a guest of this state, made where nobody had it. The owner's accounts stay as they
+        are."""
+        ...
+
+    def unlink(self, identity: Identity, now: datetime) -> bool:
+        """Nobody's account from now on; a guest without any account is known no longer, and what was set for later from
+        it as a guest is cancelled. False where it was nobody's."""
+        ...
+
+    def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
+        """Of a guest. With a denial, here and in the others, what they had set for later is cancelled."""
+        ...
+
+    def rename(self, person_id: int, name: str) -> None: ...
+
+    def room(self, bridge: str, room: str) -> KnownRoom | None: ...
+
+    def rooms(self) -> list[KnownRoom]: ...
+
+    def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
+        """`name` "" keeps the name that it has."""
+        ...
+
+    def tell_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
+        """Store the notice, unless its session (that of a stranger, or of a room) was told before."""
+        ...
+
+
+class PairingsPort(Protocol):
+    """Codes that were given out. What is past its time is as if it were not there."""
+
+    def pending(self, now: datetime) -> list[Pairing]:
+        """Codes that hold, locked ones too, oldest first."""
+        ...
+
+    def knock(
+        self,
+        knock: AccessRequest,
+        offer: PairingOffer,
+        given: OutgoingMessage,
+        asking: Callable[[int], OutgoingMessage],
+    ) -> bool:
+        """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
+        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
+        holds gets no other: True, and nothing kept."""
+        ...
+
+    def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
+        """Keep a code that the owner sends from that bridge. False where too many wait already."""
+        ...
+
+    def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:
+        """Note a wrong code on each of these; from `most` on they are locked. Whether they are now."""
+        ...
+
+    def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
+        """The one who knocked is let in (as a guest, or as the owner; a room is allowed), told so, the code used."""
+        ...
+
+    def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
+        """The account that sent the owner's code is the owner's, told so, the code used."""
+        ...
+
+    def drop(self, bridge: str, sender: str, room: str | None) -> None:
+        """The codes of somebody on whom the owner decided otherwise."""
+        ...
+
+
+class SessionRoutesPort(Protocol):
+    """Which of the owner's conversations goes on where they write."""
+
+    def session_at(self, bridge: str, target: str) -> str:
+        """`main` where nothing else was chosen."""
+        ...
+
+    def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
+        """From now on this place talks to that conversation of the owner's."""
+        ...
+
+    def account_at(self, bridge: str, target: str) -> str | None:
+        """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
+        ...
+
+    def written_from(self, bridge: str, target: str, account: str) -> None:
+        """Somebody who was let in writes from there."""
+        ...
+
+    def owners_at(self, bridge: str) -> str | None:
+        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
+        that was new; None where none did."""
+        ...

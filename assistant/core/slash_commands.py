@@ -1,0 +1,82 @@
+"""Slash commands as values: one as a person typed it, what is known of each command, and those that wait for their
+answer. The rooms that answer commands share these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from assistant.core.messages import Trust
+from assistant.core.records import IncomingMessage, OutgoingMessage
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInvocation:
+    """One command as typed: `rest` is everything after its name; `bridge` and `target` are where it was typed, and
+    where an answer goes that comes later; `sender` who typed it, and `trust` what their words are."""
+
+    rest: str
+    session: str
+    bridge: str
+    now: datetime
+    target: str = ""
+    sender: str = "owner"
+    trust: Trust = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`usage` is "/name [ARGUMENTS]", `text` a line of help. `run` gives Markdown and raises `UsageError`. `roles` may
+    type it at most (see `assistant.core.people`): one that others than the owner may type reads and changes nothing
+    beyond the session, or its scope, that it is typed in."""
+
+    usage: str
+    text: str
+    run: Callable[[CommandInvocation], Awaitable[str]]
+    roles: frozenset[str] = frozenset({"owner"})
+
+
+class CommandProvider(Protocol):
+    """A room that answers commands."""
+
+    def entries(self) -> Mapping[str, Command]:
+        """Its commands by name, without the slash, in the order in which help lists them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommand:
+    """A command that was typed on a bridge and is not answered yet. `begun`: whether it may have taken effect."""
+
+    id: int
+    bridge: str
+    external_id: str
+    session: str
+    scope: str
+    sender: str
+    target: str
+    text: str
+    begun: bool
+
+
+class PendingCommandsPort(Protocol):
+    """Commands on their way: accepted, run once, answered once."""
+
+    def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
+        """Keep the command `text`, durably; None where it was kept before."""
+        ...
+
+    def begin(self, command: PendingCommand) -> None:
+        """It is about to run."""
+        ...
+
+    def answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
+        """Store the answer and end the command, at once; what was typed is kept no longer."""
+        ...
+
+    def open(self) -> list[PendingCommand]:
+        """What was not answered, oldest first."""
+        ...

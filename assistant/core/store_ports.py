@@ -1,0 +1,320 @@
+"""The storage seams: `Conversation` (inbox, log, view, turns, compaction, end of a generation), `Outbox`, `Journal`,
+and the small stores that sleep works through. The rules of `assistant.core.ports` hold here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from assistant.core.checkpoints import (
+    Checkpoint,
+    Compaction,
+    RestorePreview,
+)
+from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
+from assistant.core.messages import Message, RecordKind, ToolCall
+from assistant.core.records import (
+    ContextView,
+    InboxItem,
+    InboxReceipt,
+    IncomingMessage,
+    LogLocation,
+    LogRecord,
+    OutboxItem,
+    OutboxState,
+    OutgoingMessage,
+    RecoveryResult,
+    SessionInfo,
+    ToolRun,
+    Turn,
+    TurnState,
+)
+from assistant.core.sessions import GenerationEnd
+
+
+class ConversationCompaction(Protocol):
+    """The part of `assistant.core.ports.Conversation` by which views become smaller, come back, and fork
+    (script.db)."""
+
+    def begin_compaction(
+        self,
+        session: str,
+        prefix_rev: int,
+        trigger: str,
+        ids: tuple[int, int],
+        holder: str,
+        until: datetime,
+        now: datetime,
+    ) -> int | None:
+        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
+        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
+        unique to a process: leases of an earlier process are void after `reconcile`. Raises `StaleView`."""
+        ...
+
+    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
+        ...
+
+    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
+        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
+        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
+        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
+
+        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
+        ...
+
+    def restorable(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
+        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
+        Raises `UsageError` where there is none, or where its rows are no longer kept."""
+        ...
+
+    def uncompact(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
+        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
+        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
+        ...
+
+    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
+        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
+        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
+        ...
+
+    def checkpoints(self, session: str) -> list[Checkpoint]:
+        """All of a session in every state, oldest first."""
+        ...
+
+    def unjournaled(self, *, limit: int = 100) -> list[Checkpoint]:
+        """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
+        ...
+
+    def journaled(self, checkpoint_id: int) -> None:
+        """The journal has the checkpoint's entries."""
+        ...
+
+    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
+        ...
+
+
+class Journal(Protocol):
+    """What was learned, entry by entry, and how far each phase of sleep has read (character.db)."""
+
+    def add(
+        self,
+        entries: Sequence[JournalEntry],
+        now: datetime,
+        *,
+        reading: PhaseCursor | None = None,
+        replaced: Mapping[str, str] | None = None,
+    ) -> list[JournalEntry]:
+        """Write entries, and where reading stands, in one transaction. An entry whose key exists is left as it is.
+        Returns those that are new, with their ids.
+
+        `replaced` maps keys of entries to the keys of those that hold in their place, in the same scope; noted where
+        either is new."""
+        ...
+
+    def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
+        """Those of the ids that are of the scope, in the order of their ids."""
+        ...
+
+    def reading(self, phase: str, session: str, generation: int) -> int:
+        """The last seq that the phase has read; 0 where it has read nothing."""
+        ...
+
+    def entries(
+        self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
+    ) -> list[JournalEntry]:
+        """Of a scope, newest first."""
+        ...
+
+    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+        """Entries of every scope with a larger id, by their ids."""
+        ...
+
+    def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
+        """Entries by their words, best first."""
+        ...
+
+    def last_cycle(self) -> int:
+        """The id of the last sleep that came to its end; 0 before the first."""
+        ...
+
+    def begin_cycle(self, trigger: str, now: datetime) -> int: ...
+
+    def note_cycle(self, report: SleepReport) -> None:
+        """Replace what is kept of a cycle."""
+        ...
+
+    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
+        """Newest first. A cycle that a crash cut off is `interrupted`; `elsewhere`: unless another process may be
+        asleep."""
+        ...
+
+    def slept_at(self) -> datetime | None:
+        """When the last whole sleep that came to its end was begun; None before the first."""
+        ...
+
+
+class LogReaderPort(Protocol):
+    """Records of a session in the order they were said, for phases that read with a cursor."""
+
+    def after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
+        """The records of kind message with a larger seq that were not undone, oldest first, those of a turn that
+        still runs left out (and what follows them)."""
+        ...
+
+
+class ConversationRollover(Protocol):
+    """The part of `assistant.core.ports.Conversation` by which generations end."""
+
+    def turn_over(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
+        """End the current generation and begin the next with the ending's words as its first record: log first, then
+        one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
+        stands whole or the new one does.
+
+        Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
+        `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
+        ...
+
+    def unread(self) -> list[SessionInfo]:
+        """Ended generations of which something waits to be read for the journal."""
+        ...
+
+
+class Conversation(ConversationCompaction, ConversationRollover, Protocol):
+    """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
+
+    Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
+    between the two is settled by `reconcile`."""
+
+    def reconcile(self, now: datetime) -> RecoveryResult: ...
+
+    # inbox
+    def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
+        """Store the whole message, durably, before anyone acknowledges it. Idempotent on (bridge, external_id): the
+        first one stays, and whether a later one says the same is told."""
+        ...
+
+    def waiting(self) -> list[str]:
+        """Sessions that have accepted messages nobody has taken, oldest first."""
+        ...
+
+    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]:
+        """Accepted, not yet taken messages of a session, oldest first."""
+        ...
+
+    def inbox_item(self, inbox_id: int) -> InboxItem | None: ...
+
+    # turns
+    def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
+        """Log the user's message, show it in the view, open the turn, mark the item running."""
+        ...
+
+    def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
+        """A waiting message joins the running turn: logged, shown, its item running under this turn."""
+        ...
+
+    def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
+        """Log messages of a running turn (one fsync) and show them in the view (one commit). Tool results end their
+        tool run. Returns them as the view has them: with ids, long tool output shortened."""
+        ...
+
+    def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
+        """Note that a tool is about to run, before it does."""
+        ...
+
+    def tool_runs(self, turn: Turn) -> list[ToolRun]: ...
+
+    def last_volatile(self, session: str) -> str:
+        """The volatile block of the session's newest turn; "" before the first."""
+        ...
+
+    def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
+        """What the log has of this turn so far, as the view shows it, oldest first."""
+        ...
+
+    def finish_turn(
+        self,
+        turn: Turn,
+        state: TurnState,
+        reply: Message | None,
+        outgoing: Sequence[OutgoingMessage],
+        now: datetime,
+        *,
+        error: str = "",
+    ) -> Message | None:
+        """End the turn: reply to the log, then view, outbox, inbox states and turn in one transaction.
+
+        A reply that already has an id (adopted after a crash) is not logged again. `outgoing` without message id gets
+        the reply's. state answered -> items answered; failed or aborted -> items failed."""
+        ...
+
+    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
+        """Waiting messages that will not be answered: logged and shown, their items superseded."""
+        ...
+
+    # the view
+    def view(self, session: str) -> ContextView: ...
+
+    def places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
+        """Where the log has these messages; ids that the index does not know are left out."""
+        ...
+
+    def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
+
+    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
+        """Hide messages from the view and say so in the log (kind undo). Bumps prefix_rev."""
+        ...
+
+    def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
+        """Record that a message was edited or deleted on its bridge; the model sees it as a fact in the view."""
+        ...
+
+    def sessions(self) -> list[SessionInfo]: ...
+
+
+class Outbox(Protocol):
+    """Replies and notices on their way out (I8)."""
+
+    def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
+        """Store a notice. A key that exists keeps its first body, and that item is returned."""
+        ...
+
+    def pending(
+        self, bridge: str, *, limit: int = 100, beside: Collection[str] = (), but: Collection[int] = ()
+    ) -> list[OutboxItem]:
+        """Items in state pending or sending, oldest first, but those to the targets `beside` and with the ids `but`."""
+        ...
+
+    def still_open(self, item_id: int) -> OutboxItem | None:
+        """The item as it is now; None where it is not to be sent any more."""
+        ...
+
+    def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
+
+    def give_up(
+        self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime
+    ) -> None:
+        """It is not sent again by itself; stored together with the notice that tells of it."""
+        ...
+
+    def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
+        """The network has so many of its parts."""
+        ...
+
+    def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
+        """What is to be sent goes there instead."""
+        ...
+
+    def counts(self) -> dict[OutboxState, int]: ...
+
+    def waiting(self, bridge: str) -> int:
+        """How many items are pending or being sent there."""
+        ...
+
+    def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
+
+    def by_turn(self, turn: str) -> list[OutboxItem]: ...

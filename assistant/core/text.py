@@ -1,0 +1,147 @@
+"""Small text functions that every room shares: lazy regular expressions, words of any script, counts and durations,
+and the one way to shorten or clean a line. Pure; imports nothing of the project.
+
+Regular expressions are compiled at their first use: a start needs few of the hundreds in the project, and compiling
+all of them would take a third of it. Scripts written without spaces (Chinese, Japanese, Thai, ...; Korean too, for
+its particles) are read as overlapping pairs of characters, so that any part of a run is found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, cast
+
+
+class _LazyPattern:
+    """Stands for the `re.Pattern`; what was asked once is found at once from then on."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern = pattern
+        self._flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._compiled is None:
+            self._compiled = re.compile(self.pattern, self._flags)
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)
+        return found
+
+
+def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`, for its methods: the functions of `re` do not take it. A fault in it shows at its first use."""
+    return cast(re.Pattern[str], _LazyPattern(pattern, flags))
+
+
+def pluralize(number: int, one: str, many: str = "") -> str:
+    """`1 memory`, `2,000 memories`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration: `12 s`, `4 min 5 s`, `3 h 20 min`, `12 d 3 h`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = divmod(whole // 60, 60)
+    if hours >= 48:
+        return f"{hours // 24} d {hours % 24} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
+
+
+_SPACELESS = (
+    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
+PRIVATE_USE = lazy_regex("[\ue000-\uf8ff]")
+SPACELESS_RUN = lazy_regex(f"[{_SPACELESS}]+")
+_LETTER = f"(?![{_SPACELESS}_])[\\w{_MARKS}]"
+LETTER = lazy_regex(_LETTER)
+WORD = lazy_regex(f"[{_SPACELESS}]+|(?:{_LETTER})+")
+
+_STOP_WORDS = """
+a about again all also am an and any are as at be been being but by can could d did do does doing don for from had
+has have he her here him his how i if in into is isn it its just ll m may me might more most my no not now of on
+or our out please re s shall she should so some t than that the their them then there these they this those to too
+up us ve very was we were what when where which who whom whose why will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def split_spaceless_runs(text: str) -> str:
+    """`text` with spaceless runs as overlapping pairs, the last character once more by itself."""
+    if text.isascii():
+        return text
+    text = PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", text))
+    return SPACELESS_RUN.sub(lambda run: f" {' '.join(character_pairs(run[0], alone=True))} ", text)
+
+
+def distinct_words(question: str) -> list[str]:
+    """The different words of a question in their order, folded: of a spaceless run its pairs, or its only letter."""
+    found: dict[str, None] = {}
+    for run in WORD.findall(PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", question))):
+        pieces = (character_pairs(run) or [strip_separator_signs(run)]) if SPACELESS_RUN.match(run) else [run]
+        found.update((fold_text(piece), None) for piece in pieces if piece)
+    return list(found)
+
+
+def is_spaceless(word: str) -> bool:
+    return SPACELESS_RUN.match(word) is not None
+
+
+def character_pairs(run: str, *, alone: bool = False) -> list[str]:
+    """The overlapping pairs of a spaceless run; `alone`: its last character too, so that it is found by itself."""
+    chars = strip_separator_signs(run)
+    found = [chars[i : i + 2] for i in range(len(chars) - 1)]
+    return [*found, chars[-1:]] if alone else found
+
+
+def strip_separator_signs(run: str) -> str:
+    """A run without the signs that `unicode61` takes for separators (vowels of Thai, Lao, Khmer, Burmese)."""
+    return "".join(char for char in run if char.isalnum())
+
+
+class _FoldTable(dict[int, str]):
+    """Case and accents taken away, one character for one, so that places in a folded text are places in the text."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = unicodedata.normalize("NFKD", char)[0].lower()
+        folded = plain if len(plain) == 1 else char
+        self[code] = folded
+        return folded
+
+
+_FOLD_TABLE = _FoldTable()
+
+
+def fold_text(text: str) -> str:
+    """`text` without case and accents, as long as before."""
+    return text.lower() if text.isascii() else text.translate(_FOLD_TABLE)
+
+
+_PREVIEW_CHARACTERS = 100
+
+
+def preview_line(text: str) -> str:
+    """On one line, and fit to stand between backticks."""
+    line = " ".join(text.replace("`", "'").split())
+    return line if len(line) <= _PREVIEW_CHARACTERS else f"{line[: _PREVIEW_CHARACTERS - 1]}…"
+
+
+# They hide or turn around what stands beside them.
+_BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+def strip_control_characters(text: str, *, lines: bool = False) -> str:
+    """`text` without what controls a terminal or turns words around; on one line unless `lines` may stay."""
+    kept = "".join(
+        " " if unicodedata.category(letter) == "Cc" and not (lines and letter == "\n") else letter
+        for letter in text
+        if letter not in _BIDI_CONTROLS
+    )
+    if not lines:
+        return " ".join(kept.split())
+    return "\n".join(line.rstrip() for line in kept.strip().splitlines())

@@ -1,0 +1,44 @@
+"""Messages of people who were denied after they wrote: they were accepted, so the log has them; no turn takes them
+up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from assistant.core.people import Identity, PeoplePort
+from assistant.core.records import InboxItem, OutgoingMessage
+from assistant.core.sessions import room_session_key, session_role
+
+_AT_A_TIME = 100_000
+
+
+class WaitingInbox(Protocol):
+    """What arrived and waits (`ports.Conversation`)."""
+
+    def waiting(self) -> list[str]: ...
+    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]: ...
+    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None: ...
+
+
+class DeniedMessages:
+    def __init__(self, conversation: WaitingInbox, people: PeoplePort) -> None:
+        self._conversation = conversation
+        self._people = people
+
+    def settle(self, now: datetime) -> None:
+        """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
+        `StoreError`."""
+        denied = {room_session_key(one.bridge, one.room) for one in self._people.rooms() if one.state == "denied"}
+        for session in self._conversation.waiting():
+            if session_role(session) == "owner":
+                continue
+            items = self._conversation.inbox(session, limit=_AT_A_TIME)
+            away = [item for item in items if session in denied or self._is_denied(item)]
+            if away:
+                self._conversation.supersede(away, [], now)
+
+    def _is_denied(self, item: InboxItem) -> bool:
+        person = self._people.by(Identity(item.incoming.bridge, item.incoming.sender))
+        return person is not None and person.state == "denied"

@@ -1,0 +1,183 @@
+"""The seam between the search index and its store. Numbers cross it as bytes.
+
+What is new is kept unit by unit (`UnsealedUnit`), so that a message costs one small row; from time to time the
+unsealed units are sealed into a page with its postings. Everything here is derived: thrown away, it is made again
+from the log, the journal and the memories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+META_BYTES = 34
+VECTOR_BYTES = 256
+POSTING_BYTES = 5
+"""Lengths of one unit's meta, one vector, one posting (`assistant.search.forms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStem:
+    """A stem of a unit: how often, and a word that it is the stem of."""
+
+    stem: str
+    word: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnsealedUnit:
+    """A unit that is not sealed yet: its meta and vector as bytes, its stems."""
+
+    number: int
+    meta: bytes
+    vector: bytes
+    stems: tuple[UnitStem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTerm:
+    """A stem of the collection: how many sources have it in sealed units, and the vector of a word of it, b"" for one
+    that the shelf has."""
+
+    id: int
+    stem: str
+    sources: int
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPage:
+    """Sealed units from `first` on; `terms` those that stand in them, with their new counts; `postings` by term id."""
+
+    first: int
+    units: int
+    meta: bytes
+    vectors: bytes
+    terms: Sequence[IndexTerm]
+    postings: Mapping[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexContents:
+    """What is loaded when a collection is opened: everything but sealed postings and vectors. `names` by number;
+    `read_to` is how far each stream of its source was read; `total` the sum of all vectors."""
+
+    meta: bytes
+    fresh: Sequence[UnsealedUnit]
+    terms: Sequence[IndexTerm]
+    names: Mapping[int, str]
+    read_to: Mapping[str, int]
+    total: bytes
+
+
+class IndexStore(Protocol):
+    """Keeps one collection. Every method raises `StoreError`. Where it `seals` not, all that is added stays fresh, and
+    is gone when the index is."""
+
+    @property
+    def seals(self) -> bool: ...
+
+    def load(self) -> IndexContents: ...
+
+    def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
+        """Keep new units and names, and how far streams of the source were read, in one transaction."""
+        ...
+
+    def seal(self, page: IndexPage, total: bytes) -> None:
+        """Keep a page in place of the fresh units that it holds, in one transaction."""
+        ...
+
+    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None) -> None:
+        """Replace the meta of these units, by number. With `terms`, be they none, the words are to vanish too: vectors
+        of the units become zero, fresh ones lose their stems, terms take their new counts, and those without a unit are
+        removed."""
+        ...
+
+    def postings(self, term: int) -> bytes:
+        """Of a term in sealed pages, in order of units."""
+        ...
+
+    def vectors(self, first: int, last: int) -> bytes:
+        """Of sealed units [first, last), one after another."""
+        ...
+
+    def clear(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A record of the log, or an entry of the journal, as it is indexed. What is of one `session` stands around each
+    other; of "" each by itself. `text` is empty where it has no words; `hidden`: taken back since; `takes_back` are the
+    messages that this record (an undo) hides."""
+
+    id: int
+    session: str
+    seq: int
+    scope: str
+    role: str
+    speaker: str
+    said_at: datetime
+    text: str
+    hidden: bool = False
+    takes_back: tuple[int, ...] = ()
+
+
+class TextSource(Protocol):
+    """What was said, in the order of each stream of a source: a session's log, the journal. Every method raises
+    `StoreError`."""
+
+    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+        """Streams with records after the seq that was read (0: nothing), each with its last seq."""
+        ...
+
+    def after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilter:
+    """What a search may see. Empty `roles`: none; times are [after, before), but for the second in which they end;
+    `stream`: a session, "" for all; `last`: no source with a larger id."""
+
+    scope: str
+    roles: Sequence[str]
+    after: datetime | None = None
+    before: datetime | None = None
+    stream: str = ""
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHit:
+    """A source that answers, the score that ranks it, and how like the question it is in meaning: the cosine of both,
+    -1 to 1, which can be compared between searches."""
+
+    source: int
+    score: float
+    likeness: float = 0.0
+
+
+class FinderPort(Protocol):
+    """Finds messages or entries. All methods but `close` raise `StoreError`."""
+
+    def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
+        """Best first. What was said until now is found."""
+        ...
+
+    def slow(self) -> bool:
+        """Whether a search now would first take in much, or wait for whoever does."""
+        ...
+
+    def take_in(self) -> None:
+        """What a search would first take in."""
+        ...
+
+    def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
+        """How many sources have each word, in any form of it; and how many sources there are."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,116 @@
+"""What a service manager reads: a systemd unit, a launchd agent, each from a template of `config/service/`. Pure.
+
+Values stand in the files as the format wants them, whatever is in a path: spaces, quotes, percent signs, any script.
+Each file ends with the mark of what was written, so that a later install knows whether a person has changed it since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import plistlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from assistant.core.errors import UsageError
+from assistant.core.text import lazy_regex
+
+_MARK = "Written by `assistant service install`"
+_SEAL = lazy_regex(rf"^(?:# |<!-- ){re.escape(_MARK)}; what stands above: sha256 ([0-9a-f]{{64}})(?: -->)?\n\Z", re.M)
+# What the formats cannot hold: control characters, and bytes that are not UTF-8.
+_CONTROL = lazy_regex("[\x00-\x1f\x7f\ud800-\udfff]")
+
+_NO_FIRST_WORD = lazy_regex(r"""["'\\]""")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """What is to be run and for whom. `program` is absolute; `label` names it to launchd; `user` runs a system unit;
+    `log` is where launchd puts what it says; seconds as a manager is told them."""
+
+    program: Path
+    home: Path
+    label: str
+    stop_seconds: int
+    watchdog_seconds: float
+    user: str = ""
+    log: Path = Path()
+    protect_home: str = "yes"
+
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for a path that no such file can hold."""
+        for path in (self.program, self.home, self.log):
+            if _CONTROL.search(str(path)):
+                raise UsageError(f"{str(path)!r} has a character in it that no such file can hold. Nothing was done.")
+
+
+def render_systemd_unit(template: str, service: ServiceSpec) -> str:
+    """The unit's whole text."""
+    filled = Template(template).substitute(
+        program=_started(str(service.program)),
+        home_variable=quote_unit_word(f"ASSISTANT_HOME={service.home}"),
+        home=quote_unit_word(str(service.home)),
+        user=service.user,
+        protect_home=service.protect_home,
+        watchdog_seconds=f"{service.watchdog_seconds:g}",
+        stop_seconds=service.stop_seconds,
+    )
+    return filled + f"\n# {_seal(filled + chr(10))}\n"
+
+
+def render_launchd_plist(template: str, service: ServiceSpec) -> str:
+    """The agent's whole text."""
+    values = {
+        "label": service.label,
+        "program": str(service.program),
+        "home": str(service.home),
+        "log": str(service.log),
+        # launchd has no watchdog: the daemon is its own.
+        "watchdog_microseconds": str(round(service.watchdog_seconds * 1_000_000)),
+    }
+    agent = _filled(plistlib.loads(template.encode()), values)
+    agent["ExitTimeOut"] = service.stop_seconds
+    text = plistlib.dumps(agent, sort_keys=False).decode()
+    return text + f"<!-- {_seal(text)} -->\n"
+
+
+def quote_unit_word(value: str) -> str:
+    """One word of a systemd unit: quotes and backslashes escaped, no specifier in it."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _started(program: str) -> str:
+    """The words that start a program. systemd takes no quotes and backslashes in the first of them."""
+    if not _NO_FIRST_WORD.search(program):
+        return quote_unit_word(program)
+    if "=" in program:
+        raise UsageError(f"{program} cannot be started by systemd for the signs in it. Nothing was done.")
+    return f"/usr/bin/env {quote_unit_word(program)}"
+
+
+def was_edited_by_hand(text: str) -> bool:
+    """Whether a file is not as it was written: a person changed it, or made it."""
+    seal = _SEAL.search(text)
+    return seal is None or seal[1] != _digest(text[: seal.start()])
+
+
+def _seal(text: str) -> str:
+    return f"{_MARK}; what stands above: sha256 {_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return Template(value).substitute(values)
+    if isinstance(value, list):
+        return [_filled(one, values) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled(one, values) for name, one in value.items()}
+    return value

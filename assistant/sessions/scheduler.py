@@ -1,0 +1,159 @@
+"""Resets as they become due, and by hand: one at a time.
+
+A reset that a crash cut off, or that waits for the archive, is taken up again until it is done or withdrawn; a
+daily one comes after the sleep of its night; what was due and did not happen is reported by `find_reset_problems`
+(I11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+
+import structlog
+
+from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
+from assistant.core.sessions import GenerationsPort, SessionReset
+from assistant.core.sessions import SessionResetsPort as ResetRows
+from assistant.core.store_ports import Conversation
+from assistant.sessions.policies import DueReset, ResetPolicies, waits_for_sleep
+from assistant.sessions.reset import (
+    MAX_RETRY_PAUSE,
+    ResetContext,
+    ResetRequest,
+    ResetResult,
+    ResetStores,
+    SessionResetter,
+)
+
+log = structlog.get_logger()
+
+_BY_ITSELF = {
+    "daily": "A new conversation began here at its daily hour{late}",
+    "idle": "A new conversation began here, since nobody had spoken for a while",
+}
+
+
+class ResetScheduler:
+    def __init__(
+        self, resetting: SessionResetter, stores: ResetStores, around: ResetContext, policies: ResetPolicies
+    ) -> None:
+        self._resetting = resetting
+        self._stores = stores
+        self._around = around
+        self._policies = policies
+        self._alone = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._seen: dict[tuple[str, int], datetime] = {}
+
+    async def reset(self, wanted: ResetRequest) -> ResetResult:
+        """Now. Raises what `Resetting.carry_out` does."""
+        if self._alone.locked():
+            raise UsageError("Another conversation is being reset. Nothing was changed; try again when that has ended.")
+        async with self._alone:
+            return await self._resetting.carry_out(wanted)
+
+    def withdraw(self, session: str, now: datetime) -> bool:
+        """A reset that waits is wanted no longer: whether there was one."""
+        known = [one.generation for one in self._stores.resets.unfinished() if one.session == session]
+        return bool([one for one in known if self._stores.resets.withdraw(session, one, now)])
+
+    def look(self) -> asyncio.Task[None] | None:
+        """Called at every wake-up: carry out what is due; None where nothing is, or one is under way."""
+        if self._alone.locked() or (self._task is not None and not self._task.done()):
+            return None
+        try:
+            wanted = list(self.due(self._around.clock()))
+        except AssistantError as error:
+            log.error("nobody can tell whether a reset is due", error=str(error))
+            return None
+        if not wanted:
+            return None
+        self._task = asyncio.create_task(self._carry_out(wanted), name="resets")
+        return self._task
+
+    async def stop(self) -> None:
+        """What is not done is taken up again at the next start."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    # -------------------------------------------------------------------------------------------------------------- due
+
+    def due(self, now: datetime) -> Iterator[ResetRequest]:
+        """What is to be reset now: what was cut off or waited long enough, then what the policies say."""
+        known = self._stores.resets.unfinished()
+        for one in known:
+            # A pause longer than the longest was reckoned by a clock that has been set back since.
+            if one.retry_at is None or not now < one.retry_at <= now + MAX_RETRY_PAUSE:
+                yield ResetRequest(one.session, one.reason, late=one.attempts > 0, resumes=one.resumes)
+        if not self._policies.any:
+            return
+        under_way = {one.session for one in known}
+        for due in self._by_policy(now):
+            since = self._seen.setdefault((due.session, due.generation), now)
+            waits = waits_for_sleep(due, self._around.night_is_due(now), since, now)
+            if due.session not in under_way and not waits:
+                yield ResetRequest(due.session, due.reason, due.late)
+
+    def _by_policy(self, now: datetime) -> Iterator[DueReset]:
+        for info in self._stores.conversation.sessions():
+            if self._policies.policy(info.key) == "manual":
+                continue
+            spoken = self._stores.generations.spoken(info.key)
+            due = None if spoken is None else self._policies.due(spoken, now)
+            if due is not None:
+                yield due
+
+    async def _carry_out(self, wanted: list[ResetRequest]) -> None:
+        for one in wanted:
+            try:
+                done = await self.reset(one)
+            except ArchiveUnavailable as error:
+                log.error("a reset waits for the archive", session=one.session, error=str(error))
+            except UsageError as error:
+                # Somebody talks, or sleeps: the next look comes soon.
+                log.info("a reset waits", session=one.session, why=str(error))
+            except AssistantError as error:
+                log.error("a reset failed", session=one.session, error=str(error))
+            else:
+                self._seen.pop((one.session, done.ended.number), None)
+                self._tell(one, done)
+
+    def _tell(self, wanted: ResetRequest, done: ResetResult) -> None:
+        words = _BY_ITSELF.get(wanted.reason)
+        if words is not None:
+            late = ", late" if wanted.late else ""
+            kept = (
+                f"{words.format(late=late)}; `/sessions show {wanted.session} {done.ended.number}` tells of the last."
+            )
+            self._around.tell(wanted.session, kept)
+
+
+def find_reset_problems(
+    conversation: Conversation, generations: GenerationsPort, resets: ResetRows, policies: ResetPolicies, now: datetime
+) -> Iterator[str]:
+    """What a person should know of resets that did not happen, from the stores alone."""
+    waiting = resets.unfinished()
+    yield from (_waits(one, policies) for one in waiting if one.state == "waiting")
+    for info in conversation.sessions() if policies.any else ():
+        spoken = generations.spoken(info.key)
+        overdue = None if spoken is None else policies.overdue(spoken, now)
+        if overdue is not None and info.key not in {one.session for one in waiting}:
+            hour = f"{overdue.slot.astimezone(policies.zone):%Y-%m-%d %H:%M}"
+            yield (
+                f"The daily reset of {info.key} was due at {hour} and did not happen. Keep `assistant run` running, or "
+                f"say `assistant reset --session {info.key}`."
+            )
+
+
+def _waits(reset: SessionReset, policies: ResetPolicies) -> str:
+    again = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%Y-%m-%d %H:%M}"
+    why = reset.note if reset.note.endswith((".", "…")) else f"{reset.note}."
+    return (
+        f"The reset of {reset.session} waits for the archive{again}: {why} "
+        f"`assistant reset --session {reset.session} --cancel` gives it up."
+    )

@@ -1,0 +1,103 @@
+"""The data folder of the assistant, the places in it, and the stamps by which a changed file is noticed; and the
+service manager that started this process. Only this class and `store/` know paths.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from assistant.core.errors import SettingsError
+
+FileStamp = tuple[int, int, int] | None
+
+
+# Of config.toml and of the secrets.
+FileStamps = tuple[FileStamp, FileStamp]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The data directory and the places in it. Only this class and `store/` know paths."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def understood(self) -> Path:
+        """What config.toml said when whoever serves the home last understood it; only while somebody does."""
+        return self.run / "config.toml"
+
+    @property
+    def secrets(self) -> Path:
+        return self.path / "secrets.toml"
+
+    @property
+    def persona(self) -> Path:
+        return self.path / "PERSONA.md"
+
+    @property
+    def workspace(self) -> Path:
+        return self.path / "workspace"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "control.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.run / "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyTarget:
+    """What started this process as a service, if anything did: `address` is where it listens, "" for nowhere;
+    `watchdog_seconds` is the time within which it wants to hear of progress, 0 for never."""
+
+    address: str = ""
+    watchdog_seconds: float = 0.0
+
+
+def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
+    """The home that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for a `~name` nobody has."""
+    environ = os.environ if environ is None else environ
+    chosen = environ.get("ASSISTANT_HOME")
+    if not chosen:
+        return Home(user_data_path("assistant", appauthor=False))
+    try:
+        return Home(Path(chosen).expanduser().absolute())
+    except RuntimeError:
+        raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
+
+
+def notify_target_from_environment(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> NotifyTarget:
+    """The manager of this process (or of `pid`), taken out of the environment, so that no child speaks for it."""
+    environ = os.environ if environ is None else environ
+    address = environ.pop("NOTIFY_SOCKET", "")
+    microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
+    watches = microseconds.isdecimal() and meant in ("", str(pid or os.getpid()))
+    return NotifyTarget(address, int(microseconds) / 1e6 if watches else 0.0)
+
+
+def file_stamp(path: Path) -> FileStamp:
+    """What becomes another when a file does; None where there is none to read."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def settings_stamps(home: Home) -> FileStamps:
+    return file_stamp(home.config), file_stamp(home.secrets)

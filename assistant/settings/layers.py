@@ -1,0 +1,205 @@
+"""Reading the layers of the settings (files and environment), and telling what is wrong with them.
+
+Every problem of every layer is collected before anything is refused, each with the file or variable it stands in.
+What looks like a secret is never repeated in a problem.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from assistant.core.text import lazy_regex, pluralize
+from assistant.settings.secrets import FoundSecret
+from assistant.settings.sections import SETTING_FIELDS, SettingsValues, describe_allowed, is_text_setting
+from assistant.settings.validators import UnknownName, check_zone_name
+
+ENV_PREFIX = "ASSISTANT_"
+NOT_SHOWN = "a value that is not shown"
+_LONGEST_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsLayer:
+    """One place where settings stand: `values` by dotted key ("model.name"), known keys only; `problems` tells, in
+    whole lines, what in it cannot be understood."""
+
+    origin: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def read_file_layer(path: Path, origin: str, *, required: bool = False) -> SettingsLayer:
+    """A TOML file of the home, or the shipped one. A file that does not exist is an empty layer unless required."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        return SettingsLayer(origin, problems=(f"{origin} is not UTF-8 text (byte {error.start}).",))
+    except OSError as error:
+        if not required and isinstance(error, FileNotFoundError):
+            return SettingsLayer(origin)
+        return SettingsLayer(origin, problems=(f"{origin} cannot be read: {error.strerror}.",))
+    return parse_text_layer(text, origin)
+
+
+def parse_text_layer(text: str, origin: str) -> SettingsLayer:
+    """The layer of a TOML file that holds `text`."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        end = f"at line {text.count(chr(10)) + 1}, the end of the file"
+        return SettingsLayer(
+            origin, problems=(f"{origin} is not valid TOML: {error}.".replace("at end of document", end),)
+        )
+    return _known(origin, document)
+
+
+def secret_layers(found: Iterable[FoundSecret]) -> Iterator[SettingsLayer]:
+    """One layer for each secret that is a setting."""
+    for one in found:
+        if one.name in SETTING_FIELDS:
+            yield SettingsLayer(one.origin, {one.name: one.value.get_secret_value()})
+
+
+def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -> Iterator[SettingsLayer]:
+    """One layer for each variable that sets something: ASSISTANT_<SECTION>__<KEY>."""
+    for name in sorted(environ):
+        if name.startswith(ENV_PREFIX) and name not in reserved:
+            section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+            yield _known(
+                name, {section: {key: parse_setting_text(f"{section}.{key}", environ[name])}} if key else {section: {}}
+            )
+
+
+def environment_variable(key: str) -> str:
+    """The environment variable that sets a dotted key."""
+    return ENV_PREFIX + key.upper().replace(".", "__")
+
+
+def _known(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for section, content in document.items():
+        if section in SettingsValues.model_fields and not isinstance(content, dict):
+            problems.append(f"{origin}: `{section}` is a section; its keys stand below a line [{section}].")
+        elif section not in SettingsValues.model_fields and not (isinstance(content, dict) and content):
+            problems.append(_unknown(origin, section))
+        else:
+            for key, value in content.items():
+                dotted = f"{section}.{key}"
+                if dotted in SETTING_FIELDS:
+                    values[dotted] = value
+                else:
+                    problems.append(_unknown(origin, dotted))
+    return SettingsLayer(origin, values, tuple(problems))
+
+
+def _unknown(origin: str, name: str) -> str:
+    from_environment = origin.startswith(ENV_PREFIX)
+    place = origin if from_environment else f"{origin}: `{name}`"
+    nearest = _nearest(name, from_environment)
+    if nearest:
+        meant = " or ".join(environment_variable(key) if from_environment else f"`{key}`" for key in nearest)
+        return f"{place} is not a setting; did you mean {meant}?"
+    section = name.partition(".")[0]
+    known = ", ".join(key.partition(".")[2] for key in SETTING_FIELDS if key.startswith(f"{section}."))
+    return f"{place} is not a setting; known " + (
+        f"in [{section}]: {known}." if known else f"sections: {', '.join(SettingsValues.model_fields)}."
+    )
+
+
+def _nearest(name: str, from_environment: bool) -> list[str]:
+    """The known keys that were most likely meant: the same word in other sections, else a near spelling."""
+    if from_environment:
+        spellings = {key.replace(".", "_"): key for key in SETTING_FIELDS}
+        near = difflib.get_close_matches(name.replace(".", "_"), spellings, n=1, cutoff=0.75)
+        return [spellings[spelling] for spelling in near]
+    elsewhere = [key for key in SETTING_FIELDS if key.partition(".")[2] == name.rpartition(".")[2]]
+    return elsewhere or difflib.get_close_matches(name, SETTING_FIELDS, n=1, cutoff=0.75)
+
+
+def parse_setting_text(key: str, text: str) -> Any:
+    """Variables, and what is typed in a shell, are text: read them as a TOML value where the setting is none ("16000",
+    "0.5", '["offline"]')."""
+    spec = SETTING_FIELDS.get(key)
+    if key == "home.timezone":
+        return _zone_as_spelled(text)
+    if spec is None or is_text_setting(spec):
+        return text
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return document["value"] if len(document) == 1 else text
+
+
+def _zone_as_spelled(text: str) -> str:
+    """What is kept is spelled as the database does it; what is none is told of where all settings are checked."""
+    try:
+        return check_zone_name(text)
+    except UnknownName:
+        return text
+
+
+def explain_validation_error(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
+    """One line for each setting that is refused: where it stands, what was found, what is allowed."""
+    lines: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        key = ".".join(str(part) for part in problem["loc"][:2])
+        spec = SETTING_FIELDS.get(key)
+        if spec is None or problem["type"] == "missing":
+            lines[key] = f"default.toml: `{key}` has no value."
+        else:
+            found = NOT_SHOWN if spec.annotation is SecretStr else format_setting_value(problem["input"])
+            meant = _meant(problem.get("ctx", {}).get("error"))
+            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
+    return list(lines.values())
+
+
+def _meant(error: object) -> str:
+    near = " or ".join(f'"{name}"' for name in error.near) if isinstance(error, UnknownName) else ""
+    return f" Did you mean {near}?" if near else ""
+
+
+def format_setting_value(value: Any) -> str:
+    """A value as TOML would write it, without what looks like a secret, cut where it is long."""
+    text = mask_secrets(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def mask_secrets(value: Any) -> str:
+    """A value as TOML would write it, whole but for what looks like a secret."""
+    if isinstance(value, SecretStr):
+        return "(set, not shown)" if value.get_secret_value() else '""'
+    text = _as_toml(value)
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _as_toml(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_as_toml(entry) for entry in value)}]"
+    if isinstance(value, dict):
+        return f"a table of {pluralize(len(value), 'key')}"
+    return str(value)
+
+
+# A key pasted into the wrong setting, a password in an address, a token among its parameters.
+_SECRETS = (
+    (lazy_regex(r"\b(?:sk-|pk-|gsk_|xai-|AIza)[\w-]{8,}"), "***"),
+    (lazy_regex(r"(://)[^/@\s]+@"), r"\1***@"),
+    (lazy_regex(r"([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^&\s\"]+", re.IGNORECASE), r"\1***"),
+)

@@ -1,0 +1,295 @@
+"""The keys of the settings, a class per section: their types and ranges, and how a person is told what is allowed.
+
+No defaults stand here: they stand in `config/default.toml`, next to the words that explain them. A field's
+`description`, where it has one, says what is allowed better than its type and range would.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+from pydantic.fields import FieldInfo
+
+from assistant.settings.network_sections import MatrixSettings, TelegramSettings, TelemetrySettings, WebSettings
+from assistant.settings.validators import (
+    SettingsSection,
+    check_archive_url,
+    check_context_size,
+    check_hours_of_day,
+    check_model_choice,
+    check_name_list,
+    check_provider_chain,
+    check_time_of_day,
+    check_web_address,
+    check_zone_name,
+)
+
+ResetPolicyName = Literal["manual", "daily", "idle"]
+
+
+class HomeSettings(SettingsSection):
+    timezone: Annotated[
+        str, AfterValidator(check_zone_name), Field(description='an IANA time zone as in "Europe/Oslo", or ""')
+    ]
+
+
+class ModelSettings(SettingsSection):
+    provider: Literal["auto", "anthropic", "openai", "offline"]
+    name: str
+    base_url: Annotated[
+        str,
+        AfterValidator(check_web_address),
+        Field(description='an address that starts with http:// or https://, or ""'),
+    ]
+    api_key: SecretStr
+    fallback: Annotated[
+        tuple[str, ...],
+        BeforeValidator(check_provider_chain),
+        Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
+    ]
+    max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
+    thinking: Literal["off", "adaptive"]
+    stall_seconds: Annotated[float, Field(ge=1, le=600)]
+    retries: Annotated[int, Field(ge=0, le=10)]
+    max_retry_wait_seconds: Annotated[float, Field(ge=0, le=600)]
+
+
+class ContextSettings(SettingsSection):
+    max_context_tokens: Annotated[
+        int,
+        AfterValidator(check_context_size),
+        Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
+    ]
+    reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
+    emergency_threshold: Annotated[float, Field(ge=0.60, le=0.95)]
+    target: Annotated[float, Field(ge=0.10, le=0.50)]
+    preserve_messages: Annotated[int, Field(ge=1, le=1000)]
+    preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
+    max_request_bytes: Annotated[int, Field(ge=0)]
+    max_images: Annotated[int, Field(ge=0)]
+
+
+class CompactionSettings(SettingsSection):
+    auto: bool
+    strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
+    sleep_threshold: Annotated[float, Field(ge=0.50, le=0.70)]
+    max_messages: Annotated[int, Field(ge=0, le=1_000_000)]
+    user_messages_max_tokens: Annotated[int, Field(ge=0, le=200_000)]
+    protected_tools: Annotated[
+        tuple[str, ...],
+        BeforeValidator(check_name_list),
+        Field(description='a list of tool names, as in ["manage_todo_list"]'),
+    ]
+    pins_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    summary_model: Annotated[
+        str,
+        AfterValidator(check_model_choice),
+        Field(description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"'),
+    ]
+    summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
+    summary_seconds: Annotated[float, Field(ge=1, le=3600)]
+    restored_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    max_checkpoints: Annotated[int, Field(ge=2, le=20)]
+    undo_kept: Annotated[int, Field(ge=1, le=1000)]
+    breaker_failures: Annotated[int, Field(ge=1, le=100)]
+    breaker_minutes: Annotated[float, Field(ge=0, le=10_080)]
+    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
+class SleepSettings(SettingsSection):
+    at: Annotated[str, AfterValidator(check_time_of_day), Field(description='a time of day as in "03:30", or ""')]
+    nap_minutes: Annotated[float, Field(ge=0, le=1440)]
+    max_usd: Annotated[float, Field(ge=0)]
+
+
+class MemorySettings(SettingsSection):
+    store: Literal["local", "pgvector", "qdrant"]
+    store_url: Annotated[str, Field(max_length=2_000)]
+    embedder: Literal["wordllama", "fastembed", "openai", "ollama"]
+    embedder_model: Annotated[str, Field(max_length=200)]
+    embedder_url: Annotated[str, Field(pattern=r"^(https?://.*)?$", description='an address, or ""')]
+    embedder_key: SecretStr
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    file_max_tokens: Annotated[int, Field(ge=100, le=20_000)]
+    day_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    profiles_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
+class DelegationSettings(SettingsSection):
+    max_helpers: Annotated[int, Field(ge=1, le=16)]
+    max_steps: Annotated[int, Field(ge=1, le=100)]
+    max_tokens: Annotated[int, Field(ge=1000, le=2_000_000)]
+    max_seconds: Annotated[float, Field(ge=5, le=3600)]
+
+
+class ToolSettings(SettingsSection):
+    output_policy: Literal["tokens", "bytes", "none"]
+    output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
+    output_max_bytes: Annotated[int, Field(ge=400, le=10_000_000)]
+    output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
+    output_split: Annotated[float, Field(ge=0.0, le=1.0)]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+
+
+class TurnSettings(SettingsSection):
+    max_steps: Annotated[int, Field(ge=1, le=200)]
+    max_seconds: Annotated[float, Field(ge=5, le=86_400)]
+    on_message: Literal["wait", "steer"]
+    overflow_retries: Annotated[int, Field(ge=0, le=10)]
+
+
+class BudgetSettings(SettingsSection):
+    daily_usd: Annotated[float, Field(ge=0)]
+    monthly_usd: Annotated[float, Field(ge=0)]
+    daily_tokens: Annotated[int, Field(ge=0)]
+    monthly_tokens: Annotated[int, Field(ge=0)]
+    background_share: Annotated[float, Field(ge=0.0, le=1.0)]
+    runaway_calls: Annotated[int, Field(ge=2, le=1000)]
+
+
+class PeopleSettings(SettingsSection):
+    unknown: Literal["pair", "tell", "ignore"]
+    pairing_minutes: Annotated[float, Field(ge=1, le=1440)]
+    pairing_pending: Annotated[int, Field(ge=1, le=100)]
+    pairing_tries: Annotated[int, Field(ge=1, le=100)]
+
+
+class RoleSettings(SettingsSection):
+    """What one role may do."""
+
+    tools: Annotated[tuple[str, ...], BeforeValidator(check_name_list), Field(description="a list of tool names")]
+    commands: Annotated[
+        tuple[str, ...],
+        BeforeValidator(check_name_list),
+        Field(description='a list of commands without the slash, as in ["help"]'),
+    ]
+    memory: bool
+    budget_share: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class RoomSettings(RoleSettings):
+    answers: Literal["addressed", "everything"]
+
+
+class ResetSettings(SettingsSection):
+    main: ResetPolicyName
+    thread: ResetPolicyName
+    guest: ResetPolicyName
+    room: ResetPolicyName
+    at: Annotated[
+        str, AfterValidator(check_time_of_day), Field(min_length=1, description='a time of day as in "04:00"')
+    ]
+    idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
+    learn_seconds: Annotated[float, Field(ge=0, le=3600)]
+    handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+
+
+class ArchiveSettings(SettingsSection):
+    url: Annotated[
+        str,
+        AfterValidator(check_archive_url),
+        Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
+    ]
+    key: SecretStr
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+
+
+class AgendaSettings(SettingsSection):
+    quiet: Annotated[str, AfterValidator(check_hours_of_day), Field(description='hours as in "22:00-07:00", or ""')]
+    late_seconds: Annotated[float, Field(ge=1, le=86_400)]
+    catch_up: Literal["once", "all", "skip"]
+    max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class BackupSettings(SettingsSection):
+    at: Annotated[str, AfterValidator(check_time_of_day), Field(description='a time of day as in "05:00", or ""')]
+    folder: str
+    keep: Annotated[int, Field(ge=1, le=1000)]
+    workspace: bool
+
+
+class DaemonSettings(SettingsSection):
+    drain_seconds: Annotated[float, Field(ge=0, le=600)]
+    watch_seconds: Annotated[float, Field(ge=1, le=30)]
+    watchdog_seconds: Annotated[float, Field(ge=30, le=3600)]
+
+
+class LogSettings(SettingsSection):
+    level: Literal["debug", "info", "warning", "error"]
+
+
+class SettingsValues(SettingsSection):
+    """All sections of the settings files."""
+
+    home: HomeSettings
+    model: ModelSettings
+    context: ContextSettings
+    compaction: CompactionSettings
+    sleep: SleepSettings
+    memory: MemorySettings
+    tools: ToolSettings
+    delegation: DelegationSettings
+    turn: TurnSettings
+    budget: BudgetSettings
+    people: PeopleSettings
+    guest: RoleSettings
+    room: RoomSettings
+    reset: ResetSettings
+    archive: ArchiveSettings
+    agenda: AgendaSettings
+    backup: BackupSettings
+    telegram: TelegramSettings
+    matrix: MatrixSettings
+    web: WebSettings
+    telemetry: TelemetrySettings
+    daemon: DaemonSettings
+    log: LogSettings
+
+
+def _fields_of(section: FieldInfo) -> dict[str, FieldInfo]:
+    kind = section.annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+
+
+SETTING_FIELDS: dict[str, FieldInfo] = {
+    f"{section}.{key}": field
+    for section, outer in SettingsValues.model_fields.items()
+    for key, field in _fields_of(outer).items()
+}
+
+
+def is_text_setting(field: FieldInfo) -> bool:
+    """Whether the setting holds text, which an environment variable gives without quotes."""
+    return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
+
+
+def describe_allowed(field: FieldInfo) -> str:
+    """What the setting may be, in words: "a number from 0.10 to 0.50"."""
+    if field.description:
+        return field.description
+    if get_origin(field.annotation) is Literal:
+        *first, last = (f'"{choice}"' for choice in get_args(field.annotation))
+        return f"{', '.join(first)} or {last}"
+    if field.annotation is bool:
+        return "true or false"
+    if field.annotation not in (int, float):
+        return "text in quotes"
+    kind = "a whole number" if field.annotation is int else "a number"
+    low, high = allowed_bounds(field)
+    return f"{kind} from {low} to {high}" if high else f"{kind}, {low} or more"
+
+
+def allowed_bounds(field: FieldInfo) -> tuple[str, str]:
+    """The smallest and the largest allowed number as text; "" where there is no bound."""
+    low = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
+    high = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
+    share = isinstance(high, float) and high <= 1
+    return _number(low, share), _number(high, share)
+
+
+def _number(bound: Any, share: bool) -> str:
+    if bound is None:
+        return ""
+    return f"{bound:.2f}" if share else str(int(bound))

@@ -1,0 +1,135 @@
+"""config.toml may be edited at any time, also to nonsense: what of it holds while the daemon runs.
+
+What always holds: the daemon runs on settings that were understood. When the file changes it is read again: a few keys
+are taken over at once, the others are told of until the next start. A file that cannot be understood changes nothing,
+and turns the status red until it is mended. A look costs two calls to the system while nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import structlog
+from pydantic import SecretStr
+
+from assistant.core.errors import SettingsError
+from assistant.settings.home import FileStamp, Home, file_stamp, settings_stamps
+from assistant.settings.secrets import IN_KEYRING
+from assistant.settings.sections import SETTING_FIELDS, SettingsValues
+from assistant.settings.settings import Settings
+
+log = structlog.get_logger()
+
+_LIVE_SECTIONS = ("budget.", "telegram.", "matrix.")
+_TOKEN = "web.token"
+_LIVE = ("log.level", _TOKEN)
+
+
+def is_live_setting(key: str) -> bool:
+    """Whether a changed setting is taken over by a daemon that runs."""
+    return key.startswith(_LIVE_SECTIONS) or key in _LIVE
+
+
+class SettingsWatch:
+    """Looks after the settings that a daemon was started with. `read` reads them again; `take_over` is given those that
+    hold from now on."""
+
+    def __init__(self, settings: Settings, read: Callable[[], Settings], take_over: Callable[[Settings], None]) -> None:
+        self._running = settings
+        self._read = read
+        self._take_over = take_over
+        self._seen = settings.marks
+        self._kept = _others(settings.home)
+        self._refused: tuple[str, ...] = ()
+        self._waiting: tuple[str, ...] = ()
+
+    def look(self) -> None:
+        """Read config.toml and the secrets again where one of them changed."""
+        seen = settings_stamps(self._running.home)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            found = self._read()
+        except SettingsError as error:
+            self._refused = error.problems
+            log.warning("changed settings are not understood; the old ones stay", problems=len(error.problems))
+            return
+        if self._refused:
+            log.info("settings are understood again")
+        self._refused = ()
+        self._compare(found)
+
+    def problems(self) -> list[str]:
+        """What of the file cannot be understood."""
+        return [
+            f"{problem} The settings that the daemon was started with stay; `assistant config edit` mends it."
+            for problem in self._refused
+        ]
+
+    def waiting(self) -> list[str]:
+        """The changed keys, and files, that take effect at the next start."""
+        others = _others(self._running.home)
+        return [*self._waiting, *(name for name in others if others[name] != self._kept[name])]
+
+    # ----------------------------------------------------------------------------------------------------------- within
+
+    def _compare(self, found: Settings) -> None:
+        keys = list(_differing(self._running, found))
+        live = [key for key in keys if is_live_setting(key) and not _is_gone(key, found)]
+        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self._running, found))
+        if live:
+            taken = {key: found.origins[key] for key in live}
+            values = _with(self._running.values, {key: _value(found.values, key) for key in live})
+            self._running = replace(self._running, values=values, origins={**self._running.origins, **taken})
+            self._take_over(self._running)
+            log.info("changed settings hold from now on", keys=", ".join(live))
+        if self._waiting:
+            log.info("changed settings take effect at the next start", keys=", ".join(self._waiting))
+
+
+def _differing(old: Settings, new: Settings) -> Iterator[str]:
+    """The keys with another value. What is in the keyring was not asked for again."""
+    for key, spec in SETTING_FIELDS.items():
+        rung = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
+        unasked = rung and not _value(new.values, key).get_secret_value()
+        if not unasked and _value(old.values, key) != _value(new.values, key):
+            yield key
+
+
+def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
+    """The providers' keys that became others, by the names that other programs share; the keyring is not asked."""
+    for name, before, after in (
+        ("ANTHROPIC_API_KEY", old.anthropic_key, new.anthropic_key),
+        ("OPENAI_API_KEY", old.openai_key, new.openai_key),
+    ):
+        if before != after and IN_KEYRING not in (old.origins.get(name), new.origins.get(name)):
+            yield name
+
+
+def _is_gone(key: str, found: Settings) -> bool:
+    """Without a token nobody is let in; the former holds until the next start, which makes one or asks the keyring."""
+    return key == _TOKEN and not _value(found.values, key).get_secret_value()
+
+
+def _value(values: SettingsValues, key: str) -> Any:
+    section, _, name = key.partition(".")
+    return getattr(getattr(values, section), name)
+
+
+def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
+    """`values` with some that were validated as part of others."""
+    sections: dict[str, dict[str, Any]] = {}
+    for key, value in changed.items():
+        section, _, name = key.partition(".")
+        sections.setdefault(section, {})[name] = value
+    return values.model_copy(
+        update={section: getattr(values, section).model_copy(update=update) for section, update in sections.items()}
+    )
+
+
+def _others(home: Home) -> dict[str, FileStamp]:
+    """Other files that are read once, at the start."""
+    return {home.persona.name: file_stamp(home.persona)}

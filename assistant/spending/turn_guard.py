@@ -1,0 +1,153 @@
+"""Turns and requests that repeat themselves, and the footnote under an answer that the budget kept the chosen model
+from giving.
+
+What a turn repeats is counted in what the log has of it, so that a turn that is taken up after a crash has no more
+tries than any other; whatever the person says within a turn begins anew. Two requests are the same where purpose,
+model and the whole prompt are. The footnote says why another model answers, once a day in each conversation and
+whenever the budget ended in the middle of an answer; it is noted as shown only after the answer was stored, so that
+a crash shows it twice rather than never.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Protocol
+
+from assistant.core.errors import StoreError
+from assistant.core.messages import Message, ToolCall
+from assistant.core.model_api import CallPurpose, ModelRequest
+from assistant.core.sessions import session_role
+from assistant.spending.notices import budget_footnote
+
+_LONGEST = 200
+_LETTERS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """What a turn repeats: a tool `name` with its `arguments` as JSON, `times` with the same outcome, or as many rounds
+    that brought nothing new."""
+
+    name: str
+    arguments: str
+    times: int
+    rounds: bool = False
+
+    def told(self, *, owner: bool) -> str:
+        if not owner:
+            return "I went round in circles with this, so I stopped. Your message is kept; say it in other words."
+        what = f"`{self.name}` with {self.arguments}" if self.arguments != "{}" else f"`{self.name}`"
+        how = (
+            f"{self.times} rounds brought nothing that was not known, the last one by {what}"
+            if self.rounds
+            else f"I called {what} {self.times} times, and the outcome was the same each time"
+        )
+        return (
+            f"I went round in circles, so I stopped: {how} (budget.runaway_calls). What was found is kept; say how to "
+            "go on, or put it in other words."
+        )
+
+
+def find_repetition(said: Sequence[Message], most: int) -> Repetition | None:
+    """What the turn whose messages these are has repeated `most` times since the person last said something; None
+    where it gets on."""
+    outcomes = {m.tool_call_id: m for m in said if m.role == "tool"}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    idle = 0
+    for message in _since_person(said):
+        known = [_known(call, outcomes) for call in message.tool_calls]
+        done = [one for one in known if one is not None]
+        if not done:
+            continue
+        idle = 0 if any(one not in seen for one in done) else idle + 1
+        seen.update(done)
+        again = max(done, key=lambda one: seen[one])
+        if seen[again] >= most:
+            return Repetition(again[0], _short(again[1]), seen[again])
+        if idle >= most:
+            return Repetition(again[0], _short(again[1]), idle, rounds=True)
+    return None
+
+
+def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
+    """A few letters that are the same for the same request."""
+    return text_fingerprint(purpose, model, [*(block.text for block in request.system), *map(_words, request.messages)])
+
+
+def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
+    """The same for the same texts."""
+    told = hashlib.sha256(f"{purpose}\0{model}\0".encode())
+    for text in texts:
+        told.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return told.hexdigest()[:_LETTERS]
+
+
+def _since_person(said: Sequence[Message]) -> list[Message]:
+    last = max((place for place, m in enumerate(said) if m.role == "user"), default=-1)
+    return [m for m in said[last + 1 :] if m.role == "assistant"]
+
+
+def _known(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, str, str] | None:
+    """(tool, arguments, outcome) of a call that has one."""
+    outcome = outcomes.get(call.id)
+    if outcome is None:
+        return None
+    return call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcome.content
+
+
+def _words(message: Message) -> str:
+    calls = [[call.name, dict(call.arguments)] for call in message.tool_calls]
+    return json.dumps([message.role, message.content, calls], sort_keys=True, default=str)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+class ShownNotices(Protocol):
+    """What was said once, over restarts."""
+
+    def has(self, name: str) -> bool: ...
+    def note(self, name: str, now: datetime) -> None: ...
+
+
+class TurnGuard:
+    """`said` is None where nothing is kept: all is said each time. `most` is `budget.runaway_calls`, asked for anew at
+    each use; 0 lets everything go on."""
+
+    def __init__(self, said: ShownNotices | None, zone: tzinfo, most: Callable[[], int]) -> None:
+        self._said = said
+        self._zone = zone
+        self._most = most
+
+    def stops(self, session: str, messages: Sequence[Message]) -> str:
+        """Why a turn with these messages is to end now; "" where it gets on."""
+        most = self._most()
+        found = find_repetition(messages, most) if most else None
+        return "" if found is None else found.told(owner=session_role(session) == "owner")
+
+    def under(self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime) -> str:
+        """What stands under the answer that `model` gave, after these messages of the turn, because of the budget."""
+        under_way = any(m.role == "assistant" and m.model != model for m in messages)
+        if not under_way and self._said is not None and self._said.has(self._name(session, now)):
+            return ""
+        return budget_footnote(why, owner=session_role(session) == "owner", under_way=under_way)
+
+    def noted(self, session: str, now: datetime) -> None:
+        """The answer is stored. Where this cannot be, it is said again the next time."""
+        if self._said is not None:
+            with contextlib.suppress(StoreError):
+                self._said.note(self._name(session, now), now)
+
+    def _name(self, session: str, now: datetime) -> str:
+        return f"footnote:{session}:{now.astimezone(self._zone).date().isoformat()}"
+
+
+NO_TURN_GUARD = TurnGuard(None, UTC, lambda: 0)
+"""Where nobody counts."""
