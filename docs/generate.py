@@ -19,8 +19,8 @@ from assistant.cli.main import assistant
 from assistant.core.errors import AssistantError
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
-from assistant.store.character_schema import character
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
 
 REFERENCE = Path(__file__).parent / "reference"
 WIDTH = 100
@@ -98,7 +98,7 @@ range is refused at start. Variables hold text as it is; numbers and lists as TO
 
 def schema() -> str:
     lines = [_SCHEMA_HEAD, ""]
-    for name, migrations in (("script.db", script), ("character.db", character)):
+    for name, migrations in (("script.db", script_migrations), ("character.db", character_migrations)):
         lines += [f"## {name}", ""]
         for table, statements in _tables(migrations).items():
             lines += [f"### {table}", "", "```sql", *statements, "```", ""]

@@ -13,10 +13,10 @@ from assistant.core.backups import BackupKind, BackupManifest, BackupResult
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import Order, make
 from assistant.store.backup_tar import unpacked
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.memory_schema import memory
-from assistant.store.pace import Pace, always
+from assistant.store.files import WriteThrottle, always_wanted
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.indexes import memory_migrations
 from tests.store_home import NOW, StoreHome
 
 FILES = {
@@ -44,8 +44,8 @@ class BackupHome(StoreHome):
 
     def open(self) -> BackupHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character, NOW)
-        self.remembered = Database.open(self.path / "memory.db", memory, NOW)
+        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
+        self.remembered = Database.open(self.path / "memory.db", memory_migrations, NOW)
         self.folder = BackupFolder(self.path, self.chosen)
         return self
 
@@ -64,7 +64,7 @@ class BackupHome(StoreHome):
 
     def back_up(
         self, kind: BackupKind = "manual", hours: float = 0, *, workspace: bool = True,
-        alive: Callable[[], bool] = always,
+        alive: Callable[[], bool] = always_wanted,
     ) -> BackupResult:  # fmt: skip
         return make(self.folder, Order(kind, NOW + timedelta(hours=hours), workspace), quick(alive))
 
@@ -75,8 +75,8 @@ class BackupHome(StoreHome):
         return sorted(path.name for path in self.folder.path.iterdir() if path.name != "script-before.db")
 
 
-def quick(alive: Callable[[], bool] = always) -> Pace:
-    return Pace(alive, unhurried=False)
+def quick(alive: Callable[[], bool] = always_wanted) -> WriteThrottle:
+    return WriteThrottle(alive, unhurried=False)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

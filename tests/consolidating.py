@@ -18,10 +18,10 @@ from assistant.core.memories import JournalEntry, Memory
 from assistant.core.memory_api import Memories
 from assistant.core.messages import Usage
 from assistant.mem0.worker import MemoryStoreSettings
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from assistant.wire.memory import CHILD, memories, open_memory_db
 from sleep.cycle.consolidation import Consolidation
 from sleep.cycle.judging import Judge
@@ -67,7 +67,7 @@ class Night:
         self.cycle = 0
 
     def open(self) -> Night:
-        self.db = Database.open(self.path / "character.db", character, NOW)
+        self.db = Database.open(self.path / "character.db", character_migrations, NOW)
         self.journal = Journal(self.db)
         self.consolidations = Consolidations(self.db)
         settings = MemoryStoreSettings(self.path)

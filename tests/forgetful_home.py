@@ -19,20 +19,20 @@ from assistant.core.records import Button, OutgoingMessage
 from assistant.erasure.forgetting import Forgetting
 from assistant.mem0 import memory_form
 from assistant.mem0.local_memories import LocalMemories
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
-from assistant.store.delegations import Delegations
 from assistant.store.forgetting import ForgettingStore
 from assistant.store.journal import Journal
-from assistant.store.log_files import folder_name
+from assistant.store.log.reader import session_folder_name
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_schema import memory as memory_schema
 from assistant.store.memory_vectors import MemoryVectors
-from assistant.store.pins import Pins
 from assistant.store.profiles import Profiles
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.indexes import memory_migrations as memory_schema
+from assistant.store.script.requests import Pins
+from assistant.store.script.turns import Delegations
 from assistant.store.todos import Todos
 from assistant.wire.search import open_history
 from tests.compacting import copy_of, live, mask, plan, summary
@@ -72,7 +72,7 @@ class ForgetfulHome(StoreHome):
 
     def open(self) -> ForgetfulHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.remembered = Database.open(self.path / "memory.db", memory_schema, NOW)
         batch = MemoryBatch(self.remembered)
         self.vectors, self.memory_history = MemoryVectors(batch), MemoryHistory(batch)
@@ -212,10 +212,10 @@ def _files(home: ForgetfulHome, spelled: str, secret: str) -> None:
     typed = FileHistory(home.path / "chat_history")
     typed.store_string("hello there")
     typed.store_string(f"please remember\n{spelled}")
-    folder = home.path / "log" / folder_name("main")
+    folder = home.path / "log" / session_folder_name("main")
     with (folder / "conversation.jsonl.torn-1").open("ab") as torn:
         torn.write(json.dumps({"content": spelled}, ensure_ascii=False).encode()[:-1] + b"\n")
-    archive = home.path / "archive" / folder_name("main")
+    archive = home.path / "archive" / session_folder_name("main")
     archive.mkdir(parents=True, exist_ok=True)
     (archive / "1.jsonl.gz").write_bytes(gzip.compress(home.raw()))
     with home.db.write() as db:

@@ -14,11 +14,11 @@ from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry, SleepReport
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
-from assistant.store.breakers import Breakers
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.extraction import LogReader
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
+from assistant.store.script.state import CircuitBreakers
+from assistant.store.script.unread import UnreadMessages
 from sleep.cycle.cycle import Compacted, Cycle
 from sleep.cycle.extraction import Extractor
 from tests.scripted import ScriptedModel
@@ -57,9 +57,9 @@ class JournalHome(StoreHome):
 
     def open(self) -> JournalHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.journal = Journal(self.people)
-        self.breakers = Breakers(self.db)
+        self.breakers = CircuitBreakers(self.db)
         return self
 
     def close(self) -> None:
@@ -80,7 +80,8 @@ class JournalHome(StoreHome):
     ) -> Cycle:
         """`conversation` and `journal` may stand before the home's own, to fail where a test wants it."""
         return Cycle(
-            conversation or self.conversation, LogReader(self.db, self.log), journal or self.journal, self.breakers,
+            conversation or self.conversation, UnreadMessages(self.db, self.log), journal or self.journal,
+            self.breakers,
             Extractor(lambda: self.model, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,
             failures=FAILURES, cool_down=COOL_DOWN, clock=clock,
         )  # fmt: skip

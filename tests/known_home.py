@@ -12,10 +12,10 @@ from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, MemoryHit, MemoryStorageInfo, MemoryVersion
 from assistant.core.messages import Message
 from assistant.memory.commands import MemoryCommands, MemoryStores
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_history
 from sleep.cycle.change_plan import Draft
 from sleep.cycle.consolidation import Consolidation
@@ -110,7 +110,7 @@ class KnownHome(StoreHome):
 
     def open(self) -> KnownHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.journal, self.consolidations = Journal(self.people), Consolidations(self.people)
         self.history, self.finder = open_history(self.path, patient=True)
         self.search = Words(self.journal)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.outbox import Outbox
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.outbox import StoredOutbox
 from tests.scripted import SteppingClock
 
 
 @contextmanager
-def outbox_in(path: Path, clock: SteppingClock) -> Iterator[Outbox]:
-    db = Database.open(path / "script.db", script, clock())
-    yield Outbox(db)
+def outbox_in(path: Path, clock: SteppingClock) -> Iterator[StoredOutbox]:
+    db = Database.open(path / "script.db", script_migrations, clock())
+    yield StoredOutbox(db)
     db.close()
 
 

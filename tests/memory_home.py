@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from assistant.core.profiles import Profile
-from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.profiles import Profiles
+from assistant.store.schema.character import character_migrations
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 DAY = date(2026, 11, 20)
@@ -27,7 +27,7 @@ class MemoryHome:
     path: Path
 
     def open(self) -> MemoryHome:
-        self.db = Database.open(self.path / "character.db", character, NOW)
+        self.db = Database.open(self.path / "character.db", character_migrations, NOW)
         self.files = MemoryFiles(self.path, self.db, count=tokens, most=MOST)
         self.profiles = Profiles(self.db)
         return self

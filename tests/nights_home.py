@@ -11,9 +11,9 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion, SleepReport
 from assistant.store.consolidations import Consolidations
-from assistant.store.extraction import LogReader
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.profiles import Profiles
+from assistant.store.script.unread import UnreadMessages
 from sleep.compaction.purse import Purse, Thrifty
 from sleep.cycle.consolidation import Consolidation
 from sleep.cycle.curating import Curating
@@ -126,7 +126,7 @@ class NightsHome(JournalHome):
             ("curate", Curating(self.journal, self.profiles, self.files, UTC, len, 10_000).run),
         )
         return Cycle(
-            self.conversation, LogReader(self.db, self.log), self.journal, self.breakers,
+            self.conversation, UnreadMessages(self.db, self.log), self.journal, self.breakers,
             Extractor(writer, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,
             failures=FAILURES, cool_down=COOL_DOWN, clock=clock, between=between, purse=purse,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, JobKind, J
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.core.records import OutboxItem
-from assistant.store.jobs import Jobs
+from assistant.store.script.jobs import Jobs
 from tests.store_home import StoreHome, in_memory
 
 BERLIN = ZoneInfo("Europe/Berlin")

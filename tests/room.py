@@ -9,10 +9,10 @@ from pathlib import Path
 from assistant.core.messages import Message, Role
 from assistant.core.records import SearchHit
 from assistant.search.bounds import Bounds
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.log import MasterLog
-from assistant.store.script_schema import script
+from assistant.store.log.writer import MessageLog
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.conversation import StoredConversation
 from assistant.wire.search import BOUNDS, open_history
 from tests.bench.prose import Prose
 
@@ -25,9 +25,9 @@ class Room:
 
     def __init__(self, path: Path, bounds: Bounds = BOUNDS) -> None:
         self.path = path
-        self.db = Database.open(path / "script.db", script, NOW)
-        self.log = MasterLog(path)
-        self.conversation = Conversation(
+        self.db = Database.open(path / "script.db", script_migrations, NOW)
+        self.log = MessageLog(path)
+        self.conversation = StoredConversation(
             self.db, self.log, as_viewed=lambda message, place: message, count=lambda message: len(message.content)
         )
         self.history, self.finder = open_history(path, patient=True, bounds=bounds)

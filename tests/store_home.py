@@ -21,13 +21,13 @@ from assistant.core.records import (
     OutgoingMessage,
     Turn,
 )
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.log import MasterLog
-from assistant.store.outbox import Outbox
-from assistant.store.requests import Asking, an_answer
-from assistant.store.script_schema import script
-from assistant.store.verify import Verifier
+from assistant.store.log.writer import MessageLog
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.script.outbox import StoredOutbox
+from assistant.store.script.requests import ClassifyRequest, never_a_task
+from assistant.store.verify.verifier import Verifier
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SHOWN_OF_TOOLS = 1000
@@ -59,16 +59,16 @@ class StoreHome:
 
     path: Path
     externals: itertools.count[int] = field(default_factory=itertools.count)
-    asked: Asking = an_answer
+    asked: ClassifyRequest = never_a_task
     undo_kept: int = 10
 
     def open(self) -> StoreHome:
-        self.db = Database.open(self.path / "script.db", script, NOW)
-        self.log = MasterLog(self.path)
-        self.conversation = Conversation(
+        self.db = Database.open(self.path / "script.db", script_migrations, NOW)
+        self.log = MessageLog(self.path)
+        self.conversation = StoredConversation(
             self.db, self.log, as_viewed=as_viewed, count=count, asked=self.asked, undo_kept=self.undo_kept
         )
-        self.outbox = Outbox(self.db)
+        self.outbox = StoredOutbox(self.db)
         return self
 
     def close(self) -> None:

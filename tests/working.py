@@ -12,13 +12,11 @@ from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures, Prompts
 from assistant.runtime.working_context import WorkingContext
 from assistant.settings.sections import SettingsValues
-from assistant.store.breakers import Breakers
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.facts import ModelFacts
 from assistant.store.journal import Journal
-from assistant.store.pins import Pins
-from assistant.store.requests import Requests
+from assistant.store.schema.character import character_migrations
+from assistant.store.script.requests import Pins, UserRequests
+from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.search import StoredHistory
 from assistant.store.todos import Todos
 from sleep.compaction.compaction import Compactor
@@ -45,7 +43,7 @@ def working_context(
     policy: Policy = Policy(),  # noqa: B008 - frozen
 ) -> WorkingContext:
     """`model` answers, `writer` summarises."""
-    people = Database.open(home.path / "character.db", character, NOW)
+    people = Database.open(home.path / "character.db", character_migrations, NOW)
     journal, facts = Journal(people), ModelFacts(home.db)
     measures = Measures(
         home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
@@ -59,8 +57,8 @@ def working_context(
         settle_quietly(home.conversation, journal, now)
 
     means = Means(
-        home.conversation, history, journal, Requests(home.db, home.log), Todos(people), Breakers(home.db), summariser,
-        policy, Fuses(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
+        home.conversation, history, journal, UserRequests(home.db, home.log), Todos(people), CircuitBreakers(home.db),
+        summariser, policy, Fuses(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
         settle=settle, clock=clock,
     )  # fmt: skip
     compactor = Compactor(means)

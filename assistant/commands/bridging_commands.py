@@ -53,7 +53,7 @@ class Running(Protocol):
 
 
 class Fates(Protocol):
-    """What became of what went out (`assistant.store.deliveries.Deliveries`)."""
+    """What became of what went out (`assistant.store.script.outbox.Deliveries`)."""
 
     def fate(self, key: str) -> DeliveryOutcome | None: ...
     def cut_off(self, bridge: str, now: datetime) -> None: ...

@@ -20,7 +20,7 @@ DELIVERIES = "/deliveries [again ID... | drop ID...]"
 
 
 class Deliveries(Protocol):
-    """What did not go out (`assistant.store.deliveries.Deliveries`)."""
+    """What did not go out (`assistant.store.script.outbox.Deliveries`)."""
 
     def stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
     def one(self, item_id: int) -> UndeliveredItem | None: ...

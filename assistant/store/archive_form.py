@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
-from assistant.store.line import commitment, header_hash, split
-from assistant.store.text import dumps
+from assistant.store.encoding import dump_json
+from assistant.store.log.format import compute_commitment, hash_header, split_line
 
 KIND = "archive"
 _VERSION = 1
@@ -89,13 +89,13 @@ class Walk:
         self._digest.update(line)
         self.records += 1
         try:
-            opened, salt, body = split(line)
+            opened, salt, body = split_line(line)
             header: dict[str, Any] = json.loads(opened + b"}")
             said = (header["session"], header["generation"])
-            self._place(header, header_hash(opened), header["id"], header["seq"], header["prev"])
+            self._place(header, hash_header(opened), header["id"], header["seq"], header["prev"])
             if said != (self.session, self.generation):
                 self._tell(f"record {header['id']} is of generation {said[1]} of {said[0]!r}")
-            if salt.strip() and commitment(salt, body) != header["commit"]:
+            if salt.strip() and compute_commitment(salt, body) != header["commit"]:
                 self._tell(f"the words of record {header['id']} were changed")
         except (ValueError, KeyError, TypeError):
             self._tell(f"line {self.records} is no record")
@@ -133,7 +133,7 @@ def compressed(lines: Iterable[bytes]) -> bytes:
 
 def archive(header: Header, member: bytes) -> bytes:
     """The object: `member` is what `compressed` made of the lines."""
-    return compressed([dumps({"kind": KIND, "v": _VERSION, **asdict(header)}).encode() + b"\n"]) + member
+    return compressed([dump_json({"kind": KIND, "v": _VERSION, **asdict(header)}).encode() + b"\n"]) + member
 
 
 def header_of(data: bytes) -> Header:

@@ -18,10 +18,10 @@ from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, lines_of, walked
 from assistant.store.archiving import StoredArchive
-from assistant.store.blanking import is_blanked
 from assistant.store.files import make_directory, sync, sync_directory, write_all
-from assistant.store.line import GENESIS, SALT, commitment, header_hash, split
-from assistant.store.log_files import LogFiles, last_line
+from assistant.store.log.format import GENESIS_HASH, SALT_KEY, compute_commitment, hash_header, split_line
+from assistant.store.log.reader import LogFiles, read_last_line
+from assistant.store.log.redact import is_blank_line
 
 
 def restore(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
@@ -66,7 +66,7 @@ def _placed(header: Header, data: bytes) -> Iterator[tuple[int, bytes]]:
 def _missing(path: Path, header: Header, data: bytes) -> tuple[set[int], int]:
     """Where lines are to be written, and how many are there. Raises `UsageError` where they do not belong."""
     if not path.exists():
-        _must_begin(header, 0, GENESIS)
+        _must_begin(header, 0, GENESIS_HASH)
         return {at for at, _ in _placed(header, data)}, 0
     missing, held = set(), 0
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -103,25 +103,25 @@ def _must_begin(header: Header, size: int, hashed: str | None) -> None:
 
 def _hash_before(descriptor: int, start: int) -> str | None:
     """The header hash of the record that ends at byte `start`; None where none can be read there."""
-    line = last_line(descriptor, start)[1]
+    line = read_last_line(descriptor, start)[1]
     try:
-        return header_hash(split(line)[0]) if start else GENESIS
+        return hash_header(split_line(line)[0]) if start else GENESIS_HASH
     except ValueError:
         return None
 
 
 def _is_forgotten(line: bytes, there: bytes) -> bool:
     """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the forgetting."""
-    at = line.index(SALT) + len(SALT)
-    return there[:at] == line[:at] and is_blanked(there)
+    at = line.index(SALT_KEY) + len(SALT_KEY)
+    return there[:at] == line[:at] and is_blank_line(there)
 
 
 def _is_another(line: bytes, there: bytes) -> bool:
     """Whether a whole record begins there that is not this one, damaged."""
     try:
-        opened, salt, body = split(there.partition(b"\n")[0] + b"\n")
+        opened, salt, body = split_line(there.partition(b"\n")[0] + b"\n")
         commit = json.loads(opened + b"}")["commit"]
-        proves = not salt.strip() or commitment(salt, body) == commit
+        proves = not salt.strip() or compute_commitment(salt, body) == commit
     except (ValueError, KeyError, TypeError):
         return False
     return proves and f'"commit":"{commit}"'.encode() not in line

@@ -14,8 +14,8 @@ from assistant.core.archives import ArchiveEntry, StoredObject
 from assistant.store.archive_form import Header
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
+from assistant.store.encoding import parse_time
 from assistant.store.marked import Marked
-from assistant.store.text import moment
 
 _COLUMNS = (
     "session", "generation", "scope", "url", "records", "first_id", "last_id", "from_seq", "to_seq", "from_ts",
@@ -95,13 +95,13 @@ def archived(row: Row) -> ArchiveEntry:
     return ArchiveEntry(
         row["session"], row["generation"], row["scope"], row["url"], row["records"], row["first_id"], row["last_id"],
         row["from_seq"], row["to_seq"], row["bytes"], row["sha256"], bool(row["encrypted"]),
-        moment(row["archived_at"]), row["reason"], moment(row["from_ts"]), moment(row["to_ts"]),
+        parse_time(row["archived_at"]), row["reason"], parse_time(row["from_ts"]), parse_time(row["to_ts"]),
     )  # fmt: skip
 
 
 def archived_of(header: Header, kept: StoredObject) -> ArchiveEntry:
     return ArchiveEntry(
         header.session, header.generation, header.scope, kept.url, header.records, header.first_id, header.last_id,
-        header.from_seq, header.to_seq, kept.bytes, kept.sha256, kept.encrypted, moment(header.archived_at),
-        header.reason, moment(header.from_ts), moment(header.to_ts),
+        header.from_seq, header.to_seq, kept.bytes, kept.sha256, kept.encrypted, parse_time(header.archived_at),
+        header.reason, parse_time(header.from_ts), parse_time(header.to_ts),
     )  # fmt: skip

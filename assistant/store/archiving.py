@@ -26,9 +26,9 @@ from assistant.core.records import IntegrityProblem, LogRecord
 from assistant.store import archives
 from assistant.store.archive_form import Damaged, Header, Walk, archive, compressed, header_of, lines_of, proves, walked
 from assistant.store.database import Database
-from assistant.store.line import decode, header_hash, split
-from assistant.store.log_files import LogFiles, folder_name
-from assistant.store.text import clean, stamp
+from assistant.store.encoding import clean_text, format_time
+from assistant.store.log.format import decode_record, hash_header, split_line
+from assistant.store.log.reader import LogFiles, session_folder_name
 
 _PROGRAM = f"nocturne-assistant {__version__}"
 _TRIES = 3
@@ -36,8 +36,8 @@ _TRIES = 3
 
 def object_names(session: str, generation: int) -> Iterator[str]:
     """The name of an archive, and those it has where the name is taken by what must not be replaced."""
-    yield f"{folder_name(session)}/{generation}.jsonl.gz"
-    yield from (f"{folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
+    yield f"{session_folder_name(session)}/{generation}.jsonl.gz"
+    yield from (f"{session_folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
 
 
 def object_name(session: str, generation: int) -> str:
@@ -91,8 +91,8 @@ class StoredArchive:
                 if not walk.records:
                     return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
                 header = walk.header(
-                    start, reason=clean(reason), archived_at=stamp(now), program=_PROGRAM,
-                    handover=clean(handover), summary=clean(summary),
+                    start, reason=clean_text(reason), archived_at=format_time(now), program=_PROGRAM,
+                    handover=clean_text(handover), summary=clean_text(summary),
                 )  # fmt: skip
                 kept, header = self._kept(header, member)
                 with self.writing() as db:
@@ -180,7 +180,7 @@ class StoredArchive:
                 break
             if not walk.problems and _says_the_same(standing, header):
                 return name, (StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing)
-            if any(header_hash(split(line)[0]) == standing.last_hash for line in lines_of(data)):
+            if any(hash_header(split_line(line)[0]) == standing.last_hash for line in lines_of(data)):
                 break
             self._must_be_own(url, standing, header)
         return name, None
@@ -240,7 +240,7 @@ class StoredArchive:
         records, start = [], header.start
         try:
             for line in lines_of(data):
-                records.append(decode(line, start))
+                records.append(decode_record(line, start))
                 start += len(line)
         except (ValueError, KeyError, TypeError) as error:
             raise _broken(self.url(session, generation), error) from None

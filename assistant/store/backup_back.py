@@ -8,8 +8,8 @@ from pathlib import Path
 from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
 from assistant.store.database import Database
-from assistant.store.index import spans
-from assistant.store.log_files import LogFiles
+from assistant.store.log.reader import LogFiles
+from assistant.store.script.index import find_spans
 
 
 def said_again(old: Path, new: Path) -> list[int]:
@@ -18,7 +18,7 @@ def said_again(old: Path, new: Path) -> list[int]:
     try:
         named = _redacted(old)
         with closing(Database.reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
-            places = spans(db, sorted(named))
+            places = find_spans(db, sorted(named))
             return sorted(one for one, (session, span) in places.items() if not log.is_blank(session, span))
     except StoreError:
         return []

@@ -19,7 +19,7 @@ from pathlib import Path
 from assistant.core.backups import BACKUP_DATABASES
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
-from assistant.store.log_files import LOG_NAME
+from assistant.store.log.reader import LOG_NAME
 
 _TRIES = 400
 _APART = 0.025

@@ -24,12 +24,11 @@ from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import Packing, proved, unpacked
 from assistant.store.database import Database
-from assistant.store.files import sync_directory
+from assistant.store.files import WriteThrottle, sync_directory
 from assistant.store.forgetting import ForgettingStore
-from assistant.store.log_files import LOG_NAME
+from assistant.store.log.reader import LOG_NAME
 from assistant.store.marked import Marked
 from assistant.store.memory_words import forget_in_memory_copy
-from assistant.store.pace import Pace
 from assistant.store.proof import copies_in
 
 _WAIT_SECONDS = 10.0
@@ -60,7 +59,9 @@ def backups_with(folder: BackupFolder, marked: Marked) -> list[str]:
     return found
 
 
-def forget_in_backups(folder: BackupFolder, marked: Marked, opening: Opening, now: datetime, pace: Pace) -> Rewritten:
+def forget_in_backups(
+    folder: BackupFolder, marked: Marked, opening: Opening, now: datetime, pace: WriteThrottle
+) -> Rewritten:
     """Every backup in the folder; what could not be done is left, and told."""
     backups, absent = _all(folder)
     names, left, searched = list[str](), absent, 0
@@ -87,7 +88,7 @@ def _all(folder: BackupFolder) -> tuple[list[Backup], list[ErasureLeftover]]:
 
 
 def _attempted(
-    folder: BackupFolder, backup: Backup, marked: Marked, opening: Opening, now: datetime, pace: Pace
+    folder: BackupFolder, backup: Backup, marked: Marked, opening: Opening, now: datetime, pace: WriteThrottle
 ) -> Rewritten:
     copy = folder.partial("forgetting")
     advice = f"Remove it with `assistant backup remove {backup.name}`, then make one with `assistant backup create`."
@@ -145,7 +146,9 @@ def _without_memories(path: Path, marked: Marked) -> list[ErasureLeftover]:
 # -------------------------------------------------------------------------------------------------------- packing again
 
 
-def _pack_again(folder: BackupFolder, backup: Backup, copy: Path, manifest: BackupManifest, pace: Pace) -> None:
+def _pack_again(
+    folder: BackupFolder, backup: Backup, copy: Path, manifest: BackupManifest, pace: WriteThrottle
+) -> None:
     """Raises `StoreError`; then the backup is as it was."""
     partial = folder.partial(backup.name)
     try:
@@ -160,7 +163,7 @@ def _pack_again(folder: BackupFolder, backup: Backup, copy: Path, manifest: Back
         partial.unlink(missing_ok=True)
 
 
-def _packed(copy: Path, partial: Path, manifest: BackupManifest, pace: Pace) -> BackupManifest:
+def _packed(copy: Path, partial: Path, manifest: BackupManifest, pace: WriteThrottle) -> BackupManifest:
     schemas, entries, logs = {}, list[BackupEntry](), dict[str, int]()
     for name in (one for one in BACKUP_DATABASES if one in manifest.schemas):
         with closing(Database.reader(copy / name)) as database:

@@ -34,9 +34,8 @@ from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_manifest import manifest_bytes
 from assistant.store.backup_tar import Packing, proved
 from assistant.store.database import Database
-from assistant.store.files import sync_directory
-from assistant.store.log_files import LOG_NAME
-from assistant.store.pace import Pace
+from assistant.store.files import WriteThrottle, sync_directory
+from assistant.store.log.reader import LOG_NAME
 
 _SPARE = 16 << 20
 # Whoever carries a backup away carries no keys.
@@ -57,7 +56,7 @@ class Order:
     workspace: bool = True
 
 
-def make(folder: BackupFolder, order: Order, pace: Pace) -> BackupResult:
+def make(folder: BackupFolder, order: Order, pace: WriteThrottle) -> BackupResult:
     """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
     begun = time.monotonic()
     _must_be_there(folder.home)
@@ -88,7 +87,7 @@ def _must_be_there(home: Path) -> None:
         raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
 
-def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> BackupManifest:
+def _packed(folder: BackupFolder, partial: Path, order: Order, pace: WriteThrottle) -> BackupManifest:
     staged = folder.partial("databases")
     staged.mkdir(mode=0o700)
     home = folder.home
@@ -120,7 +119,7 @@ def _packed(folder: BackupFolder, partial: Path, order: Order, pace: Pace) -> Ba
 
 
 def _copied(
-    of: Cut, staged: Path, pace: Pace, left_out: dict[str, str]
+    of: Cut, staged: Path, pace: WriteThrottle, left_out: dict[str, str]
 ) -> tuple[dict[str, Path], dict[str, list[str]]]:
     """Whole copies of the databases by their names, and the migrations that each has."""
     copies, schemas = {}, {}

@@ -23,8 +23,7 @@ from typing import IO
 from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup_manifest import manifest_bytes, manifest_from
-from assistant.store.files import sync, sync_directory
-from assistant.store.pace import Pace, PacedFile
+from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_directory
 
 _LEVEL = 1
 _BLOCK = 1 << 18
@@ -35,8 +34,8 @@ _LARGEST_MANIFEST = 1 << 28
 class Packing:
     """An archive that is being written to a new file. Raises `OSError`, and `StoreError` as its pace does."""
 
-    def __init__(self, path: Path, pace: Pace) -> None:
-        self._file = PacedFile(path, pace)
+    def __init__(self, path: Path, pace: WriteThrottle) -> None:
+        self._file = ThrottledFile(path, pace)
         self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)
         self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
 
@@ -101,12 +100,12 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-def proved(path: Path, pace: Pace) -> BackupManifest:
+def proved(path: Path, pace: WriteThrottle) -> BackupManifest:
     """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
     return _read(path, lambda member, name, source: _hashed(name, source, pace.go_on))
 
 
-def unpacked(path: Path, target: Path, pace: Pace) -> BackupManifest:
+def unpacked(path: Path, target: Path, pace: WriteThrottle) -> BackupManifest:
     """As `proved`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`, `StoreError`;
     then something may be left in `target`."""
     folders = {target}
@@ -121,7 +120,7 @@ def unpacked(path: Path, target: Path, pace: Pace) -> BackupManifest:
                 folders.add(one)
         if source is None:
             return None
-        file = PacedFile(place, pace, 0o600 | (member.mode & 0o100))
+        file = ThrottledFile(place, pace, 0o600 | (member.mode & 0o100))
         try:
             entry = _hashed(name, source, pace.go_on, file.write)
             sync(file.fileno())

@@ -14,8 +14,8 @@ from sqlite3 import Row
 from typing import Any
 
 from assistant.store.database import Database
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.marked import Marked
-from assistant.store.text import FORGOTTEN, dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +98,4 @@ def without_json(text: str, marked: Marked) -> str:
         value = json.loads(text)
     except ValueError:
         return marked.wording.without(text)
-    return dumps(marked.wording.without_in(value, FORGOTTEN))
+    return dump_json(marked.wording.without_in(value, FORGOTTEN_PLACEHOLDER))

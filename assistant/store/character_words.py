@@ -21,10 +21,10 @@ from assistant.core.profiles import Profile, ProfileAttribute, fold_name
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows, without_json
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.marked import Marked
 from assistant.store.plan_form import entry_subject
 from assistant.store.profiles import as_text, from_text
-from assistant.store.text import FORGOTTEN, dumps
 
 SYNTHESIS = "context_synthesis"
 _CELLS = (
@@ -119,15 +119,16 @@ def _plans(db: Database, marked: Marked) -> Iterator[Change]:
         if len(kept) == len(body["changes"]) and not named and not marked.wording.found(row["body"]):
             continue
         left = marked.wording.without_in(
-            {**body, "changes": kept, "entries": [one for one in body["entries"] if one not in entries]}, FORGOTTEN
+            {**body, "changes": kept, "entries": [one for one in body["entries"] if one not in entries]},
+            FORGOTTEN_PLACEHOLDER,
         )
-        values = None if row["state"] == "planned" else {"body": dumps(left)}
+        values = None if row["state"] == "planned" else {"body": dump_json(left)}
         yield Change("plans", "change_plans", row["row_number"], values, f"plan {row['id']}")
 
 
 def _touches(change: dict[str, Any], gone: set[str], marked: Marked) -> bool:
     ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
-    return bool(ids & gone) or marked.wording.found(dumps(change))
+    return bool(ids & gone) or marked.wording.found(dump_json(change))
 
 
 # ---------------------------------------------------------------------------------------------------- pins, profiles
@@ -154,7 +155,7 @@ def _profiles(db: Database, marked: Marked) -> Iterator[Change]:
 
 
 def _profile_of(row: Row) -> Profile:
-    text = dumps(
+    text = dump_json(
         {
             "kind": row["kind"],
             "name": row["name"],
@@ -198,9 +199,9 @@ def _values(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "folded": fold_name(profile.name),
-        "aliases": dumps(raw["aliases"]),
+        "aliases": dump_json(raw["aliases"]),
         "summary": profile.summary,
-        "attributes": dumps(raw["attributes"]),
+        "attributes": dump_json(raw["attributes"]),
     }
 
 

@@ -15,9 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assistant.core.errors import StoreError
-from assistant.store.database import prepare_home
-from assistant.store.files import write_all
-from assistant.store.text_file import TextFile
+from assistant.store.files import TextFile, prepare_home, write_all
 
 _MARK = "new"
 

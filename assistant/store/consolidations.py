@@ -16,10 +16,10 @@ from typing import Any
 
 from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, PhaseCursor
 from assistant.store.database import Database
+from assistant.store.encoding import dump_json, format_time
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.known_then import KnowledgeThen
 from assistant.store.plan_form import entry_subject, plan_from_json, plan_to_json
-from assistant.store.text import dumps, stamp
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
@@ -55,7 +55,7 @@ class Consolidations:
             db.execute(
                 "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
-                (reading.phase, reading.session, reading.generation, reading.seq, stamp(now)),
+                (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
             )
 
     def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
@@ -109,7 +109,7 @@ class Consolidations:
                 return
             number = db.insert(
                 "INSERT INTO change_plans (key, cycle, scope, body, state, at) VALUES (?, ?, ?, ?, 'planned', ?)",
-                (plan.key, plan.cycle, plan.scope, dumps(plan_to_json(plan)), stamp(now)),
+                (plan.key, plan.cycle, plan.scope, dump_json(plan_to_json(plan)), format_time(now)),
             )
             subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
             db.execute_many(
@@ -140,7 +140,7 @@ class Consolidations:
                     " cycle = excluded.cycle, at = excluded.at",
                     (
                         "" if entry_id in rejected else into.get(entry_id, ""), rejected.get(entry_id, ""), plan.cycle,
-                        stamp(now), entry_id,
+                        format_time(now), entry_id,
                     ),
                 )  # fmt: skip
             for entry_id, by in plan.superseded:
@@ -159,10 +159,12 @@ class Consolidations:
                 for entry_id in plan.entries:
                     db.execute(
                         "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
-                        (TAKEN_BACK, stamp(now), entry_id),
+                        (TAKEN_BACK, format_time(now), entry_id),
                     )
                 self._hold_again(plan)
-                db.execute("UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (stamp(now), key))
+                db.execute(
+                    "UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (format_time(now), key)
+                )
 
     def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
@@ -183,7 +185,7 @@ class Consolidations:
                     " SELECT id, '', ?, cycle, ? FROM journal WHERE id = ?"
                     " ON CONFLICT (entry_id) DO UPDATE SET memory_id = '', note = excluded.note,"
                     " cycle = excluded.cycle, at = excluded.at",
-                    (TAKEN_BACK, stamp(now), entry.id),
+                    (TAKEN_BACK, format_time(now), entry.id),
                 )
 
     def _hold_again(self, plan: ChangePlan) -> None:

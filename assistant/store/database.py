@@ -22,7 +22,7 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, OlderSchema, StoreError
-from assistant.store.files import file_identity, sync_directory, sync_file
+from assistant.store.files import file_identity, prepare_home, sync_directory, sync_file
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -40,22 +40,12 @@ _EACH = (
     "PRAGMA temp_store = MEMORY",
 )
 # A daemon has some ten connections open for years, and each fills its cache: what is not there, the system has.
-_OF_WRITER, _OF_READER = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
+_WRITER_CACHE, _READER_CACHE = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
-Values = Sequence[Any]
-
-
-def prepare_home(home: Path) -> None:
-    """Make the home directory, or close it to others (0700). Raises `HomeError`."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if home.stat().st_mode & 0o077:
-            home.chmod(0o700)
-    except OSError as error:
-        raise HomeError(f"The home {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+SqlParameters = Sequence[Any]
 
 
-def _make(path: Path) -> None:
+def _create_file(path: Path) -> None:
     """Make the file, closed to others, where there is none. One that is there is not touched: who closes any descriptor
     of a file gives up all locks that the process has on it (POSIX), those of SQLite's open connections among them.
     Raises `HomeError`."""
@@ -87,9 +77,9 @@ class Database:
 
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
-        _make(path)
+        _create_file(path)
         with _translated(path):
-            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _OF_WRITER)))
+            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
         try:
             database._must_be_writable()
             database._migrate(migrations, now)
@@ -102,28 +92,28 @@ class Database:
     def reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
         with _translated(path):
-            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _OF_READER)))
+            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _READER_CACHE)))
 
     @classmethod
     def as_it_is(cls, path: Path) -> Database:
         """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
         with _translated(path):
             uri = f"{path.absolute().as_uri()}?mode=rw"
-            return cls(path, _connect(uri, uri=True, setup=(*_SETUP, *_EACH, _OF_WRITER)))
+            return cls(path, _connect(uri, uri=True, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
 
     def close(self) -> None:
         self._connection.close()
 
     # ---------------------------------------------------------------------------------------------------- reading
 
-    def rows(self, sql: str, values: Values = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, values: SqlParameters = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
 
-    def row(self, sql: str, values: Values = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, values: SqlParameters = ()) -> sqlite3.Row | None:
         """The first row of a query, or None."""
         try:
             found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
@@ -131,7 +121,7 @@ class Database:
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
 
-    def each(self, sql: str, values: Values = ()) -> Iterator[sqlite3.Row]:
+    def each(self, sql: str, values: SqlParameters = ()) -> Iterator[sqlite3.Row]:
         """The rows of a query one by one, for those that do not fit in memory."""
         with _translated(self.path):
             yield from self._connection.execute(sql, values)
@@ -189,17 +179,17 @@ class Database:
         finally:
             self._connection.execute("PRAGMA foreign_keys = ON")
 
-    def execute(self, sql: str, values: Values = ()) -> int:
+    def execute(self, sql: str, values: SqlParameters = ()) -> int:
         """Run one writing statement inside `write()`; the number of rows it changed."""
         self._must_write()
         return self._connection.execute(sql, values).rowcount
 
-    def insert(self, sql: str, values: Values = ()) -> int:
+    def insert(self, sql: str, values: SqlParameters = ()) -> int:
         """Run one INSERT inside `write()`; the new row's id."""
         self._must_write()
         return self._connection.execute(sql, values).lastrowid or 0
 
-    def execute_many(self, sql: str, values: Sequence[Values]) -> None:
+    def execute_many(self, sql: str, values: Sequence[SqlParameters]) -> None:
         self._must_write()
         self._connection.executemany(sql, values)
 
@@ -224,12 +214,12 @@ class Database:
         found = file_identity(self.path)
         if found is None:
             raise StoreError(
-                f"{self.path} is not there any more. {_KEPT}; bring the home back (is its disk mounted?), and it goes "
+                f"{self.path} is not there any more. {_DATA_KEPT}; bring the home back (is its disk mounted?), and it goes "
                 "on by itself."
             )
         if found != self._file:
             raise HomeReplaced(
-                f"{self.path} is another file than the one that was opened. {_KEPT} there; start the assistant again."
+                f"{self.path} is another file than the one that was opened. {_DATA_KEPT} there; start the assistant again."
             )
 
     def _must_be_writable(self) -> None:
@@ -283,7 +273,7 @@ class Database:
                 migrations.apply(self.utils)
 
     def _must_not_be_newer(self, applied: set[str], migrations: Migrations) -> None:
-        unknown = sorted(applied - set(_names(migrations)))
+        unknown = sorted(applied - set(_migration_names(migrations)))
         if unknown:
             raise NewerSchema(
                 f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
@@ -294,7 +284,7 @@ class Database:
         """Raises `NewerSchema`, and `EarlierSchema` where whoever opens it for writing would migrate it first."""
         applied = set(self.schema())
         self._must_not_be_newer(applied, migrations)
-        missing = [name for name in _names(migrations) if name not in applied]
+        missing = [name for name in _migration_names(migrations) if name not in applied]
         if missing:
             raise OlderSchema(
                 f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; start "
@@ -339,7 +329,7 @@ class Database:
         return target
 
 
-def _names(migrations: Migrations) -> list[str]:
+def _migration_names(migrations: Migrations) -> list[str]:
     """Of all that there are, in their order."""
     return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
 
@@ -370,15 +360,15 @@ def _translated(path: Path) -> Iterator[None]:
         raise _explained(path, error) from error
 
 
-_KEPT = "What was accepted before is kept"
+_DATA_KEPT = "What was accepted before is kept"
 _FAMILIES = {
-    sqlite3.SQLITE_FULL: f"was not written. The disk is full. {_KEPT}; make room, then try again.",
-    sqlite3.SQLITE_IOERR: f"was not written. The disk reported an error. {_KEPT}; check it, then try again.",
-    sqlite3.SQLITE_READONLY: f"cannot be written. {_KEPT}; make the home writable, then try again.",
-    sqlite3.SQLITE_CANTOPEN: f"cannot be opened. {_KEPT}; check that the home exists and is yours.",
-    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_KEPT}; stop that process, or try again.",
-    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_KEPT}; stop that process, or try again.",
-    sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {_KEPT}; send it in parts.",
+    sqlite3.SQLITE_FULL: f"was not written. The disk is full. {_DATA_KEPT}; make room, then try again.",
+    sqlite3.SQLITE_IOERR: f"was not written. The disk reported an error. {_DATA_KEPT}; check it, then try again.",
+    sqlite3.SQLITE_READONLY: f"cannot be written. {_DATA_KEPT}; make the home writable, then try again.",
+    sqlite3.SQLITE_CANTOPEN: f"cannot be opened. {_DATA_KEPT}; check that the home exists and is yours.",
+    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_DATA_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_DATA_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {_DATA_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
@@ -392,4 +382,4 @@ def _explained(path: Path, error: sqlite3.Error) -> StoreError:
         return CorruptStore(f"{path}: {error}. Nothing was changed; {to_do}")
     if family in _FAMILIES:
         return StoreError(f"{path} {_FAMILIES[family]}")
-    return StoreError(f"{path}: {error}. {_KEPT}; run `assistant verify`.")
+    return StoreError(f"{path}: {error}. {_DATA_KEPT}; run `assistant verify`.")

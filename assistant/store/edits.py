@@ -13,7 +13,7 @@ from sqlite3 import Row
 from assistant.core.errors import UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
-from assistant.store.text import clean, moment, stamp
+from assistant.store.encoding import clean_text, format_time, parse_time
 
 FILE = "file:"
 PROFILE = "profile:"
@@ -28,8 +28,8 @@ class Edits:
         edit_id = self._db.insert(
             "INSERT INTO edits (key, scope, target, by, before, after, cycle, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                _stored_key(edit, key), edit.scope, edit.target, edit.by, clean(edit.before), clean(edit.after),
-                edit.cycle, stamp(edit.at),
+                _stored_key(edit, key), edit.scope, edit.target, edit.by, clean_text(edit.before),
+                clean_text(edit.after), edit.cycle, format_time(edit.at),
             ),
         )  # fmt: skip
         return replace(edit, id=edit_id)
@@ -70,7 +70,7 @@ class Edits:
 
     def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
         """Inside `write()`. None: it was not taken back after all."""
-        self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (stamp(at) if at else None, edit.id))
+        self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (format_time(at) if at else None, edit.id))
         return replace(edit, undone_at=at)
 
     def drop(self, edit: UndoableEdit) -> None:
@@ -88,12 +88,12 @@ def _stored_key(edit: UndoableEdit, key: str | None) -> str | None:
 
 def _named(key: str, scope: str, target: str) -> str:
     """A profile's id is not known before it is written: one key stands for one change among all the profiles."""
-    return clean(f"{PROFILE if target.startswith(PROFILE) else target} {scope} {key}")
+    return clean_text(f"{PROFILE if target.startswith(PROFILE) else target} {scope} {key}")
 
 
 def _edit(row: Row) -> UndoableEdit:
-    undone = moment(row["undone_at"]) if row["undone_at"] else None
+    undone = parse_time(row["undone_at"]) if row["undone_at"] else None
     return UndoableEdit(
-        row["target"], row["scope"], row["by"], row["before"], row["after"], moment(row["at"]), row["cycle"], undone,
+        row["target"], row["scope"], row["by"], row["before"], row["after"], parse_time(row["at"]), row["cycle"], undone,
         row["id"],
     )  # fmt: skip

@@ -1,11 +1,29 @@
-"""Durable files: what the disk has when these return, it keeps through a power cut."""
+"""Files that survive a power cut, large writes that let others through, and text files that people may edit.
+
+What always holds:
+- What the disk has when the functions here return, it keeps through a power cut.
+- Throttled writing (`WriteThrottle`): little of what was written is not on the disk yet, so that no other fsync
+  queues behind hundreds of megabytes. After each push to the disk there is a rest as long as the push took. Whether
+  the work is still wanted is asked throughout.
+- `TextFile`: anything but a plain UTF-8 file of bounded size within the home is left alone and reported in one
+  line. A new text is written beside the file (0600, durable) and then replaces it in one step; after a crash in
+  between, the new text lies there until it is finished or removed.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+
+from assistant.core.errors import HomeError, StoreError
 
 _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
@@ -65,3 +83,201 @@ def make_directory(path: Path, *, home: Path | None = None) -> None:
     make_directory(path.parent, home=home)
     path.mkdir(mode=0o700, exist_ok=True)
     sync_directory(path.parent)
+
+
+_PUSH_BYTES = 1 << 20
+_LONGEST_REST = 0.25
+_advise = getattr(os, "posix_fadvise", None)
+_ADVICE_DONE = getattr(os, "POSIX_FADV_DONTNEED", 0)
+# macOS has no fdatasync; its fsync stops at the drive's cache, which is enough for pacing.
+_push: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+def always_wanted() -> bool:
+    return True
+
+
+class WriteThrottle:
+    """One for all that a piece of work writes. `unhurried` False: no rests, where nobody else writes meanwhile."""
+
+    def __init__(self, alive: Callable[[], bool] = always_wanted, *, unhurried: bool = True) -> None:
+        self._alive = alive
+        self._unhurried = unhurried
+        self._since = 0
+
+    def wrote(self, descriptor: int, count: int) -> None:
+        """`count` more bytes were written to an open file. Raises `OSError`, and `StoreError` where nobody wants the
+        work any more."""
+        self._since += count
+        if self._since < _PUSH_BYTES:
+            return
+        self._since = 0
+        self.go_on()
+        if self._unhurried:
+            begun = time.monotonic()
+            _push(descriptor)
+            if _advise is not None:
+                _advise(descriptor, 0, 0, _ADVICE_DONE)
+            time.sleep(min(_LONGEST_REST, time.monotonic() - begun))
+
+    def go_on(self) -> None:
+        """Raises `StoreError` where nobody wants the work any more."""
+        if not self._alive():
+            raise StoreError("The assistant ended meanwhile, and the work with it. Nothing was changed.")
+
+
+class ThrottledFile:
+    """A new file (0600), written at a pace. `path` must not exist."""
+
+    def __init__(self, path: Path, pace: WriteThrottle, mode: int = 0o600) -> None:
+        self._pace = pace
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+
+    def write(self, data: bytes) -> int:
+        written = 0
+        while written < len(data):
+            count = os.write(self._file, memoryview(data)[written:])
+            written += count
+            self._pace.wrote(self._file, count)
+        return written
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def fileno(self) -> int:
+        return self._file
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+MAX_TEXT_BYTES = 1 << 20
+_PENDING_SUFFIX = ".partial"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file at `name` (relative, with "/") under `home`."""
+
+    home: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return self.home / self.name
+
+    def read(self) -> str:
+        """The text, byte for byte; "" where there is no file. Raises `StoreError` for what is none."""
+        place = self._place()
+        try:
+            descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
+        try:
+            return self._text_of(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def changed_at(self) -> datetime | None:
+        """When it was last written, by the file system's clock; None where there is no file. Raises `StoreError`."""
+        try:
+            return datetime.fromtimestamp(self._place().stat().st_mtime, UTC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
+
+    def waiting(self, mark: str) -> TextFile:
+        """Where a new text lies before it takes its place; `mark` names the change."""
+        head, _, last = self.name.rpartition("/")
+        return TextFile(
+            self.home, f"{head}/.{last}.{mark}{_PENDING_SUFFIX}" if head else f".{last}.{mark}{_PENDING_SUFFIX}"
+        )
+
+    def marks(self) -> Iterator[str]:
+        """The marks of all texts that wait. Raises `StoreError` as `read` does."""
+        self._place()
+        start = f".{self.path.name}."
+        try:
+            found = sorted(self.path.parent.glob(f"{start}*{_PENDING_SUFFIX}"))
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
+        for one in found:
+            yield one.name[len(start) : -len(_PENDING_SUFFIX)]
+
+    def write(self, text: str) -> None:
+        """The text durable under this name, whatever stood there; only for a name of ours. Raises `StoreError`."""
+        with self._explained():
+            make_directory(self.path.parent, home=self.home)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                os.fchmod(descriptor, 0o600)
+                write_all(descriptor, text.encode())
+                sync(descriptor)
+            finally:
+                os.close(descriptor)
+            sync_directory(self.path.parent)
+
+    def move_to(self, target: TextFile) -> None:
+        """Take the target's place, durably. Raises `StoreError`; then both are as they were, or it is there and nobody
+        knows whether a power cut would leave it there."""
+        with target._explained():
+            place = target._place()
+            self.path.replace(place)
+            sync_directory(place.parent)
+
+    def remove(self) -> None:
+        with self._explained():
+            self.path.unlink(missing_ok=True)
+
+    # ----------------------------------------------------------------------------------------------------------- within
+
+    def _place(self) -> Path:
+        """Where the file really lies. Raises `StoreError` where a link leads out of the home."""
+        place = Path(os.path.realpath(self.path))
+        if not place.is_relative_to(os.path.realpath(self.home)):
+            raise self._refused("is a link to a place outside the home")
+        return place
+
+    def _text_of(self, descriptor: int) -> str:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise self._refused("is a directory" if stat.S_ISDIR(state.st_mode) else "is not a plain file")
+        try:
+            data = b""
+            while len(data) <= MAX_TEXT_BYTES and (piece := os.read(descriptor, MAX_TEXT_BYTES + 1 - len(data))):
+                data += piece
+        except OSError as error:
+            raise self._refused(f"cannot be read ({error.strerror})") from error
+        if len(data) > MAX_TEXT_BYTES:
+            raise self._refused(f"is larger than {MAX_TEXT_BYTES // 1024} KB")
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise self._refused("is not UTF-8 text") from error
+
+    def _refused(self, why: str) -> StoreError:
+        return StoreError(f"{self.path} {why}. It was left as it is; put a text file there, or take it away.")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} was not written: {error.strerror}. What it said before is kept; make room or make it"
+                " writable, then try again."
+            ) from error
+
+
+def prepare_home(home: Path) -> None:
+    """Make the home directory, or close it to others (0700). Raises `HomeError`."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_mode & 0o077:
+            home.chmod(0o700)
+    except OSError as error:
+        raise HomeError(f"The home {home} cannot be used: {error.strerror}. Nothing was changed.") from error

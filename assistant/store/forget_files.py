@@ -19,18 +19,18 @@ from pathlib import Path
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.store.blanking import blanked_line, content, is_blanked, rewrite
 from assistant.store.cells import columns_of
 from assistant.store.character_words import character_changes, forget_in_character
 from assistant.store.database import Database
 from assistant.store.files import sync_directory, sync_file
-from assistant.store.line import SALT
-from assistant.store.log_files import LOG_NAME, folder_name
+from assistant.store.log.format import SALT_KEY
+from assistant.store.log.reader import LOG_NAME, session_folder_name
+from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
 from assistant.store.marked import Marked
 from assistant.store.memory_files import CURATED, DAYS
 from assistant.store.memory_words import forget_in_memory_copy, memories_with
+from assistant.store.script.view import CountedMessage
 from assistant.store.script_words import forget_in_script, script_changes
-from assistant.store.view import Counted
 
 TYPED = "chat_history"
 _ENTRY = re.compile(rb"(?m)^\n?# [^\n]*\n(?:\+[^\n]*\n?)*")
@@ -46,12 +46,12 @@ class WordFile:
 
     def has_words(self) -> bool:
         """Raises `StoreError` where it cannot be read."""
-        stood = content(self.path)
+        stood = read_plain_or_gzip(self.path)
         return self.change(stood) != stood
 
     def forget(self) -> None:
         """Raises `StoreError`; then the file is as it was."""
-        rewrite(self.path, self.change)
+        rewrite_plain_or_gzip(self.path, self.change)
 
 
 def word_files(
@@ -60,13 +60,13 @@ def word_files(
     """The scope's own files, and those of its sessions; but for archives that the index knows (`known`, relative to the
     home), which are rewritten as such."""
     own = marked.scope == OWNER_SCOPE
-    days = home / DAYS if own else home / DAYS / folder_name(marked.scope)
+    days = home / DAYS if own else home / DAYS / session_folder_name(marked.scope)
     texts = [*([home / CURATED] if own else []), *sorted(days.glob("*.md"))]
     found = [WordFile("memory files", path, partial(_without, marked)) for path in texts]
     if own:
         found.append(WordFile("typed lines", home / TYPED, partial(_typed_without, marked)))
     for session in sessions:
-        folder = folder_name(session)
+        folder = session_folder_name(session)
         torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
         found += [WordFile("torn ends of logs", path, marked.wording.blanked) for path in torn]
         stray = [
@@ -102,7 +102,7 @@ def archived_without(marked: Marked, data: bytes) -> bytes:
 
 def archived_line(line: bytes, marked: Marked) -> bytes:
     """A line of an archived log; what is no record has its words blanked where they stand."""
-    at = line.find(SALT)
+    at = line.find(SALT_KEY)
     if at < 0 or not line.endswith(b"\n"):
         return marked.wording.blanked(line)
     try:
@@ -110,7 +110,7 @@ def archived_line(line: bytes, marked: Marked) -> bytes:
     except (ValueError, KeyError, TypeError):
         return marked.wording.blanked(line)
     words = marked.everywhere and marked.wording.ends_in(line[at:])
-    return blanked_line(line[:at], len(line)) if (named or words) and not is_blanked(line) else line
+    return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line
 
 
 # ------------------------------------------------------------------------------------------------------------ backups
@@ -120,7 +120,7 @@ def backups(home: Path) -> list[Path]:
     return sorted(path for path in (home / "backups").glob("*.db") if not path.is_symlink())
 
 
-def in_backup(path: Path, marked: Marked, counted: Callable[[Message], Counted]) -> bool:
+def in_backup(path: Path, marked: Marked, counted: Callable[[Message], CountedMessage]) -> bool:
     """Whether a backup has what is to be forgotten. Raises `StoreError` where it cannot be read."""
     db = Database.as_it_is(path)
     try:
@@ -129,7 +129,7 @@ def in_backup(path: Path, marked: Marked, counted: Callable[[Message], Counted])
         db.close()
 
 
-def forget_in_backup(path: Path, marked: Marked, counted: Callable[[Message], Counted]) -> None:
+def forget_in_backup(path: Path, marked: Marked, counted: Callable[[Message], CountedMessage]) -> None:
     """Rewrite a backup through a copy beside it. Raises `StoreError`; then the backup is as it was."""
     copy = path.with_name(f".{path.name}.forgetting")
     try:
@@ -152,7 +152,7 @@ def remove_copies(path: Path) -> None:
         path.with_name(f".{path.name}.forgetting{suffix}").unlink(missing_ok=True)
 
 
-def _touched(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> bool:
+def _touched(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> bool:
     if columns_of(db, "conversation_history"):
         return any(True for _ in script_changes(db, marked, counted)) or _has_full_text(db, marked)
     if columns_of(db, "memories"):
@@ -168,7 +168,7 @@ def _has_full_text(db: Database, marked: Marked) -> bool:
     )
 
 
-def _rewritten(path: Path, marked: Marked, counted: Callable[[Message], Counted]) -> None:
+def _rewritten(path: Path, marked: Marked, counted: Callable[[Message], CountedMessage]) -> None:
     db = Database.as_it_is(path)
     try:
         db.keep_nothing_deleted()
@@ -182,7 +182,7 @@ def _rewritten(path: Path, marked: Marked, counted: Callable[[Message], Counted]
         db.close()
 
 
-def _forget_in(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> None:
+def _forget_in(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> None:
     if not columns_of(db, "conversation_history"):
         forget_in_character(db, marked)
         return

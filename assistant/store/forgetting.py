@@ -25,9 +25,7 @@ from assistant.core.messages import LogByteRange
 from assistant.store import archives
 from assistant.store.archive_words import forget_in_archives
 from assistant.store.archiving import StoredArchive
-from assistant.store.blanking import blank
 from assistant.store.character_words import character_changes, forget_in_character
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
 from assistant.store.forget_files import (
     WordFile,
@@ -37,13 +35,15 @@ from assistant.store.forget_files import (
     remove_copies,
     word_files,
 )
-from assistant.store.index import spans
-from assistant.store.log import MasterLog
+from assistant.store.log.redact import blank_record
+from assistant.store.log.writer import MessageLog
 from assistant.store.marked import Marked, read_notes, remove_note, write_note
 from assistant.store.marking import Marking
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.memory_words import memories_with
 from assistant.store.proof_report import proved
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.script.index import find_spans
 from assistant.store.script_words import forget_in_script, script_changes
 from assistant.store.search_source import words_of
 
@@ -71,8 +71,8 @@ class ForgettingStore:
         home: Path,
         db: Database,
         people: Database,
-        log: MasterLog,
-        conversation: Conversation,
+        log: MessageLog,
+        conversation: StoredConversation,
         index: WordIndex | None,
         entries: WordIndex | None = None,
         archive: StoredArchive | None = None,
@@ -106,7 +106,7 @@ class ForgettingStore:
         memories = tuple(memory for memory, _ in self._local_memories(marked))
         if marked.everywhere:
             return self._marking.mark(ErasureRequest(marked.scope, memories=memories, text=marked.phrases[0]))
-        here = spans(self._db, [record.id for record in marked.records])
+        here = find_spans(self._db, [record.id for record in marked.records])
         records = tuple(one for one in marked.records if here.get(one.id) == (one.session, one.span))
         return marked.with_found(records=records, memories=memories)
 
@@ -180,7 +180,7 @@ class ForgettingStore:
             forget_in_script(self._db, marked, self._counted)
         self._redact(marked, now)
         for record in marked.records:
-            blank(self._log, record.session, record.span)
+            blank_record(self._log, record.session, record.span)
         waiting = MemoryFiles(self._home, self._people, count=len, most=0).reconcile()
         left = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():

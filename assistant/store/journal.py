@@ -15,8 +15,8 @@ from sqlite3 import Row
 
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
 from assistant.store.database import Database
+from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
 from assistant.store.terms import either, query_words
-from assistant.store.text import clean, dumps, moment, stamp
 
 TAKEN_BACK = "taken back"
 # What a sleep extracted, and was taken back with it.
@@ -46,7 +46,7 @@ class Journal:
                 self._db.execute(
                     "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
                     " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
-                    (reading.phase, reading.session, reading.generation, reading.seq, stamp(now)),
+                    (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
                 )
         return written
 
@@ -54,14 +54,14 @@ class Journal:
         """The entry with its id; None where its key is there already."""
         if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
             return None
-        content = clean(entry.content)
+        content = clean_text(entry.content)
         entry_id = self._db.insert(
             "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
             " sources, superseded_by, created_at, cycle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 entry.key, entry.scope, entry.session, entry.generation, content, entry.importance,
-                stamp(entry.timestamp), entry.source_type, dumps(list(entry.tags)), dumps(list(entry.sources)),
-                entry.superseded_by, stamp(now), entry.cycle,
+                format_time(entry.timestamp), entry.source_type, dump_json(list(entry.tags)),
+                dump_json(list(entry.sources)), entry.superseded_by, format_time(now), entry.cycle,
             ),
         )  # fmt: skip
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
@@ -85,7 +85,7 @@ class Journal:
         rows = self._db.rows(
             f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_STANDS}"
             " ORDER BY id",
-            (dumps(list(entry_ids)), scope),
+            (dump_json(list(entry_ids)), scope),
         )
         return [entry_of(row) for row in rows]
 
@@ -101,7 +101,7 @@ class Journal:
         rows = self._db.rows(
             "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
             f" AND {_STANDS} ORDER BY timestamp DESC, id DESC LIMIT ?",
-            (scope, stamp(since) if since else "", source_type, limit),
+            (scope, format_time(since) if since else "", source_type, limit),
         )
         return [entry_of(row) for row in rows]
 
@@ -110,7 +110,7 @@ class Journal:
         return [entry_of(row) for row in rows]
 
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
-        words = query_words(clean(query))
+        words = query_words(clean_text(query))
         spaced = [word for word in words if not word.spaceless]
         pieces = [word.match.strip('"*') for word in words if word.spaceless]
         found = {entry.id: entry for entry in self._with_words(either(spaced), scope, limit)} if spaced else {}
@@ -149,7 +149,7 @@ class Journal:
             db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
             begun = db.insert(
                 "INSERT INTO sleep_cycles (trigger, started_at, state, phases) VALUES (?, ?, 'running', '{}')",
-                (clean(trigger), stamp(now)),
+                (clean_text(trigger), format_time(now)),
             )
         self._begun.add(begun)
         return begun
@@ -158,7 +158,12 @@ class Journal:
         with self._db.write() as db:
             db.execute(
                 "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
-                (stamp(report.ended_at) if report.ended_at else None, report.state, dumps(report.phases), report.id),
+                (
+                    format_time(report.ended_at) if report.ended_at else None,
+                    report.state,
+                    dump_json(report.phases),
+                    report.id,
+                ),
             )
 
     def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
@@ -175,9 +180,9 @@ class Journal:
         row = self._db.row(
             "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
             " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",
-            (dumps(list(FULL_CYCLE_TRIGGERS)),),
+            (dump_json(list(FULL_CYCLE_TRIGGERS)),),
         )
-        return None if row is None else moment(row["at"])
+        return None if row is None else parse_time(row["at"])
 
 
 def entry_of(row: Row) -> JournalEntry:
@@ -187,7 +192,7 @@ def entry_of(row: Row) -> JournalEntry:
         session=row["session"],
         generation=row["generation"],
         content=row["content"],
-        timestamp=moment(row["timestamp"]),
+        timestamp=parse_time(row["timestamp"]),
         source_type=row["source_type"],
         importance=row["importance"],
         tags=tuple(json.loads(row["tags"])),
@@ -199,7 +204,7 @@ def entry_of(row: Row) -> JournalEntry:
 
 
 def _cycle(row: Row) -> SleepReport:
-    ended = moment(row["ended_at"]) if row["ended_at"] else None
+    ended = parse_time(row["ended_at"]) if row["ended_at"] else None
     return SleepReport(
-        row["id"], row["trigger"], moment(row["started_at"]), ended, row["state"], json.loads(row["phases"])
+        row["id"], row["trigger"], parse_time(row["started_at"]), ended, row["state"], json.loads(row["phases"])
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from assistant.search.index_values import SourceText
 from assistant.store.database import Database
-from assistant.store.text import moment
+from assistant.store.encoding import parse_time
 
 ENTRY = "entry"
 """The role of every entry in the index."""
@@ -34,7 +34,7 @@ class JournalWords:
         )
         return [
             SourceText(
-                row["id"], "", row["id"], row["scope"], ENTRY, "", moment(row["timestamp"]),
+                row["id"], "", row["id"], row["scope"], ENTRY, "", parse_time(row["timestamp"]),
                 "" if row["source_type"] == "context_synthesis" else row["content"],
             )
             for row in rows

@@ -19,9 +19,9 @@ from sqlite3 import Row
 
 from assistant.core.memories import JournalEntry, Memory, MemorySnapshot
 from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.plan_form import entry_subject, plan_from_json
-from assistant.store.text import moment, stamp
 
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _TAKEN_BACK = (
@@ -47,24 +47,24 @@ class KnowledgeThen:
 
     def first(self, scope: str) -> datetime | None:
         row = self._db.row("SELECT min(created_at) AS at FROM journal WHERE scope = ?", (scope,))
-        return moment(row["at"]) if row is not None and row["at"] else None
+        return parse_time(row["at"]) if row is not None and row["at"] else None
 
     def newest(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
         """The latest time of which anything told that was noted by then, and the largest id among that."""
         row = self._db.row(
             "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?",
-            (scope, stamp(at)),
+            (scope, format_time(at)),
         )
-        return (moment(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
+        return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
     def everything(self, scope: str, at: datetime) -> MemorySnapshot:
-        made = _folded(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, stamp(at))), at)
+        made = _folded(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, format_time(at))), at)
         settled = made.rejected | made.taken_back
         settled |= {entry for memory in made.memories.values() for entry in memory.entries}
         rows = self._db.rows(
             "SELECT id FROM journal WHERE scope = ? AND created_at <= ? AND source_type <> 'context_synthesis'"
             f" AND NOT EXISTS ({_TAKEN_BACK})",
-            (scope, stamp(at), stamp(at)),
+            (scope, format_time(at), format_time(at)),
         )
         bare = self._entries([row["id"] for row in rows if row["id"] not in settled], scope, at)
         return MemorySnapshot(
@@ -105,7 +105,7 @@ class KnowledgeThen:
         rows = self._db.rows(
             f"{_PLANS} AND p.id IN (SELECT s.plan FROM plan_subjects s"
             " WHERE s.subject IN (SELECT value FROM json_each(?))) ORDER BY p.id",
-            (scope, stamp(at), json.dumps(list(subjects))),
+            (scope, format_time(at), json.dumps(list(subjects))),
         )
         return _folded(rows, at)
 
@@ -114,7 +114,7 @@ class KnowledgeThen:
         rows = self._db.rows(
             "SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND created_at <= ?"
             f" AND NOT EXISTS ({_TAKEN_BACK} AND c.cycle IS journal.cycle)",
-            (json.dumps(list(entry_ids)), scope, stamp(at), stamp(at)),
+            (json.dumps(list(entry_ids)), scope, format_time(at), format_time(at)),
         )
         return {row["id"]: entry_of(row) for row in rows}
 
@@ -123,7 +123,7 @@ class KnowledgeThen:
             "SELECT r.entry_id, r.by_entry FROM replacements r JOIN journal by ON by.id = r.by_entry"
             " WHERE by.scope = ? AND by.created_at <= ?"
             " AND (? IS NULL OR r.entry_id IN (SELECT value FROM json_each(?))) ORDER BY r.by_entry",
-            (scope, stamp(at), *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
+            (scope, format_time(at), *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
         )
         pairs = {row["entry_id"]: row["by_entry"] for row in rows}
         by = self._entries(pairs.values(), scope, at)
@@ -134,7 +134,7 @@ def _folded(rows: Iterable[Row], at: datetime) -> _Made:
     made = _Made()
     for row in rows:
         plan = plan_from_json(json.loads(row["body"]))
-        if row["undone_at"] is not None and row["undone_at"] <= stamp(at):
+        if row["undone_at"] is not None and row["undone_at"] <= format_time(at):
             made.taken_back.update(plan.entries)
             continue
         # What was forgotten is named among neither.

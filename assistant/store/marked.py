@@ -16,9 +16,8 @@ from typing import Any
 from assistant.core.erasure import PhraseMatcher
 from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
-from assistant.store.files import sync_directory
-from assistant.store.text import dumps
-from assistant.store.text_file import TextFile
+from assistant.store.encoding import dump_json
+from assistant.store.files import TextFile, sync_directory
 
 NOTES = "forgetting-*.json"
 _ASIDE = f".{NOTES}.*"
@@ -77,7 +76,7 @@ def write_note(home: Path, marked: Marked) -> Marked:
     noted = replace(marked, note=NOTES.replace("*", str(number)))
     file = TextFile(home, noted.note)
     waiting = file.waiting("new")
-    waiting.write(dumps(asdict(noted)))
+    waiting.write(dump_json(asdict(noted)))
     waiting.move_to(file)
     return noted
 

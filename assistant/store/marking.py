@@ -23,11 +23,11 @@ from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store import character_words
-from assistant.store.blanking import is_blanked
 from assistant.store.cells import columns_of
 from assistant.store.database import Database
-from assistant.store.line import SALT
-from assistant.store.log_files import LogFiles
+from assistant.store.log.format import SALT_KEY
+from assistant.store.log.reader import LogFiles
+from assistant.store.log.redact import is_blank_line
 from assistant.store.marked import Marked, Place
 
 _LIKE_A_MEMORY = 10 ** (MIN_ID_DIGITS - 1)
@@ -79,8 +79,8 @@ class Marking:
     def said(self, session: str, wording: PhraseMatcher) -> Iterator[Place]:
         """The records of a log whose words are among these; of a line that is none, nothing."""
         for offset, line in self._log.lines(session):
-            at = line.find(SALT)
-            if at < 0 or is_blanked(line) or not wording.ends_in(line[at:]):
+            at = line.find(SALT_KEY)
+            if at < 0 or is_blank_line(line) or not wording.ends_in(line[at:]):
                 continue
             try:
                 yield Place(int(json.loads(line[:at] + b"}")["id"]), session, LogByteRange(offset, offset + len(line)))

@@ -25,11 +25,11 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import lazy_regex
 from assistant.store.database import Database
 from assistant.store.edits import FILE, PROFILE, Edits
+from assistant.store.encoding import clean_text
 from assistant.store.file_then import text_then
-from assistant.store.log_files import folder_name
+from assistant.store.files import MAX_TEXT_BYTES, TextFile
+from assistant.store.log.reader import session_folder_name
 from assistant.store.profiles import undo_profile
-from assistant.store.text import clean
-from assistant.store.text_file import MOST_BYTES, TextFile
 
 CURATED = "MEMORY.md"
 DAYS = "memory"
@@ -82,7 +82,7 @@ class MemoryFiles:
         known = self._edits.keyed(key, OWNER_SCOPE, CURATED_TARGET)
         if known is not None:
             return known
-        edit = UndoableEdit(CURATED_TARGET, OWNER_SCOPE, by, base, clean(text), now, cycle)
+        edit = UndoableEdit(CURATED_TARGET, OWNER_SCOPE, by, base, clean_text(text), now, cycle)
         self._check_still(CURATED_TARGET, base)
         if edit.after == base:
             return edit
@@ -98,9 +98,9 @@ class MemoryFiles:
         self._settle(target)
         if self._edits.keyed(key, scope, target) is not None:
             return False
-        said = [clean(line) for line in lines if line.strip()]
+        said = [clean_text(line) for line in lines if line.strip()]
         for _ in range(_TRIES):
-            edit = replace(self._noted(target, scope, day, clean(time), said), cycle=cycle)
+            edit = replace(self._noted(target, scope, day, clean_text(time), said), cycle=cycle)
             with suppress(StaleView):
                 self._replace(edit, key)
                 return True
@@ -109,9 +109,9 @@ class MemoryFiles:
     def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
         stood = self._file(target).read()
         text = _with_note(stood, day, time, lines)
-        if len(text.encode()) > MOST_BYTES:
+        if len(text.encode()) > MAX_TEXT_BYTES:
             raise UsageError(
-                f"{target.removeprefix(FILE)} is full: {MOST_BYTES // 1024} KB fit. Nothing was written there; the"
+                f"{target.removeprefix(FILE)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written there; the"
                 " journal has the entries."
             )
         return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
@@ -222,7 +222,7 @@ class MemoryFiles:
         return StaleView(f"{name} was edited meanwhile. It stays as it is; read it again, then change it.")
 
     def _check_size(self, text: str, base: str) -> None:
-        too_long = len(text.encode()) > MOST_BYTES
+        too_long = len(text.encode()) > MAX_TEXT_BYTES
         tokens = 0 if too_long else self._count(text)
         if too_long or (tokens > self._most and tokens >= self._count(base)):
             has = f"{len(text.encode()) // 1024} KB" if too_long else f"{tokens:,} tokens"
@@ -236,7 +236,7 @@ class MemoryFiles:
 
 
 def _day_target(scope: str, day: date) -> str:
-    folder = DAYS if scope == OWNER_SCOPE else f"{DAYS}/{folder_name(scope)}"
+    folder = DAYS if scope == OWNER_SCOPE else f"{DAYS}/{session_folder_name(scope)}"
     return f"{FILE}{folder}/{day.isoformat()}.md"
 
 

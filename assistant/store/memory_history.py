@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assistant.store.encoding import clean_text
 from assistant.store.memory_batch import MemoryBatch
-from assistant.store.text import clean
 
 COLUMNS = (
     "memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at", "is_deleted", "actor_id", "role",
@@ -49,4 +49,4 @@ class MemoryHistory:
 
 
 def _stored(value: Any) -> Any:
-    return clean(value) if isinstance(value, str) else value
+    return clean_text(value) if isinstance(value, str) else value

@@ -29,12 +29,12 @@ from assistant.core.memories import Memory, MemoryHit
 from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
 from assistant.store.journal import TAKEN_BACK, entry_of
 from assistant.store.journal_source import ENTRY
 from assistant.store.known_then import KnowledgeThen, alone
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
-from assistant.store.text import moment, stamp
 
 MemoriesBy = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""
@@ -113,7 +113,7 @@ class StoredMemorySearch:
             rows = self._db.rows(
                 f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
                 " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
-                (scope, stamp(after), stamp(before), limit + _SPARE),
+                (scope, format_time(after), format_time(before), limit + _SPARE),
             )
             found = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
             return self._recalled(self._by_now(found), None)[:limit]
@@ -152,7 +152,7 @@ class StoredMemorySearch:
         if as_of is not None:
             return self._then.newest(scope, as_of) or (_NEVER, 0)
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
-        return (moment(row["timestamp"]) if row else _NEVER), None
+        return (parse_time(row["timestamp"]) if row else _NEVER), None
 
     def _recalled(self, hits: Sequence[_Hit], asked: Asked | None) -> list[MemoryHit]:
         """What was hit, each memory once, with the score of its best entry."""
@@ -205,8 +205,8 @@ def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
         memory = known[row["memory"]]
         if memory.until is not None or row["until"] is None:
             return memory
-        return replace(memory, until=moment(row["until"]), superseded_by=row["by_memory"] or "")
-    until = moment(row["until"]) if row["until"] else None
+        return replace(memory, until=parse_time(row["until"]), superseded_by=row["by_memory"] or "")
+    until = parse_time(row["until"]) if row["until"] else None
     return replace(alone(entry_of(row)), id=row["memory"] or "", until=until, superseded_by=row["by_memory"] or "")
 
 

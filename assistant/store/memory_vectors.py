@@ -13,9 +13,9 @@ from sqlite3 import Row
 from typing import Any
 
 from assistant.core.errors import StoreError
+from assistant.store.encoding import clean_text, dump_json, json_safe
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.terms import either, index_text, query_words, scope_term, together
-from assistant.store.text import clean, dumps, plain
 
 Found = tuple[str, dict[str, Any]]
 """A memory's id and payload."""
@@ -37,9 +37,9 @@ class MemoryVectors:
 
     def put(self, memory_id: str, payload: Mapping[str, Any], embedder: str, vector: bytes | None) -> None:
         """Write a memory, or what replaces it; `vector` None keeps the one that is there. Raises `StoreError`."""
-        text, scope = clean(str(payload.get("data") or "")), clean(str(payload.get("user_id") or ""))
-        rest = dumps({key: plain(value) for key, value in payload.items() if key not in _APART})
-        said_at = clean(str(payload.get("said_at") or ""))
+        text, scope = clean_text(str(payload.get("data") or "")), clean_text(str(payload.get("user_id") or ""))
+        rest = dump_json({key: json_safe(value) for key, value in payload.items() if key not in _APART})
+        said_at = clean_text(str(payload.get("said_at") or ""))
         with self._batch.writing() as db:
             before = db.row("SELECT number, scope, text FROM memories WHERE id = ?", (memory_id,))
             if before is None:
@@ -117,7 +117,7 @@ class MemoryVectors:
     ) -> list[tuple[str, float]]:
         """Ids of memories that have any of the words of a question, best first, with a score above 0. In scripts
         without spaces any part of a run is found."""
-        words = query_words(clean(query))
+        words = query_words(clean_text(query))
         if not words:
             return []
         own = [] if scope is None else [f'"{scope_term(scope)}"']
@@ -143,7 +143,7 @@ class MemoryVectors:
             db.execute(
                 "INSERT INTO answering (one, embedder, settings) VALUES (1, ?, ?) ON CONFLICT DO UPDATE"
                 " SET embedder = excluded.embedder, settings = excluded.settings",
-                (embedder, dumps(dict(settings))),
+                (embedder, dump_json(dict(settings))),
             )
             db.execute("DELETE FROM vectors WHERE embedder <> ?", (embedder,))
 
@@ -161,7 +161,7 @@ class MemoryVectors:
         with self._batch.writing() as db:
             db.execute_many(
                 "INSERT OR REPLACE INTO vectors SELECT ?, number, ? FROM memories WHERE id = ? AND text = ?",
-                [(embedder, vector, memory_id, clean(text)) for memory_id, text, vector in made],
+                [(embedder, vector, memory_id, clean_text(text)) for memory_id, text, vector in made],
             )
 
     # ----------------------------------------------------------------------------------------------------- forgetting

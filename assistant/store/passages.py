@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlite3 import Row
 
 from assistant.core.errors import StoreError
-from assistant.store.log_files import LogFiles
+from assistant.store.log.reader import LogFiles
 
 _LONGEST_LINE = 64 * 1024
 _WINDOW = 256 * 1024

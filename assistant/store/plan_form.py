@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from assistant.core.memories import ChangePlan, Memory, MemoryChange
-from assistant.store.text import moment, stamp
+from assistant.store.encoding import format_time, parse_time
 
 
 def entry_subject(entry_id: int) -> str:
@@ -42,10 +42,10 @@ def plan_from_json(told: dict[str, Any]) -> ChangePlan:
 
 
 def _memory_to_json(memory: Memory) -> dict[str, Any]:
-    until = None if memory.until is None else stamp(memory.until)
-    return {**asdict(memory), "said_at": stamp(memory.said_at), "until": until}
+    until = None if memory.until is None else format_time(memory.until)
+    return {**asdict(memory), "said_at": format_time(memory.said_at), "until": until}
 
 
 def _memory_from_json(told: dict[str, Any]) -> Memory:
-    until = None if told["until"] is None else moment(told["until"])
-    return Memory(**{**told, "said_at": moment(told["said_at"]), "until": until, "entries": tuple(told["entries"])})
+    until = None if told["until"] is None else parse_time(told["until"])
+    return Memory(**{**told, "said_at": parse_time(told["said_at"]), "until": until, "entries": tuple(told["entries"])})

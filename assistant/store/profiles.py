@@ -20,7 +20,7 @@ from assistant.core.profiles import Profile, ProfileAttribute, fold_name
 from assistant.core.text import lazy_regex
 from assistant.store.database import Database
 from assistant.store.edits import PROFILE, Edits
-from assistant.store.text import dumps, moment, plain, stamp
+from assistant.store.encoding import dump_json, format_time, json_safe, parse_time
 
 MOST_BYTES = 64 * 1024
 MOST_NAME = 200
@@ -128,8 +128,8 @@ def by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
 def put(db: Database, profile: Profile, stood: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile where it stood, or anew; its id."""
     values = (
-        profile.kind, profile.name, fold_name(profile.name), dumps(list(profile.aliases)), profile.summary,
-        dumps([_raw(one) for one in profile.attributes]), stamp(now),
+        profile.kind, profile.name, fold_name(profile.name), dump_json(list(profile.aliases)), profile.summary,
+        dump_json([_raw(one) for one in profile.attributes]), format_time(now),
     )  # fmt: skip
     if stood is not None and stood.id is not None:
         db.execute(
@@ -141,7 +141,7 @@ def put(db: Database, profile: Profile, stood: Profile | None, now: datetime) ->
     return db.insert(
         "INSERT INTO entity_profiles (kind, name, folded, aliases, summary, attributes, updated_at, created_at, scope)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*values, stamp(now), profile.scope),
+        (*values, format_time(now), profile.scope),
     )
 
 
@@ -151,7 +151,7 @@ def put(db: Database, profile: Profile, stood: Profile | None, now: datetime) ->
 def as_text(profile: Profile) -> str:
     """The profile as an edit keeps it, one value a line; its id and the time of its change are not part of it."""
     return json.dumps(
-        plain(
+        json_safe(
             {
                 "kind": profile.kind,
                 "name": profile.name,
@@ -204,20 +204,20 @@ def _raw(attribute: ProfileAttribute) -> dict[str, object]:
     return {
         "name": attribute.name,
         "value": attribute.value,
-        "since": stamp(attribute.since),
-        "until": stamp(attribute.until) if attribute.until else None,
+        "since": format_time(attribute.since),
+        "until": format_time(attribute.until) if attribute.until else None,
         "sources": list(attribute.sources),
     }
 
 
 def _attribute(raw: dict[str, str]) -> ProfileAttribute:
-    until = moment(raw["until"]) if raw["until"] else None
-    return ProfileAttribute(raw["name"], raw["value"], moment(raw["since"]), until, tuple(map(int, raw["sources"])))
+    until = parse_time(raw["until"]) if raw["until"] else None
+    return ProfileAttribute(raw["name"], raw["value"], parse_time(raw["since"]), until, tuple(map(int, raw["sources"])))
 
 
 def _profile(row: Row) -> Profile:
     attributes = tuple(_attribute(one) for one in json.loads(row["attributes"]))
     return Profile(
         row["scope"], row["kind"], row["name"], tuple(json.loads(row["aliases"])), row["summary"], attributes,
-        moment(row["updated_at"]), row["id"],
+        parse_time(row["updated_at"]), row["id"],
     )  # fmt: skip

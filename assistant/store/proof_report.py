@@ -11,7 +11,7 @@ from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup_restore import ASIDE
-from assistant.store.log_files import LOG_NAME, folder_name
+from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.marked import Marked
 from assistant.store.marking import Marking
 from assistant.store.memory_files import DAYS
@@ -41,9 +41,9 @@ def proved(home: Path, marking: Marking, marked: Marked) -> tuple[list[ErasureLe
 def _own_places(home: Path, marking: Marking, marked: Marked) -> dict[str, str]:
     """Folders of the scope, relative to the home, with the session of each."""
     sessions = marking.sessions(marked.scope)
-    places = {f"{kind}/{folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
+    places = {f"{kind}/{session_folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
     if marked.scope != OWNER_SCOPE:
-        places[f"{DAYS}/{folder_name(marked.scope)}/"] = ""
+        places[f"{DAYS}/{session_folder_name(marked.scope)}/"] = ""
     return places
 
 

@@ -14,15 +14,16 @@ from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.core.messages import Message
-from assistant.store import archives, earlier, session_rows
-from assistant.store.blanking import forgotten
+from assistant.store import archives
 from assistant.store.cells import Cells, Change, carry_out, changes, columns_of, scoped_rows
 from assistant.store.database import Database
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
+from assistant.store.log.redact import redact_message
 from assistant.store.marked import Marked
-from assistant.store.rows import view_message
-from assistant.store.session_rows import Session
-from assistant.store.text import FORGOTTEN, dumps
-from assistant.store.view import Counted, form_of
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.sessions import Session
+from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
+from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
 _FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
 _CELLS = (
@@ -42,7 +43,7 @@ _CELLS = (
 )
 
 
-def script_changes(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+def script_changes(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> Iterator[Change]:
     """What would be changed, nothing yet."""
     yield from _views(db, marked, counted)
     yield from _earlier(db, marked, counted)
@@ -53,14 +54,14 @@ def script_changes(db: Database, marked: Marked, counted: Callable[[Message], Co
     yield from _outbox(db, marked)
 
 
-def forget_in_script(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> None:
+def forget_in_script(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> None:
     """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
     archives.outdate(db, marked)
     kept = [(session, row) for session in _sessions(db, marked) for row in _whole(db, session)]
     # All are found before the first is carried out: a row may not be changed while it is read.
     carry_out(db, list(script_changes(db, marked, counted)))
     for session, row in kept:
-        again = earlier.replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
+        again = measure_replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
         db.execute("UPDATE checkpoints SET view_hash = ? WHERE id = ?", (again.fingerprint, row["id"]))
     for session in _sessions(db, marked):
         _recount(db, session)
@@ -75,26 +76,30 @@ def _whole(db: Database, session: Session) -> list[Row]:
     """Checkpoints of which all that they replaced is still kept as it was."""
     if "kept_from" not in columns_of(db, "checkpoints"):
         return []
-    return [row for row in earlier.kept(db, session) if earlier.is_whole(db, session, row, row["set_floor"])]
+    return [
+        row
+        for row in list_undoable_checkpoint_rows(db, session)
+        if is_replaced_intact(db, session, row, row["set_floor"])
+    ]
 
 
 def _recount(db: Database, session: Session) -> None:
     if "view_floor" in columns_of(db, "sessions"):
-        session_rows.recount(db, session)
+        session_rows.recount_totals(db, session)
 
 
 # -------------------------------------------------------------------------------------------------------------- views
 
 
-def _views(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+def _views(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> Iterator[Change]:
     for row in scoped_rows(db, "conversation_history", "scope", marked):
         said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
-        left = _left_of(row, said, view_message(row), marked)
+        left = _left_of(row, said, message_of_view_row(row), marked)
         if left is not None:
             yield _form_change("working context", "conversation_history", row, counted(left), marked)
 
 
-def _earlier(db: Database, marked: Marked, counted: Callable[[Message], Counted]) -> Iterator[Change]:
+def _earlier(db: Database, marked: Marked, counted: Callable[[Message], CountedMessage]) -> Iterator[Change]:
     if not columns_of(db, "earlier_rows"):
         return
     rows = db.each(
@@ -103,7 +108,7 @@ def _earlier(db: Database, marked: Marked, counted: Callable[[Message], Counted]
         (marked.scope,),
     )
     for row in rows:
-        left = _left_of(row, row["message_id"], view_message(row), marked)
+        left = _left_of(row, row["message_id"], message_of_view_row(row), marked)
         if left is not None:
             yield _form_change("kept for undo", "earlier_rows", row, counted(left), marked)
 
@@ -111,23 +116,23 @@ def _earlier(db: Database, marked: Marked, counted: Callable[[Message], Counted]
 def _left_of(row: Row, said: int | None, message: Message, marked: Marked) -> Message | None:
     """What a row is to say; None where it stays as it is."""
     if said is not None and said in marked.ids:
-        left = forgotten(message)
+        left = redact_message(message)
         return None if left == message else left
     if said is not None and not marked.everywhere:
         return None
     if not any(marked.wording.found(row[column]) for column in ("content", "parts", "metadata")):
         return None
     wording = marked.wording
-    parts = wording.without_in(json.loads(row["parts"]), FORGOTTEN)
-    about = wording.without_in(json.loads(row["metadata"]), FORGOTTEN)
-    stood = {key: row[key] for key in row.keys()} | {"parts": dumps(parts)}  # noqa: SIM118 - a Row iterates values
-    left = view_message(stood)
+    parts = wording.without_in(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
+    about = wording.without_in(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
+    stood = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
+    left = message_of_view_row(stood)
     words = wording.without(message.content) if wording.found(message.content) else message.content
-    return replace(left, content=words or (FORGOTTEN if message.content else ""), metadata=about)
+    return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
 
 
-def _form_change(place: str, table: str, row: Row, left: Counted, marked: Marked) -> Change:
-    _, form = form_of(left)
+def _form_change(place: str, table: str, row: Row, left: CountedMessage, marked: Marked) -> Change:
+    _, form = encode_view_row(left)
     shown = f"message {left.message.id}" if left.message.id else marked.wording.excerpt(row["content"])
     return Change(place, table, row["row_number"], dict(zip(_FORM, form, strict=True)), shown)
 
@@ -144,7 +149,7 @@ def _calls(db: Database, marked: Marked) -> Iterator[Change]:
 
 
 def _inbox(db: Database, marked: Marked) -> Iterator[Change]:
-    said = dumps({"content": FORGOTTEN, "media": [], "name": None})
+    said = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
     for row in scoped_rows(db, "inbox", "scope", marked):
         gone = row["message_id"] in marked.ids
         if row["body"] != said and (gone or (marked.everywhere and marked.wording.found(row["body"]))):
@@ -155,9 +160,9 @@ def _outbox(db: Database, marked: Marked) -> Iterator[Change]:
     for row in scoped_rows(db, "outbox", "scope", marked):
         body, said = row["body"], row["message_id"]
         if said in marked.ids:
-            left, shown = FORGOTTEN, f"message {said}"
+            left, shown = FORGOTTEN_PLACEHOLDER, f"message {said}"
         elif marked.wording.found(body) and (said is None or marked.everywhere):
-            left, shown = marked.wording.without(body) or FORGOTTEN, marked.wording.excerpt(body)
+            left, shown = marked.wording.without(body) or FORGOTTEN_PLACEHOLDER, marked.wording.excerpt(body)
         else:
             continue
         if left != body:

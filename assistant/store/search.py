@@ -25,12 +25,12 @@ from assistant.core.records import LogRecord, SearchHit
 from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.store.asked import Asked, asked_of
 from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
 from assistant.store.excerpts import EXCERPT, best_passage, excerpt
-from assistant.store.log_files import LogFiles
+from assistant.store.log.reader import LogFiles
 from assistant.store.passages import Passages, Words
 from assistant.store.stems import Stems
 from assistant.store.terms import query_words
-from assistant.store.text import moment, stamp
 
 MOST_RECORDS = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -103,7 +103,10 @@ class StoredHistory:
     def _shown(self, ids: Sequence[int], where: SearchFilter) -> dict[int, Row]:
         """Index rows of those that the search may return: the index follows, this decides."""
         marks = ", ".join("?" * len(ids))
-        since, until = (stamp(where.after) if where.after else ""), (stamp(where.before) if where.before else "~")
+        since, until = (
+            (format_time(where.after) if where.after else ""),
+            (format_time(where.before) if where.before else "~"),
+        )
         rows = self._db.rows(
             f"{_SELECT} WHERE id IN ({marks}) AND scope = ? AND hidden_by IS NULL AND ts >= ? AND ts < ?",
             (*ids, where.scope, since, until),
@@ -119,7 +122,7 @@ class StoredHistory:
             generation=row["generation"],
             role=row["role"],
             name=words.name,
-            ts=moment(row["ts"]),
+            ts=parse_time(row["ts"]),
             text=text,
             score=found.score,
             place=self._files.place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),

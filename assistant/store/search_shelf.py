@@ -15,7 +15,7 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.store.database import Database
-from assistant.store.text import dumps
+from assistant.store.encoding import dump_json
 
 _VECTORS_A_ROW = 16
 
@@ -88,7 +88,13 @@ class SearchShelf(_Reading):
             db.execute_many(
                 "INSERT INTO fresh (collection, number, meta, vector, stems) VALUES (?, ?, ?, ?, ?)",
                 [
-                    (self._id, one.number, one.meta, one.vector, dumps([[s.stem, s.word, s.count] for s in one.stems]))
+                    (
+                        self._id,
+                        one.number,
+                        one.meta,
+                        one.vector,
+                        dump_json([[s.stem, s.word, s.count] for s in one.stems]),
+                    )
                     for one in fresh
                 ],
             )

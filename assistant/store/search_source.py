@@ -13,8 +13,8 @@ from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.search.index_values import SourceText
 from assistant.store.database import Database
-from assistant.store.log_files import LogFiles
-from assistant.store.text import moment
+from assistant.store.encoding import parse_time
+from assistant.store.log.reader import LogFiles
 
 _INDEXED_ENDS = 256 * 1024
 _WITH_WORDS = ("message", "edit", "delete")
@@ -52,7 +52,7 @@ class SpokenWords:
             hidden = tuple(one["id"] for one in found)
         return SourceText(
             row["id"], session, row["seq"], row["scope"], row["role"],
-            speaker_of(record) if record else "", moment(row["ts"]),
+            speaker_of(record) if record else "", parse_time(row["ts"]),
             words_of(record) if record and row["kind"] in _WITH_WORDS else "",
             row["hidden_by"] is not None, hidden,
         )  # fmt: skip

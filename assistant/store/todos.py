@@ -14,7 +14,7 @@ from assistant.core.errors import ToolError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
-from assistant.store.text import clean, dumps, moment, stamp
+from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
 
 # Of anybody but the owner: what they write down must not fill the home.
 MOST_OF_OTHERS = 200
@@ -39,7 +39,7 @@ class Todos:
             return [
                 self._db.insert(
                     "INSERT INTO todos (scope, text, state, created_at) VALUES (?, ?, 'open', ?)",
-                    (scope, clean(text), stamp(now)),
+                    (scope, clean_text(text), format_time(now)),
                 )
                 for text in texts
             ]
@@ -67,7 +67,7 @@ class Todos:
         for one in ids:
             self._db.execute(
                 "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
-                (state, stamp(now), one, scope),
+                (state, format_time(now), one, scope),
             )
         return list(ids)
 
@@ -79,7 +79,7 @@ class Todos:
             changed = [self._get(one) for one in change()]
             db.execute(
                 "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
-                (scope, key, dumps([_raw(todo) for todo in changed]), stamp(now)),
+                (scope, key, dump_json([_raw(todo) for todo in changed]), format_time(now)),
             )
         return changed
 
@@ -88,18 +88,18 @@ class Todos:
 
 
 def _todo(row: Row) -> TodoItem:
-    done_at = moment(row["done_at"]) if row["done_at"] else None
-    return TodoItem(row["id"], row["text"], row["state"] != "open", moment(row["created_at"]), done_at)
+    done_at = parse_time(row["done_at"]) if row["done_at"] else None
+    return TodoItem(row["id"], row["text"], row["state"] != "open", parse_time(row["created_at"]), done_at)
 
 
 def _raw(todo: TodoItem) -> dict[str, object]:
     return {
         **asdict(todo),
-        "created_at": stamp(todo.created_at),
-        "done_at": stamp(todo.done_at) if todo.done_at else None,
+        "created_at": format_time(todo.created_at),
+        "done_at": format_time(todo.done_at) if todo.done_at else None,
     }
 
 
 def _kept(raw: dict[str, str]) -> TodoItem:
-    done_at = moment(raw["done_at"]) if raw["done_at"] else None
-    return TodoItem(int(raw["id"]), raw["text"], bool(raw["done"]), moment(raw["created_at"]), done_at)
+    done_at = parse_time(raw["done_at"]) if raw["done_at"] else None
+    return TodoItem(int(raw["id"]), raw["text"], bool(raw["done"]), parse_time(raw["created_at"]), done_at)

@@ -30,13 +30,13 @@ from assistant.settings.settings import Settings
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_forget import Rewritten, backups_with, forget_in_backups
 from assistant.store.backup_make import Order, make
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.files import WriteThrottle
 from assistant.store.forgetting import ForgettingStore
-from assistant.store.log import MasterLog
+from assistant.store.log.writer import MessageLog
 from assistant.store.marked import Marked
-from assistant.store.pace import Pace
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
 from assistant.wire.archive import open_archive
 from assistant.wire.stores import conversation_of
 from sleep.cycle.nights import Nights, begun_at
@@ -82,7 +82,7 @@ def making_here(folder: BackupFolder, workspace: bool) -> Making:
     """Making one within this process, for those who want to see every step of it."""
 
     async def made(kind: BackupKind, now: datetime) -> BackupResult:
-        return make(folder, Order(kind, now, workspace), Pace(unhurried=False))
+        return make(folder, Order(kind, now, workspace), WriteThrottle(unhurried=False))
 
     return made
 
@@ -135,7 +135,7 @@ def main() -> int:
     order = Order(told["kind"], datetime.fromisoformat(told["now"]), told["workspace"])
     parent = int(told["parent"])
     try:
-        made = make(folder, order, Pace(lambda: os.getppid() == parent))
+        made = make(folder, order, WriteThrottle(lambda: os.getppid() == parent))
     except AssistantError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -164,15 +164,17 @@ class ForgettingBackups:
 
     async def forget(self, marked: Marked, now: datetime) -> Rewritten:
         opening = partial(_opened_copy, self._settings, now)
-        return await asyncio.to_thread(forget_in_backups, self._folder, marked, opening, now, Pace(unhurried=False))
+        return await asyncio.to_thread(
+            forget_in_backups, self._folder, marked, opening, now, WriteThrottle(unhurried=False)
+        )
 
 
 @contextmanager
 def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[ForgettingStore]:
     with (
-        closing(Database.open(home / "script.db", script, now)) as db,
-        closing(Database.open(home / "character.db", character, now)) as people,
-        closing(MasterLog(home)) as log,
+        closing(Database.open(home / "script.db", script_migrations, now)) as db,
+        closing(Database.open(home / "character.db", character_migrations, now)) as people,
+        closing(MessageLog(home)) as log,
     ):
         archive = open_archive(replace(settings, home=Home(home)), is_copy=True)
         yield ForgettingStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)

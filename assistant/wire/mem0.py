@@ -22,11 +22,11 @@ from assistant.mem0.metering import LedgerMeter, Meter, Unmetered
 from assistant.models.prices import hosted_by_openai
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_schema import memory
 from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.schema.indexes import memory_migrations
+from assistant.store.script.ledger import Ledger
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
     seconds = float(told["seconds"]) / 2
     embedder = EmbedderSettings(**told["embedder"])
     try:
-        db = Database.open(home / "memory.db", memory, datetime.now(UTC))
+        db = Database.open(home / "memory.db", memory_migrations, datetime.now(UTC))
     except (CorruptStore, HomeError) as error:
         raise MemoryUnavailable(UNREADABLE) from error
     try:

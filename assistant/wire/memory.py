@@ -15,11 +15,11 @@ from assistant.models.chain import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_schema import memory
 from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.schema.indexes import memory_migrations
+from assistant.store.script.ledger import Ledger
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
 CHILD = (sys.executable, "-P", "-B", "-m", "assistant.wire.mem0")
@@ -43,7 +43,7 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
     """memory.db of the home, made and migrated as needed; `reading` opens one that is there. Raises `HomeError`,
     `NewerSchema`, `StoreError`."""
     path = settings.home / "memory.db"
-    return Database.reader(path) if reading else Database.open(path, memory, now)
+    return Database.reader(path) if reading else Database.open(path, memory_migrations, now)
 
 
 def memories(

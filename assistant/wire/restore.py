@@ -24,9 +24,8 @@ from assistant.store.backup_back import said_again
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_make import is_sound
 from assistant.store.backup_tar import proved, unpacked
-from assistant.store.database import prepare_home
+from assistant.store.files import WriteThrottle, prepare_home
 from assistant.store.marked import NOTES
-from assistant.store.pace import Pace
 from assistant.wire.backup import folder_of
 from assistant.wire.stores import open_stores
 
@@ -71,9 +70,9 @@ def found(settings: Settings, named: str) -> Path:
 def verified(settings: Settings, path: Path, now: datetime) -> Proved:
     """Unpack a backup beside it, or where temporary files go, and open it as a home. Raises `CorruptStore`,
     `StoreError`."""
-    manifest = proved(path, Pace(unhurried=False))
+    manifest = proved(path, WriteThrottle(unhurried=False))
     with _folder_for(path, manifest.bytes + _SPARE) as place:
-        unpacked(path, place / "home", Pace(unhurried=False))
+        unpacked(path, place / "home", WriteThrottle(unhurried=False))
         return Proved(path, manifest, _checked(settings, place / "home", manifest, now, search=False))
 
 
@@ -89,12 +88,12 @@ def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force:
             f"{home} is not empty ({some}). Nothing was changed; --force restores into it and keeps what is there "
             "aside."
         )
-    manifest = proved(path, Pace(unhurried=False))
+    manifest = proved(path, WriteThrottle(unhurried=False))
     prepare_home(home)
     placing.room_or_refuse(home, 2 * manifest.bytes + _SPARE)
     new = placing.new_home(home)
     try:
-        unpacked(path, new, Pace(unhurried=False))
+        unpacked(path, new, WriteThrottle(unhurried=False))
         report = _checked(settings, new, manifest, now, search=True)
         placing.fits_or_refuse(home, staying)
     except BaseException:

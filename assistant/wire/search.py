@@ -14,10 +14,10 @@ from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.store.database import Database
 from assistant.store.journal_source import JournalWords
-from assistant.store.log_files import LogFiles
+from assistant.store.log.reader import LogFiles
 from assistant.store.memory_search import MemoriesBy, StoredMemorySearch
+from assistant.store.schema.indexes import search_migrations
 from assistant.store.search import StoredHistory
-from assistant.store.search_schema import search
 from assistant.store.search_shelf import ReadShelf, SearchShelf
 from assistant.store.search_source import SpokenWords
 from assistant.store.stems import Stems
@@ -67,7 +67,7 @@ def _finder(
             opened.extend([Database.reader(path)] if path.exists() else [])
             return ReadShelf(opened[0] if opened else None, collection, made_by)
         try:
-            opened.append(Database.open(path, search, datetime.now(UTC)))
+            opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
         except (HomeError, NewerSchema) as error:
             # What is derived may be missing; whoever asks goes on without it.
             raise StoreError(str(error)) from error

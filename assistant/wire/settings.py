@@ -24,8 +24,8 @@ from assistant.settings.watch import SettingsWatch
 from assistant.spending.turn_guard import TurnGuard
 from assistant.store.config_file import ConfigFile, keep_copy
 from assistant.store.database import Database
-from assistant.store.facts import ModelFacts
-from assistant.store.ledger import Ledger
+from assistant.store.script.ledger import Ledger
+from assistant.store.script.state import ModelFacts
 from assistant.wire.stores import open_stores
 
 _GREETING = "Say hello in one short sentence."

@@ -29,40 +29,32 @@ from assistant.spending.notices import share_notice
 from assistant.store.archiving import StoredArchive
 from assistant.store.backup_folder import BackupFolder
 from assistant.store.backup_restore import is_cut_off, settle
-from assistant.store.breakers import Breakers
-from assistant.store.bridge_states import BridgeStates
-from assistant.store.changes import Changes
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.delegations import Delegations
-from assistant.store.deliveries import Deliveries
-from assistant.store.extraction import LogReader
-from assistant.store.facts import ModelFacts
 from assistant.store.forgetting import ForgettingStore
-from assistant.store.generations import StoredGenerations
 from assistant.store.ground import Ground
-from assistant.store.jobs import Jobs
 from assistant.store.journal import Journal
-from assistant.store.ledger import Ledger
-from assistant.store.log import MasterLog
+from assistant.store.log.writer import MessageLog
 from assistant.store.memory_files import MemoryFiles
 from assistant.store.memory_search import StoredMemorySearch
-from assistant.store.outbox import Outbox
-from assistant.store.pairings import Pairings
-from assistant.store.people import People, Places
-from assistant.store.pins import Pins
 from assistant.store.profiles import Profiles
-from assistant.store.requests import Requests
-from assistant.store.resets import StoredResets
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.script.edits import MessageEdits
+from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.inbox import SlashCommandQueue
+from assistant.store.script.jobs import Jobs
+from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
+from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.requests import Pins, UserRequests
+from assistant.store.script.state import BridgeStates, CircuitBreakers, ModelFacts
+from assistant.store.script.turns import Delegations
+from assistant.store.script.unread import UnreadMessages
 from assistant.store.search import StoredHistory
-from assistant.store.shares import Shares
 from assistant.store.todos import Todos
-from assistant.store.turn_files import TurnFiles
-from assistant.store.typed_commands import TypedCommands
-from assistant.store.verify import Verifier
+from assistant.store.verify.verifier import Verifier
 from assistant.store.workspace_files import WorkspaceFiles
 from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
@@ -77,17 +69,17 @@ log = structlog.get_logger()
 class Stores:
     """Everything durable of a home, open."""
 
-    conversation: Conversation
-    outbox: Outbox
+    conversation: StoredConversation
+    outbox: StoredOutbox
     bridge_states: BridgeStates
-    changes: Changes
+    changes: MessageEdits
     turn_files: TurnFiles
     workspace: WorkspaceFiles
-    deliveries: Deliveries
+    deliveries: StuckItems
     history: StoredHistory
     finder: SourceFinder
     todos: Todos
-    requests: Requests
+    requests: UserRequests
     pins: Pins
     jobs: Jobs
     journal: Journal
@@ -97,10 +89,10 @@ class Stores:
     memories: Mem0Memories
     memory_search: StoredMemorySearch
     entry_finder: SourceFinder
-    unread: LogReader
+    unread: UnreadMessages
     generations: StoredGenerations
     resets: StoredResets
-    breakers: Breakers
+    breakers: CircuitBreakers
     delegations: Delegations
     ledger: Ledger
     facts: ModelFacts
@@ -109,8 +101,8 @@ class Stores:
     archive: StoredArchive
     people: People
     pairings: Pairings
-    places: Places
-    typed: TypedCommands
+    places: ConversationRoutes
+    typed: SlashCommandQueue
     backups: BackupFolder
     ground: Ground
     closing: ExitStack
@@ -128,7 +120,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         _settle_restore(home)
     with ExitStack() as stack:
         db, people = _databases(home, stack, now, reading=reading)
-        log = MasterLog(home)
+        log = MessageLog(home)
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
@@ -141,16 +133,16 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         archive = open_archive(settings)
         return Stores(
             conversation=conversation,
-            outbox=Outbox(db),
+            outbox=StoredOutbox(db),
             bridge_states=BridgeStates(db),
-            changes=Changes(db, log, conversation.appender),
+            changes=MessageEdits(db, log, conversation.appender),
             turn_files=TurnFiles(db),
             workspace=WorkspaceFiles(settings.home.workspace),
-            deliveries=Deliveries(db),
+            deliveries=StuckItems(db),
             history=history,
             finder=finder,
             todos=Todos(people),
-            requests=Requests(db, log),
+            requests=UserRequests(db, log),
             pins=Pins(people),
             jobs=Jobs(db, conversation.appender),
             journal=Journal(people),
@@ -160,10 +152,10 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             memories=memories,
             memory_search=memory_search,
             entry_finder=entry_finder,
-            unread=LogReader(db, log),
+            unread=UnreadMessages(db, log),
             generations=StoredGenerations(db, log),
             resets=StoredResets(db),
-            breakers=Breakers(db),
+            breakers=CircuitBreakers(db),
             delegations=Delegations(db),
             ledger=ledger,
             facts=ModelFacts(db),
@@ -172,8 +164,8 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             archive=archive,
             people=People(db),
             pairings=Pairings(db),
-            places=Places(db),
-            typed=TypedCommands(db),
+            places=ConversationRoutes(db),
+            typed=SlashCommandQueue(db),
             backups=BackupFolder(home, settings.values.backup.folder),
             ground=Ground(home, (db, people)),
             closing=stack.pop_all(),
@@ -185,11 +177,11 @@ def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) ->
     if reading:
         db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
     else:
-        db = Database.open(home / "script.db", script, now)
-        people = Database.open(home / "character.db", character, now)
+        db = Database.open(home / "script.db", script_migrations, now)
+        people = Database.open(home / "character.db", character_migrations, now)
     stack.callback(people.close)
     stack.callback(db.close)
-    for one, migrations in ((db, script), (people, character)) if reading else ():
+    for one, migrations in ((db, script_migrations), (people, character_migrations)) if reading else ():
         one.must_have(migrations)
     return db, people
 
@@ -204,10 +196,10 @@ def _settle_restore(home: Path) -> None:
         log.warning("a restore was cut off", what=finished)
 
 
-def conversation_of(settings: Settings, db: Database, log: MasterLog) -> Conversation:
+def conversation_of(settings: Settings, db: Database, log: MessageLog) -> StoredConversation:
     """What was said, over a script.db and the logs beside it."""
     counter = counter_for(settings, settings.values.model.name)
-    return Conversation(
+    return StoredConversation(
         db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message, asked=asked,
         undo_kept=settings.values.compaction.undo_kept,
     )  # fmt: skip
@@ -263,13 +255,13 @@ def authority_of(settings: Settings) -> Permissions:
     return Permissions({"guest": grant(settings.values.guest), "room": grant(settings.values.room)})
 
 
-def _shares(settings: Settings, db: Database) -> Shares:
-    outbox = Outbox(db)
+def _shares(settings: Settings, db: Database) -> RoleBudgets:
+    outbox = StoredOutbox(db)
 
     def told(role: str, cap: str, now: datetime) -> None:
         outbox.push(share_notice(role, cap, now.astimezone(settings.zone).date().isoformat()), now)
 
-    return Shares(db, authority_of(settings), told)
+    return RoleBudgets(db, authority_of(settings), told)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:

@@ -24,10 +24,10 @@ from pathlib import Path
 from assistant.core.messages import Message, Role, ToolCall
 from assistant.core.records import LogLocation
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, session_scope
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.log import MasterLog
-from assistant.store.script_schema import script
+from assistant.store.log.writer import MessageLog
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.conversation import StoredConversation
 from tests.bench.prose import Fact, Prose
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -43,8 +43,8 @@ _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
 _TABLES = tuple(sorted(str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("assistant/store/*_tables.py")))
 _LOOK = (
-    "assistant/store/script_schema.py", *_TABLES, "assistant/store/index.py", "assistant/store/terms.py",
-    "assistant/store/line.py", "tests/bench/words.py", "tests/bench/prose.py", "tests/bench/homes.py",
+    "assistant/store/schema/script.py", *_TABLES, "assistant/store/script/index.py", "assistant/store/terms.py",
+    "assistant/store/log/format.py", "tests/bench/words.py", "tests/bench/prose.py", "tests/bench/homes.py",
 )  # fmt: skip
 
 
@@ -76,8 +76,8 @@ class Opened:
     """The stores of a home as the benchmarks use them."""
 
     db: Database
-    log: MasterLog
-    conversation: Conversation
+    log: MessageLog
+    conversation: StoredConversation
 
     def close(self) -> None:
         self.db.close()
@@ -86,8 +86,8 @@ class Opened:
 
 def opened(path: Path, now: datetime) -> Opened:
     """The home's stores, for writing; views hold messages whole, tokens are estimated at four characters each."""
-    db, log = Database.open(path / "script.db", script, now), MasterLog(path)
-    return Opened(db, log, Conversation(db, log, as_viewed=_whole, count=_estimate))
+    db, log = Database.open(path / "script.db", script_migrations, now), MessageLog(path)
+    return Opened(db, log, StoredConversation(db, log, as_viewed=_whole, count=_estimate))
 
 
 def _whole(message: Message, place: LogLocation) -> Message:

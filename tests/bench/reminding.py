@@ -16,7 +16,7 @@ from assistant.agenda.catch_up import LatenessPolicy
 from assistant.agenda.jobs import DeliveryTarget, DueSlot, NewJob, OneTimeSpec
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.calendar import local_slot_key, utc_to_local
-from assistant.store.jobs import Jobs
+from assistant.store.script.jobs import Jobs
 from tests.bench.figures import Row
 from tests.store_home import StoreHome
 

@@ -15,8 +15,8 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger
 from tests.bench.figures import Row
 
 CALLS, FEW = 300, 1_000
@@ -51,7 +51,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 def _measured(path: Path, size: int) -> dict[str, float]:
     """Medians in seconds."""
-    db = Database.open(path / "script.db", script, _NOW)
+    db = Database.open(path / "script.db", script_migrations, _NOW)
     try:
         with db.write():
             db.execute(_FILL, (size,))

@@ -16,7 +16,7 @@ from pathlib import Path
 from assistant.core.messages import Message
 from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.store.outbox import Outbox
+from assistant.store.script.outbox import StoredOutbox
 from tests.bench.figures import Row
 from tests.bench.homes import Opened, opened
 from tests.bench.process import resident_mb
@@ -50,7 +50,7 @@ def _child(path: Path, number: int) -> None:
 def one_turn(stores: Opened, key: str, asked: str, answered: str) -> None:
     """A question and its answer; `key` tells it from every other turn of the home."""
     now = datetime.now(UTC)
-    conversation, outbox = stores.conversation, Outbox(stores.db)
+    conversation, outbox = stores.conversation, StoredOutbox(stores.db)
     conversation.accept(IncomingMessage("terminal", key, MAIN_SESSION, OWNER_SCOPE, "me", "owner", asked), now)
     (item,) = conversation.inbox(MAIN_SESSION)
     turn = conversation.begin_turn(item, "It is Friday.", now)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from assistant.store.verify import Verifier
+from assistant.store.verify.verifier import Verifier
 from tests.bench.figures import Row
 from tests.bench.homes import home, opened
 from tests.bench.process import measured, resident_mb

@@ -18,8 +18,8 @@ from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.store.database import Database
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_schema import memory as schema
 from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.schema.indexes import memory_migrations as schema
 from tests.semantic_memory import NOW, memory
 
 HOME = Path(sys.argv[1])

@@ -18,10 +18,10 @@ from assistant.core.messages import Message
 from assistant.erasure.forgetting import Forgetting
 from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
-from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.forgetting import ForgettingStore
 from assistant.store.marked import Marked, read_notes
+from assistant.store.schema.character import character_migrations
 from tests.archive_home import FAULTY, IDENTITY, KEY, FaultyFileSystem, archive_of, refused
 from tests.store_home import NOW, StoreHome
 
@@ -38,7 +38,7 @@ class Forgetful(StoreHome):
 
     def open(self) -> Forgetful:
         super().open()
-        self.people = Database.open(self.path / "character.db", character, NOW)
+        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.archive = archive_of(self, self.url, self.key)
         self.copies = ForgettingStore(
             self.path, self.db, self.people, self.log, self.conversation, None, None, self.archive

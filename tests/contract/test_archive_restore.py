@@ -11,9 +11,9 @@ import pytest
 
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, UsageError
-from assistant.store import session_rows
 from assistant.store.archive_restore import restore
 from assistant.store.archiving import StoredArchive
+from assistant.store.script import sessions as session_rows
 from tests.archive_home import FAULTY, FaultyFileSystem, archive_of
 from tests.store_home import NOW, StoreHome, blank
 
@@ -120,7 +120,7 @@ def test_another_record_in_its_place_is_never_changed(home: StoreHome, tmp_path:
 def test_generations_come_back_in_their_order(home: StoreHome) -> None:
     archive = archived(home)
     with home.db.write() as db:
-        session_rows.begin(db, "main", 2, "owner", NOW)
+        session_rows.insert_session(db, "main", 2, "owner", NOW)
     home.say("a new day", "good morning")
     archive.store("main", 2, NOW, handover="", summary="", reason="daily")
     whole = home.raw()

@@ -20,7 +20,7 @@ from assistant.core.messages import Message
 from assistant.core.sessions import GenerationEnd
 from assistant.store.archive_form import Walk, header_of, lines_of, walked
 from assistant.store.archiving import StoredArchive
-from assistant.store.log_files import folder_name
+from assistant.store.log.reader import session_folder_name
 from tests.archive_home import FAULTY, KEY, FaultyFileSystem, archive_of, cut, refused, turned
 from tests.store_home import NOW, StoreHome, blank
 
@@ -245,7 +245,7 @@ def test_no_sessions_name_leads_out_of_the_archive(home: StoreHome, session: str
     assert (home.path / one.url).resolve().is_relative_to(home.path / "archive")
     assert [record.content for record in archive.read(session, 1)] == ["hi"]
     assert archive.verify(session, 1) == []
-    assert one.url == f"archive/{folder_name(session)}/1.jsonl.gz"
+    assert one.url == f"archive/{session_folder_name(session)}/1.jsonl.gz"
     assert archive.listed(one.scope) == [one]
 
 

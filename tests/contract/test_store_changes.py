@@ -15,9 +15,9 @@ from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media, Message
 from assistant.core.records import InboxItem, IncomingMessage
-from assistant.store.bridge_states import BridgeStates
-from assistant.store.changes import Changes
-from assistant.store.extraction import LogReader
+from assistant.store.script.edits import MessageEdits
+from assistant.store.script.state import BridgeStates
+from assistant.store.script.unread import UnreadMessages
 from tests.store_home import NOW, StoreHome, reply_to
 
 LATER = NOW + timedelta(minutes=3)
@@ -28,7 +28,7 @@ class Edited(StoreHome):
 
     def open(self) -> Edited:
         super().open()
-        self.changes = Changes(self.db, self.log, self.conversation.appender)
+        self.changes = MessageEdits(self.db, self.log, self.conversation.appender)
         return self
 
     def arrive(self, text: str, name: str = "1", sender: str = "me", session: str = "main") -> InboxItem:
@@ -93,7 +93,7 @@ def test_what_is_deleted_while_it_waits_is_logged_and_neither_answered_nor_shown
     assert home.conversation.waiting() == [] and home.state() == "superseded"
     assert home.logged() == [("message", "my secret"), ("edit", "my other secret"), ("delete", "")]
     assert home.shown() == [""] and home.words_kept() == ["", ""]
-    assert LogReader(home.db, home.log).after("main", 1, 0) == []
+    assert UnreadMessages(home.db, home.log).after("main", 1, 0) == []
     assert home.verify().ok and home.repair().ok
     assert home.shown() == [""]
 
@@ -182,7 +182,7 @@ def test_what_is_not_learned_yet_is_learned_as_corrected_and_not_at_all_where_ta
         home.answer()
     home.edit("I live in Oslo", name="0")
     home.delete(name="1")
-    read = [record.content for record in LogReader(home.db, home.log).after("main", 1, 0) if record.role == "user"]
+    read = [record.content for record in UnreadMessages(home.db, home.log).after("main", 1, 0) if record.role == "user"]
     assert read == ["I live in Oslo", "", "I have a cat"]
 
 

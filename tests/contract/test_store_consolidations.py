@@ -11,10 +11,10 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, PhaseCursor
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from tests.store_home import NOW
 
 LATER = NOW + timedelta(days=30)
@@ -22,7 +22,7 @@ LATER = NOW + timedelta(days=30)
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database.open(tmp_path / "character.db", character, NOW)
+    db = Database.open(tmp_path / "character.db", character_migrations, NOW)
     yield db
     db.close()
 

@@ -12,9 +12,9 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView, InboxReceipt, IncomingMessage, OutgoingMessage
-from assistant.store.conversation import Conversation
 from assistant.store.database import Database
-from assistant.store.log import MasterLog
+from assistant.store.log.writer import MessageLog
+from assistant.store.script.conversation import StoredConversation
 from tests.store_home import NOW, StoreHome, as_viewed, count, reply_to, tool_round
 
 
@@ -307,7 +307,7 @@ def test_a_failed_call_that_start_has_settled_is_not_taken_for_unwritten(home: S
 def test_a_reader_beside_the_writer_sees_what_is_added(home: StoreHome) -> None:
     home.chat(1)
     reader = Database.reader(home.path / "script.db")
-    beside = Conversation(reader, MasterLog(home.path), as_viewed=as_viewed, count=count)
+    beside = StoredConversation(reader, MessageLog(home.path), as_viewed=as_viewed, count=count)
     assert len(beside.view("main").messages) == 2
     home.chat(1)
     assert beside.view("main") == home.conversation.view("main")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.messages import Message
-from assistant.store.extraction import LogReader
+from assistant.store.script.unread import UnreadMessages
 from tests.compacting import live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, tool_round
 
@@ -35,7 +35,7 @@ def unextracted(home: StoreHome, session: str = "main") -> int:
 
 
 def read(home: StoreHome, seq: int = 0, limit: int = 200) -> list[str]:
-    return [record.content for record in LogReader(home.db, home.log).after("main", 1, seq, limit=limit)]
+    return [record.content for record in UnreadMessages(home.db, home.log).after("main", 1, seq, limit=limit)]
 
 
 # ------------------------------------------------------------------------------------------------------------- queued
@@ -175,7 +175,7 @@ def test_what_has_no_message_left_to_read_waits_no_longer(home: StoreHome) -> No
     home.chat(1)
     home.conversation.compact(plan(home, 0, 4, summary()), NOW)
     assert queue(home) == [(1, 5, "waiting")]
-    home.conversation.extracted("main", 1, LogReader(home.db, home.log).after("main", 1, 0)[3].seq, NOW)
+    home.conversation.extracted("main", 1, UnreadMessages(home.db, home.log).after("main", 1, 0)[3].seq, NOW)
     assert queue(home) == [(1, 5, "done")]
 
 
@@ -187,8 +187,8 @@ def test_the_log_is_read_in_order_from_a_cursor(home: StoreHome) -> None:
     assert read(home) == ["question 0", "answer 0", "answer 1", "question 2", "answer 2"]
     assert read(home, 2, limit=2) == ["answer 1", "question 2"]
     assert read(home, 6) == []
-    assert LogReader(home.db, home.log).after("main", 2, 0) == []
-    first = LogReader(home.db, home.log).after("main", 1, 0)[0]
+    assert UnreadMessages(home.db, home.log).after("main", 2, 0) == []
+    first = UnreadMessages(home.db, home.log).after("main", 1, 0)[0]
     assert (first.seq, first.role, first.trust, first.id) == (1, "user", "owner", live(home)[0].id)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import StoreError
-from assistant.store.breakers import Breakers
-from assistant.store.delegations import Delegations
+from assistant.store.script.state import CircuitBreakers
+from assistant.store.script.turns import Delegations
 from tests.store_home import NOW, StoreHome
 
 LATER = NOW + timedelta(hours=1)
@@ -27,25 +27,25 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 
 def test_f07_a_fuse_opens_after_failures_in_a_row_and_survives_a_restart(home: StoreHome) -> None:
-    breakers = Breakers(home.db)
+    breakers = CircuitBreakers(home.db)
     assert breakers.get("summary") == CircuitBreaker("summary", 0, None)
     assert breakers.failed("summary", "timed out", 3, NOW) == CircuitBreaker("summary", 1, None, "timed out")
     assert breakers.failed("summary", "refused", 3, NOW).opened_at is None
     assert breakers.failed("summary", "empty", 3, NOW) == CircuitBreaker("summary", 3, NOW, "empty")
     home.restart()
-    assert Breakers(home.db).get("summary") == CircuitBreaker("summary", 3, NOW, "empty")
-    assert Breakers(home.db).get("other").failures == 0
+    assert CircuitBreakers(home.db).get("summary") == CircuitBreaker("summary", 3, NOW, "empty")
+    assert CircuitBreakers(home.db).get("other").failures == 0
 
 
 def test_f07_a_try_that_fails_after_the_cool_down_opens_it_anew(home: StoreHome) -> None:
-    breakers = Breakers(home.db)
+    breakers = CircuitBreakers(home.db)
     breakers.failed("summary", "x", 2, NOW)
     breakers.failed("summary", "x", 2, NOW)
     assert breakers.failed("summary", "again", 2, LATER) == CircuitBreaker("summary", 3, LATER, "again")
 
 
 def test_f07_a_success_closes_it(home: StoreHome) -> None:
-    breakers = Breakers(home.db)
+    breakers = CircuitBreakers(home.db)
     breakers.failed("summary", "x", 1, NOW)
     assert breakers.get("summary").opened_at == NOW
     breakers.succeeded("summary")

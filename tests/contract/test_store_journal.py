@@ -11,9 +11,9 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
-from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from tests.store_home import NOW
 
 LATER = NOW + timedelta(hours=1)
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(path: Path) -> Iterator[Database]:
-    db = Database.open(path, character, NOW)
+    db = Database.open(path, character_migrations, NOW)
     yield db
     db.close()
 
@@ -160,7 +160,7 @@ def test_where_an_entry_cannot_be_written_nothing_is_read(journal: Journal, db: 
 def test_reading_only_goes_forward_and_stands_after_a_restart(journal: Journal, path: Path) -> None:
     journal.add([], NOW, reading=PhaseCursor("extract", "main", 1, 9))
     journal.add([], LATER, reading=PhaseCursor("extract", "main", 1, 4))
-    again = Database.open(path, character, LATER)
+    again = Database.open(path, character_migrations, LATER)
     assert Journal(again).reading("extract", "main", 1) == 9
     again.close()
 
@@ -181,7 +181,7 @@ def test_a_cycle_is_kept_as_it_was_last_noted(journal: Journal) -> None:
 def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path: Path) -> None:
     cut = journal.begin_cycle("sleep", NOW)
     journal.note_cycle(SleepReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
-    again = Database.open(path, character, LATER)
+    again = Database.open(path, character_migrations, LATER)
     restarted = Journal(again)
     assert [(one.state, one.phases) for one in restarted.cycles()] == [("interrupted", {"settle": {"written": 1}})]
     restarted.begin_cycle("sleep", LATER)

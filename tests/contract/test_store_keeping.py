@@ -11,25 +11,25 @@ import pytest
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import OutgoingMessage, TokenCalibration
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.facts import ModelFacts
-from assistant.store.outbox import Outbox
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.outbox import StoredOutbox
+from assistant.store.script.state import ModelFacts
 from assistant.store.todos import Todos
 from tests.store_home import NOW
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database.open(tmp_path / "script.db", script, NOW)
+    db = Database.open(tmp_path / "script.db", script_migrations, NOW)
     yield db
     db.close()
 
 
 @pytest.fixture
 def todos(tmp_path: Path) -> Iterator[Todos]:
-    db = Database.open(tmp_path / "character.db", character, NOW)
+    db = Database.open(tmp_path / "character.db", character_migrations, NOW)
     yield Todos(db)
     db.close()
 
@@ -42,7 +42,7 @@ def notice(key: str, body: str = "hello", bridge: str = "terminal", session: str
 
 
 def test_i8_a_key_keeps_its_first_body(db: Database) -> None:
-    outbox = Outbox(db)
+    outbox = StoredOutbox(db)
     first = outbox.push(notice("k", "first"), NOW)
     again = outbox.push(notice("k", "second"), NOW + timedelta(hours=1))
     assert again == first
@@ -50,7 +50,7 @@ def test_i8_a_key_keeps_its_first_body(db: Database) -> None:
 
 
 def test_pending_are_in_order_and_of_one_bridge(db: Database) -> None:
-    outbox = Outbox(db)
+    outbox = StoredOutbox(db)
     items = [outbox.push(notice(f"k{n}", bridge="terminal" if n % 2 else "matrix"), NOW) for n in range(6)]
     outbox.mark(items[1].id, "sent", NOW)
     outbox.mark(items[3].id, "sending", NOW)
@@ -62,7 +62,7 @@ def test_pending_are_in_order_and_of_one_bridge(db: Database) -> None:
 
 
 def test_each_attempt_is_counted(db: Database) -> None:
-    outbox = Outbox(db)
+    outbox = StoredOutbox(db)
     item = outbox.push(notice("k"), NOW)
     for state in ("sending", "pending", "sending", "sent"):
         outbox.mark(item.id, state, NOW, error="no network" if state == "pending" else "")  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def test_each_attempt_is_counted(db: Database) -> None:
 
 
 def test_counts_are_by_state(db: Database) -> None:
-    outbox = Outbox(db)
+    outbox = StoredOutbox(db)
     assert outbox.counts() == {}
     items = [outbox.push(notice(f"k{n}"), NOW) for n in range(4)]
     outbox.mark(items[0].id, "sent", NOW)
@@ -80,7 +80,7 @@ def test_counts_are_by_state(db: Database) -> None:
 
 
 def test_recent_are_the_newest_oldest_first(db: Database) -> None:
-    outbox = Outbox(db)
+    outbox = StoredOutbox(db)
     for n in range(5):
         outbox.push(notice(f"k{n}"), NOW)
         outbox.push(notice(f"other{n}", session="peer:x"), NOW)

@@ -17,9 +17,8 @@ from assistant.core.model_api import ModelCall, Reservation
 from assistant.core.people import Permissions, RoleGrant
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.script_schema import script
-from assistant.store.shares import Shares
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger, RoleBudgets
 from tests.store_home import NOW, in_memory
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -27,7 +26,7 @@ OSLO = ZoneInfo("Europe/Oslo")
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database.open(tmp_path / "script.db", script, NOW)
+    db = Database.open(tmp_path / "script.db", script_migrations, NOW)
     yield db
     db.close()
 
@@ -130,7 +129,7 @@ def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Datab
 
 def test_sums_by_day_model_kind_and_session(db: Database) -> None:
     everybody = Permissions({"guest": RoleGrant(frozenset(), frozenset(), False, 1.0)})
-    ledger = Ledger(db, budget(), OSLO, Shares(db, everybody))
+    ledger = Ledger(db, budget(), OSLO, RoleBudgets(db, everybody))
     made = [
         (ModelCall("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
         (ModelCall("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),
@@ -161,7 +160,7 @@ def test_sums_by_day_model_kind_and_session(db: Database) -> None:
 )
 def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, float, int]]) -> None:
     with in_memory() as directory:
-        db = Database.open(directory / "script.db", script, NOW)
+        db = Database.open(directory / "script.db", script_migrations, NOW)
         ledger = Ledger(db, budget(daily=5, monthly=12), OSLO)
         open_ones: list[tuple[Reservation, datetime]] = []
         for reserve, usd, share, hours in steps:

@@ -12,8 +12,8 @@ from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.memory_batch import MemoryBatch
 from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_schema import memory
 from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.schema.indexes import memory_migrations
 from tests.semantic_memory import NOW, words_in
 
 ONE, OTHER = b"\x01\x00", b"\x02\x00"
@@ -25,7 +25,7 @@ AWKWARD = (
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Iterator[MemoryBatch]:
-    db = Database.open(tmp_path / "memory.db", memory, NOW)
+    db = Database.open(tmp_path / "memory.db", memory_migrations, NOW)
     yield MemoryBatch(db)
     db.close()
 

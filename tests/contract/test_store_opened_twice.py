@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from assistant.store.database import Database
-from assistant.store.search_schema import search
+from assistant.store.schema.indexes import search_migrations
 from tests.store_home import NOW
 
 OTHER = """
@@ -21,7 +21,7 @@ db.close()
 
 def test_what_another_process_writes_is_seen_by_a_database_that_was_opened_twice(tmp_path: Path) -> None:
     path = tmp_path / "search.db"
-    first, second = Database.open(path, search, NOW), Database.open(path, search, NOW)
+    first, second = Database.open(path, search_migrations, NOW), Database.open(path, search_migrations, NOW)
     try:
         with first.write() as db:
             db.execute("INSERT INTO collections (name, made_by, total) VALUES ('ours', 'x', x'')")

@@ -10,9 +10,9 @@ import pytest
 
 from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.pins import Pins
+from assistant.store.schema.character import character_migrations
+from assistant.store.script.requests import Pins
 from tests.store_home import NOW
 
 LATER = NOW + timedelta(hours=1)
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pins(path: Path) -> Iterator[Pins]:
-    db = Database.open(path, character, NOW)
+    db = Database.open(path, character_migrations, NOW)
     yield Pins(db)
     db.close()
 
@@ -34,7 +34,7 @@ def test_f21_pins_stand_until_they_are_removed(pins: Pins, path: Path) -> None:
     first = pins.add("main", "owner", "Never mail Karin.", "user", 7, NOW)
     second = pins.add("main", "owner", "We speak Norwegian.", "user", None, LATER)
     assert first == Pin(first.id, "main", "owner", "Never mail Karin.", "user", 7, NOW)
-    reopened = Database.open(path, character, LATER)
+    reopened = Database.open(path, character_migrations, LATER)
     assert Pins(reopened).all("main") == [first, second]
     assert Pins(reopened).remove("main", [first.id]) == [first]
     assert Pins(reopened).all("main") == [second]

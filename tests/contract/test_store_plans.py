@@ -19,12 +19,11 @@ from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelCall
 from assistant.core.records import TokenCalibration
 from assistant.settings.sections import BudgetSettings
-from assistant.store.breakers import Breakers
-from assistant.store.delegations import Delegations
-from assistant.store.extraction import LogReader
-from assistant.store.facts import ModelFacts
-from assistant.store.ledger import Ledger
-from assistant.store.requests import Requests
+from assistant.store.script.ledger import Ledger
+from assistant.store.script.requests import UserRequests
+from assistant.store.script.state import CircuitBreakers, ModelFacts
+from assistant.store.script.turns import Delegations
+from assistant.store.script.unread import UnreadMessages
 from tests.compacting import mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, reply_to, tool_round
 
@@ -97,7 +96,11 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
 
 def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home: StoreHome) -> None:
     home.chat(8)
-    reader, requests, delegations = LogReader(home.db, home.log), Requests(home.db, home.log), Delegations(home.db)
+    reader, requests, delegations = (
+        UnreadMessages(home.db, home.log),
+        UserRequests(home.db, home.log),
+        Delegations(home.db),
+    )
     statements = traced(home)
     first, second = (compacted(home) for _ in range(2))
     home.conversation.compact(merge(home, [first, second], summary()), NOW)
@@ -112,8 +115,8 @@ def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home
     delegations.end(one.id, "done", "seen", 0.0, NOW)
     delegations.of("main")
     delegations.interrupt(NOW)
-    Breakers(home.db).failed("summary", "x", 3, NOW)
-    Breakers(home.db).succeeded("summary")
+    CircuitBreakers(home.db).failed("summary", "x", 3, NOW)
+    CircuitBreakers(home.db).succeeded("summary")
     assert len(statements) > 150
     assert scans(home, statements) == []
 

@@ -12,9 +12,9 @@ from assistant.agenda.jobs import DueSlot, NewJob, OneTimeSpec
 from assistant.core.checkpoints import RequestKind, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
-from assistant.store.jobs import Jobs
-from assistant.store.requests import Requests
-from assistant.store.text import FORGOTTEN
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.script.jobs import Jobs
+from assistant.store.script.requests import UserRequests
 from tests.contract.test_store_crash import crash_after
 from tests.store_home import NOW, StoreHome, blank, reply_to, tool_round
 
@@ -33,8 +33,8 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def ledger(home: StoreHome) -> Requests:
-    return Requests(home.db, home.log)
+def ledger(home: StoreHome) -> UserRequests:
+    return UserRequests(home.db, home.log)
 
 
 def only(home: StoreHome) -> UserRequest:
@@ -156,7 +156,7 @@ def test_forgotten_words_are_not_shown(home: StoreHome) -> None:
     home.say("please paint the fence", "I will")
     blank(home, 1, "please paint the fence")
     home.conversation.annotate("main", "redaction", [1], "", NOW)
-    assert [one.text for one in ledger(home).open("main")] == [FORGOTTEN]
+    assert [one.text for one in ledger(home).open("main")] == [FORGOTTEN_PLACEHOLDER]
 
 
 def test_what_was_imported_asks_for_nothing(home: StoreHome) -> None:

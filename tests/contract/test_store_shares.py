@@ -15,9 +15,8 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.script_schema import script
-from assistant.store.shares import Shares
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger, RoleBudgets
 from tests.granting import granting
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -27,7 +26,7 @@ Told = list[tuple[str, str]]
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    database = Database.open(tmp_path / "script.db", script, NOW)
+    database = Database.open(tmp_path / "script.db", script_migrations, NOW)
     yield database
     database.close()
 
@@ -40,7 +39,7 @@ def ledger_of(db: Database, share: float, told: Told | None = None, **caps: floa
         if told is not None:
             told.append((role, cap))
 
-    shares = Shares(db, granting(share=share), tell)
+    shares = RoleBudgets(db, granting(share=share), tell)
     return Ledger(db, BudgetSettings.model_validate(wanted), ZoneInfo("Europe/Oslo"), shares)
 
 

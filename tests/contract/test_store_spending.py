@@ -18,10 +18,9 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.outbox import Outbox
-from assistant.store.script_schema import script
-from assistant.store.shares import Shares
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.outbox import StoredOutbox
 from tests.granting import granting
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -31,7 +30,7 @@ TOMORROW = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    database = Database.open(tmp_path / "script.db", script, NOW)
+    database = Database.open(tmp_path / "script.db", script_migrations, NOW)
     yield database
     database.close()
 
@@ -42,7 +41,7 @@ def budget(**changed: Any) -> BudgetSettings:
 
 
 def ledger_of(db: Database, **changed: Any) -> Ledger:
-    return Ledger(db, budget(**changed), OSLO, Shares(db, granting(share=0.2)))
+    return Ledger(db, budget(**changed), OSLO, RoleBudgets(db, granting(share=0.2)))
 
 
 def call(
@@ -56,7 +55,7 @@ def spend(ledger: Ledger, usd: float, purpose: CallPurpose = "chat", at: datetim
 
 
 def told(db: Database) -> list[str]:
-    return [item.outgoing.body for item in Outbox(db).recent("main", limit=100)]
+    return [item.outgoing.body for item in StoredOutbox(db).recent("main", limit=100)]
 
 
 # ----------------------------------------------------------------------------------------------------------- background

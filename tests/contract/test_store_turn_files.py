@@ -10,7 +10,7 @@ import pytest
 from assistant.core.messages import Media, Message
 from assistant.core.ports import ToolContext
 from assistant.core.records import Turn, TurnState
-from assistant.store.turn_files import TurnFiles
+from assistant.store.script.outbox import TurnFiles
 from tests.store_home import NOW, StoreHome, reply_to
 
 PLAN, BOAT = Media("file", "text/plain", "plan.txt", 3, path="sent/plan.txt"), Media("image", "image/png", "boat.png")

@@ -12,9 +12,8 @@ from assistant.core.errors import StaleView, StoreError, UsageError
 from assistant.core.messages import Message
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import GenerationEnd, SessionReset
-from assistant.store.extraction import LogReader
-from assistant.store.generations import StoredGenerations
-from assistant.store.resets import StoredResets
+from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.unread import UnreadMessages
 from tests.compacting import copy_of, live, mask, plan, summary
 from tests.contract.test_store_crash import crash_after
 from tests.store_home import NOW, StoreHome, blank, reply_to
@@ -104,7 +103,7 @@ def test_what_the_journal_has_not_read_waits_to_be_read(home: StoreHome) -> None
     end(home)
     (info,) = home.conversation.unread()
     assert (info.key, info.generation, info.unextracted) == ("main", 1, 4)
-    assert [one.seq for one in LogReader(home.db, home.log).after("main", 1, 2)] == [3, 4, 5, 6]
+    assert [one.seq for one in UnreadMessages(home.db, home.log).after("main", 1, 2)] == [3, 4, 5, 6]
     home.conversation.extracted("main", 1, 6, NOW)
     assert home.conversation.unread() == []
 

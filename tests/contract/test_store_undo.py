@@ -11,7 +11,7 @@ import pytest
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
-from assistant.store.text import FORGOTTEN
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.store_home import NOW, StoreHome, blank, tool_round
 
@@ -167,7 +167,7 @@ def test_words_that_were_forgotten_stay_forgotten(home: StoreHome) -> None:
     after = {message.id: message for message in home.conversation.view("main").messages}
     for message in forgotten:
         left = after[message.id]
-        assert (left.content, left.media, left.thinking) == (FORGOTTEN, (), ())
+        assert (left.content, left.media, left.thinking) == (FORGOTTEN_PLACEHOLDER, (), ())
         assert left.tool_calls == tuple(ToolCall(call.id, call.name) for call in message.tool_calls)
     assert all(after[message.id] == message for message in said if message not in forgotten)
     assert not any("question 0" in row for row in home.shown()[:2])
@@ -179,7 +179,7 @@ def test_a_form_that_comes_back_has_no_forgotten_words_either(home: StoreHome) -
     blank(home, 2, "answer 0")
     home.conversation.annotate("main", "redaction", [2], "", NOW)
     undo(home)
-    assert home.shown() == ["question 0", FORGOTTEN, "question 1", "answer 1"]
+    assert home.shown() == ["question 0", FORGOTTEN_PLACEHOLDER, "question 1", "answer 1"]
 
 
 def test_only_so_many_can_be_taken_back(tmp_path: Path) -> None:

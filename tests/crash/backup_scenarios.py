@@ -16,7 +16,7 @@ from assistant.core.records import SessionInfo
 from assistant.store.backup_make import Order, make
 from assistant.store.backup_restore import ASIDE
 from assistant.store.backup_tar import unpacked
-from assistant.store.pace import Pace
+from assistant.store.files import WriteThrottle
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire import stores as wire_stores
@@ -31,7 +31,7 @@ from tests.scripted import SteppingClock
 
 _TRIES = 15
 _DUE = BEGUN + timedelta(days=1)
-_QUICK = Pace(unhurried=False)
+_QUICK = WriteThrottle(unhurried=False)
 _SINCE = World((*LIVED.messages, message("The boat was sold to Ines.", 9)), LIVED.answer)
 
 

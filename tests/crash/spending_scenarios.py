@@ -13,8 +13,8 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger
 from tests.crash.pictures import rows
 from tests.crash.scenario import Picture, Scenario
 
@@ -31,7 +31,7 @@ def _call(ledger: Ledger, usd: float, same: str = "") -> None:
 
 @contextlib.contextmanager
 def _ledger(path: Path) -> Iterator[Ledger]:
-    db = Database.open(path / "script.db", script, _NOW)
+    db = Database.open(path / "script.db", script_migrations, _NOW)
     try:
         yield Ledger(db, _BUDGET, ZoneInfo("UTC"))
     finally:

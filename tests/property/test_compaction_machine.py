@@ -19,7 +19,7 @@ from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
 from assistant.models import anthropic_form
 from assistant.store.database import Database
-from assistant.store.log import MasterLog
+from assistant.store.log.writer import MessageLog
 from sleep.compaction import planner
 from sleep.compaction.floor import floor_plan
 from sleep.compaction.merging import merged
@@ -50,7 +50,7 @@ class Compactions(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.dead: list[Database | MasterLog] = []
+        self.dead: list[Database | MessageLog] = []
         self.directory = in_memory()
         self.home = StoreHome(self.directory.__enter__() / "home", undo_kept=KEPT).open()
         self.sessions: dict[str, Known] = {"main": Known()}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.core.errors import UsageError
 from assistant.core.sessions import GenerationEnd
-from assistant.store.generations import StoredGenerations
+from assistant.store.script.generations import StoredGenerations
 from tests.compacting import copy_of, live, plan, summary
 from tests.contract.test_store_crash import crash_after
 from tests.store_home import NOW, StoreHome, in_memory

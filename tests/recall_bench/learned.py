@@ -29,7 +29,7 @@ from assistant.search.engine import Engine
 from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit, split
 from assistant.store.database import Database
-from assistant.store.search_schema import search
+from assistant.store.schema.indexes import search_migrations
 from assistant.store.search_shelf import SearchShelf
 from assistant.store.stems import Stems
 from sleep.cycle.extraction import Extractor
@@ -124,7 +124,9 @@ def _turns_of(
 def _engine(memories: Sequence[Memory], path: Path) -> Engine:
     """The search engine over the memories' words, which stand by themselves."""
     stems, embedder = Stems(), WordLlamaEmbedder()
-    shelf = SearchShelf(Database.open(path / "memories.db", search, datetime.now(UTC)), "memories", embedder.name)
+    shelf = SearchShelf(
+        Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
+    )
     engine = Engine(shelf, stems.of, embedder.embed, Bounds())
     units = [
         Unit(number, part, "", memory.scope, "memory", "", memory.said_at, memory.said_at.date(), piece)

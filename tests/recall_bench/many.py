@@ -22,7 +22,7 @@ from assistant.search.engine import Engine
 from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit
 from assistant.store.database import Database
-from assistant.store.search_schema import search
+from assistant.store.schema.indexes import search_migrations
 from assistant.store.search_shelf import SearchShelf
 from assistant.store.stems import Stems
 from tests.bench.process import resident_mb
@@ -95,7 +95,9 @@ def _place_of(fact: int) -> int:
 
 def _engine(folder: Path) -> Engine:
     stems, embedder = Stems(), WordLlamaEmbedder()
-    shelf = SearchShelf(Database.open(folder / "search.db", search, datetime.now(UTC)), "memories", embedder.name)
+    shelf = SearchShelf(
+        Database.open(folder / "search.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
+    )
     return Engine(shelf, stems.of, embedder.embed, Bounds())
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from assistant.core.memories import JournalEntry, Memory, MemoryHit
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.store.character_schema import character
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
 from tests.bench.chatter import CHATTER
 from tests.recall_bench.dataset import ADVERSARIAL, Talk, read_talks
@@ -70,7 +70,7 @@ def _measured(talk: Talk, half: Sequence[Talk], home: Path) -> dict[str, object]
 def _noted(talk: Talk, home: Path) -> dict[int, frozenset[str]]:
     """A journal with what the file notes: the turns that each entry is of."""
     at = {said.turn: said.at for said in talk.said}
-    people = Database.open(home / "character.db", character, talk.said[0].at)
+    people = Database.open(home / "character.db", character_migrations, talk.said[0].at)
     entries = [
         JournalEntry(
             f"{number}", OWNER_SCOPE, MAIN_SESSION, 1, one.text, at[one.turns[0]] if one.turns else talk.said[0].at,

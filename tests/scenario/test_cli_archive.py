@@ -12,10 +12,10 @@ import pytest
 from assistant.core.messages import Message
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
-from assistant.store import session_rows
 from assistant.store.archiving import StoredArchive
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
+from assistant.store.script import sessions as session_rows
 from assistant.wire.search import open_history
 from tests.archive_home import KEY, OTHER_KEY, archive_of
 from tests.scenario.command_line import look, one_line_error
@@ -40,9 +40,9 @@ class Archived(StoreHome):
         self.conversation.ingest(GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
         self._archive(GUEST, "")
         with self.db.write() as db:
-            session_rows.begin(db, "main", 2, "owner", NOW)
+            session_rows.insert_session(db, "main", 2, "owner", NOW)
         self.say("the booking number is not needed any more", "fine")
-        Database.open(self.path / "character.db", character, NOW).close()
+        Database.open(self.path / "character.db", character_migrations, NOW).close()
         history, finder = open_history(self.path, patient=True)
         while finder.catch_up():
             continue

@@ -15,8 +15,8 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.cli.main import assistant as assistant_command
-from assistant.store.character_schema import character
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
 from tests.scenario.command_line import look
 
 
@@ -106,7 +106,9 @@ def test_fix_leaves_nothing_of_secrets_that_were_open(tmp_path: Path) -> None:
     assert secrets.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(("name", "migrations"), [("script.db", script), ("character.db", character)])
+@pytest.mark.parametrize(
+    ("name", "migrations"), [("script.db", script_migrations), ("character.db", character_migrations)]
+)
 def test_a_home_of_an_earlier_version_needs_a_start_and_no_backup(
     tmp_path: Path, name: str, migrations: Migrations
 ) -> None:

@@ -16,8 +16,8 @@ import pytest
 from assistant.core.memories import Memory
 from assistant.core.messages import Message
 from assistant.mem0 import memory_form
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
 from sleep.cycle.change_plan import Draft
 from sleep.rules.contradiction import Decision
 from tests.forgetful_home import GUEST, ForgetfulHome
@@ -105,7 +105,7 @@ def test_search_finds_by_words_and_says_so_where_there_is_nothing(home: Home) ->
 
 
 def test_what_was_known_then_is_shown_and_searched(home: Home) -> None:
-    db = Database.open(home.path / "character.db", character, NOW)
+    db = Database.open(home.path / "character.db", character_migrations, NOW)
     with db.write():
         db.execute("UPDATE journal SET created_at = '2021-03-0' || id || 'T10:00:00.000000Z'")
         db.execute("UPDATE change_plans SET at = '2021-05-01T10:00:00.000000Z'")

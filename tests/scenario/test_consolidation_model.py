@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.core.memories import SleepReport
-from assistant.store.extraction import LogReader
+from assistant.store.script.unread import UnreadMessages
 from sleep.cycle.consolidation import Consolidation
 from sleep.cycle.cycle import Cycle
 from sleep.cycle.extraction import Extractor
@@ -179,7 +179,7 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
 async def asleep(talk: JournalHome, home: Night) -> SleepReport:
     scoring = Scoring(talk.journal, home.consolidations, Asker(lambda: home.model, "", "scores", "scoring", free))
     cycle = Cycle(
-        talk.conversation, LogReader(talk.db, talk.log), talk.journal, talk.breakers,
+        talk.conversation, UnreadMessages(talk.db, talk.log), talk.journal, talk.breakers,
         Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), nothing_due,
         failures=3, cool_down=timedelta(minutes=30), clock=lambda: NOW,
         between=(("score", scoring.run), ("consolidate", home.phase().run)),

@@ -13,7 +13,7 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import GenerationEnd
-from assistant.store.generations import StoredGenerations
+from assistant.store.script.generations import StoredGenerations
 from tests.compacting import plan, summary
 from tests.journal_home import DOWN, FACTS, LATER, TOLD, Crash, Dying, JournalHome, attentive, learned, tell
 from tests.store_home import NOW, blank, reply_to, tool_round

@@ -22,7 +22,7 @@ from assistant.runtime.delegation import FAILED, STOPPED, Delegating, interrupte
 from assistant.runtime.turn import Steering, Turns
 from assistant.runtime.turn_outcomes import TurnOutcome
 from assistant.settings.settings import load_settings
-from assistant.store.delegations import Delegations
+from assistant.store.script.turns import Delegations
 from assistant.wire.search import open_history
 from tests.compacting import plan, summary
 from tests.scenario.listed_delegations import ListedDelegations

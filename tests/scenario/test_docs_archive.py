@@ -6,8 +6,8 @@ from pathlib import Path
 
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
 from tests.archive_home import archive_of
 from tests.kept_keyring import in_use
 from tests.scenario.docs_pages import page, run, shell_lines
@@ -19,7 +19,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home.say("the booking number is QX-7781", "noted")
     archive_of(home).store("main", 1, NOW, handover="", summary="", reason="manual")
     home.close()
-    Database.open(home.path / "character.db", character, NOW).close()
+    Database.open(home.path / "character.db", character_migrations, NOW).close()
     lines = shell_lines(page("archive.md"))
     assert len(lines) >= 7
     with in_use(NoKeyring()):  # type: ignore[no-untyped-call]

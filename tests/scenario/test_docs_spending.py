@@ -10,8 +10,8 @@ from typing import get_args
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
 from tests.kept_keyring import in_use
 from tests.scenario.docs_pages import page, run, shell_lines
 from tests.store_home import NOW, StoreHome
@@ -22,7 +22,7 @@ PAGE = page("spending.md")
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
     StoreHome(home).open().close()
-    Database.open(home / "character.db", character, NOW).close()
+    Database.open(home / "character.db", character_migrations, NOW).close()
     lines = shell_lines(PAGE)
     assert len(lines) >= 8
     with in_use(NoKeyring()):  # type: ignore[no-untyped-call]

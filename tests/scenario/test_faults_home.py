@@ -26,8 +26,8 @@ from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.store.backup_folder import BackupFolder
+from assistant.store.files import TextFile
 from assistant.store.ground import Ground
-from assistant.store.text_file import TextFile
 from assistant.wire.house import House, build
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import limited_files, may_mount, small_disk

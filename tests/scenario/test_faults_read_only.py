@@ -61,7 +61,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assistant.core.errors import AssistantError
 from assistant.store.database import Database
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script
 try:
     Database.open(Path({str(path)!r}), script, datetime.now(UTC)).close()
 except AssistantError as error:

@@ -11,7 +11,7 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
 from assistant.core.memories import ChangePlan, MemoryChange
 from assistant.core.profiles import Profile, ProfileAttribute
-from assistant.store.text import FORGOTTEN
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from tests.forgetful_home import (
     CJK,
     CJK_SPELLED,
@@ -118,7 +118,7 @@ async def test_compactions_can_still_be_undone_without_the_words(home: Forgetful
         home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
     shown = home.shown()
     assert shown[:2] == ["What is my boat called?", KEPT]
-    assert shown.count(FORGOTTEN) == 6
+    assert shown.count(FORGOTTEN_PLACEHOLDER) == 6
     assert home.verify().problems == ()
     assert home.bytes_with() == []
 

@@ -14,11 +14,11 @@ from assistant.core.memories import Memory
 from assistant.core.messages import Message
 from assistant.erasure.forgetting import Forgetting
 from assistant.mem0.worker import MemoryStoreSettings
-from assistant.store import blanking
 from assistant.store.database import Database
-from assistant.store.line import decode, encode, split
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.log import redact as blanking
+from assistant.store.log.format import decode_record, encode_record, split_line
 from assistant.store.marked import NOTES
-from assistant.store.text import FORGOTTEN
 from assistant.wire.memory import memories
 from tests.forgetful_home import KEPT, SECRET, ForgetfulHome, fill, wanted
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
@@ -299,7 +299,7 @@ async def test_an_index_made_anew_from_the_logs_knows_what_was_forgotten(home: F
         path.unlink()
     reconciled = home.open().conversation.reconcile(NOW)
     assert reconciled.torn == ()
-    assert home.shown() == ["What is my boat called?", KEPT, FORGOTTEN, "Yes.", "And then?", "Nothing."]
+    assert home.shown() == ["What is my boat called?", KEPT, FORGOTTEN_PLACEHOLDER, "Yes.", "And then?", "Nothing."]
     assert home.verify().problems == ()
     assert home.verify().redactions == (3,)
 
@@ -349,14 +349,14 @@ def test_a_blank_line_keeps_length_header_and_place() -> None:
         home.conversation.ingest("main", "owner", [Message("user", "", name="x"), Message("user", "é")], NOW)
         for record in home.log.scan("main"):
             line = home.log.line("main", record.span)
-            header, _, _ = split(line)
-            left = blanking.blanked_line(header, len(line))
-            assert (len(left), split(left)[0], blanking.is_blanked(left)) == (len(line), header, True)
-            again = decode(left, record.span.start)
+            header, _, _ = split_line(line)
+            left = blanking.build_blank_line(header, len(line))
+            assert (len(left), split_line(left)[0], blanking.is_blank_line(left)) == (len(line), header, True)
+            again = decode_record(left, record.span.start)
             assert (again.id, again.commit, again.content, again.tool_calls, again.media) == (
                 record.id, record.commit, "", (), ()
             )  # fmt: skip
-            assert encode(record, record.prev, record.salt)[1] == line
+            assert encode_record(record, record.prev, record.salt)[1] == line
         home.close()
 
 
@@ -372,7 +372,7 @@ async def test_a_line_that_a_power_cut_left_half_blank_is_blanked_again(
     home.conversation.annotate("main", "redaction", [place.id], "", NOW)
     line = home.log.line("main", place.span)
     half = torn(len(line))
-    left = blanking.blanked_line(home.log.header("main", place.span), len(line))
+    left = blanking.build_blank_line(home.log.header("main", place.span), len(line))
     raw = home.raw()
     home.log.path("main").write_bytes(raw[: place.span.start] + left[:half] + raw[place.span.start + half :])
     [done] = await home.forgetting.settle(NOW)

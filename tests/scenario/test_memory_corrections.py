@@ -15,7 +15,7 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.sessions import MAIN_SESSION
-from assistant.store.extraction import LogReader
+from assistant.store.script.unread import UnreadMessages
 from sleep.cycle.extraction import Extractor
 from sleep.cycle.rebuilding import made_again
 from sleep.cycle.rereading import Rereading
@@ -252,7 +252,7 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
     await home.sleep()
     known = [one.content for one in home.journal.after(0)]
     assert len(known) > 40
-    unread = LogReader(home.db, home.log)
+    unread = UnreadMessages(home.db, home.log)
     extractor = Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens)
     again = Rereading(home.conversation, unread, home.journal, extractor)
     assert (await again.read_again(NOW)).learned == 0
@@ -280,7 +280,7 @@ async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_th
     await home.sleep()
     assert home.remembered() == TOLD
     again = Rereading(
-        home.conversation, LogReader(home.db, home.log), home.journal,
+        home.conversation, UnreadMessages(home.db, home.log), home.journal,
         Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
     )  # fmt: skip
     assert (await again.read_again(NOW)).learned == 0 and home.remembered() == TOLD

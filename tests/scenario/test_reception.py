@@ -9,7 +9,7 @@ import pytest
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt, IncomingMessage
-from assistant.store.typed_commands import TypedCommands
+from assistant.store.script.inbox import SlashCommandQueue
 from assistant.wire.people import reception
 from tests.meeting import OWNER, Meeting
 from tests.scenario.test_runtime import lived
@@ -18,7 +18,7 @@ from tests.scenario.test_runtime import lived
 class Looking:
     """A command that looks at what is kept of itself while it runs."""
 
-    def __init__(self, typed: TypedCommands) -> None:
+    def __init__(self, typed: SlashCommandQueue) -> None:
         self._typed = typed
         self.begun: list[bool] = []
 

@@ -20,12 +20,11 @@ from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.slash_commands import CommandInvocation
 from assistant.gateway.delivery import Delivery
-from assistant.store.bridge_states import BridgeStates
 from assistant.store.database import Database
-from assistant.store.deliveries import Deliveries
-from assistant.store.outbox import Outbox
-from assistant.store.people import People, Places
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.outbox import StoredOutbox, StuckItems
+from assistant.store.script.people import ConversationRoutes, People
+from assistant.store.script.state import BridgeStates
 from tests.scripted import KeptBridge, SteppingClock
 
 FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
@@ -47,9 +46,9 @@ class Desk:
 
     def __init__(self, path: Path) -> None:
         self.clock = SteppingClock()
-        self.db = Database.open(path / "script.db", script, self.clock())
-        self.outbox, self.states, self.people = Outbox(self.db), BridgeStates(self.db), People(self.db)
-        self.places, self.stuck = Places(self.db), Deliveries(self.db)
+        self.db = Database.open(path / "script.db", script_migrations, self.clock())
+        self.outbox, self.states, self.people = StoredOutbox(self.db), BridgeStates(self.db), People(self.db)
+        self.places, self.stuck = ConversationRoutes(self.db), StuckItems(self.db)
         self.bridge, self.home = KeptBridge("telegram", FORGETFUL), KeptBridge("terminal")
         self.reloaded: list[str] = []
         there = {"terminal": self.home, "telegram": self.bridge}

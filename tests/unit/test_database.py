@@ -15,9 +15,9 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
-from assistant.store.character_schema import character
 from assistant.store.database import Database
-from assistant.store.script_schema import script
+from assistant.store.schema.character import character_migrations
+from assistant.store.schema.script import script_migrations
 from tests.store_home import NOW
 
 first = Migrations("notes")
@@ -215,7 +215,7 @@ def test_a_newer_schema_is_refused_and_left_alone(db: Database) -> None:
 
 def test_the_schemas_open_twice_and_hold_together(tmp_path: Path) -> None:
     for _ in range(2):
-        for name, migrations in (("script", script), ("character", character)):
+        for name, migrations in (("script", script_migrations), ("character", character_migrations)):
             db = Database.open(tmp_path / f"{name}.db", migrations, NOW)
             assert db.rows("PRAGMA foreign_key_check") == []
             assert db.rows("PRAGMA quick_check")[0][0] == "ok"
@@ -232,7 +232,7 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
     # What is known of somebody outlives the conversations in which it was told; a command ends with its answer, a file
     # with its turn, a change in the log.
     lasting = {"typed_commands", "change_plans", "entity_profiles", "edits", "changes", "turn_files"}
-    for name, migrations in (("script", script), ("character", character)):
+    for name, migrations in (("script", script_migrations), ("character", character_migrations)):
         db = Database.open(tmp_path / f"{name}.db", migrations, NOW)
         for table in db.rows(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'"
@@ -252,7 +252,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assistant.core.errors import HomeError, StoreError
 from assistant.store.database import Database
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script
 os.setuid(65534) if os.geteuid() == 0 else None
 try:
     Database.open(Path(sys.argv[1]), script, datetime.now(UTC))
@@ -274,7 +274,7 @@ def test_a_home_that_cannot_be_written_is_told_in_one_line(reachable: Path, exis
     home = reachable / "home"
     home.mkdir()
     if existing:
-        Database.open(home / "script.db", script, NOW).close()
+        Database.open(home / "script.db", script_migrations, NOW).close()
     home.chmod(0o555)
     run = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, str(home / "script.db")],
@@ -289,7 +289,7 @@ def test_a_home_that_cannot_be_written_is_told_in_one_line(reachable: Path, exis
 def test_a_home_below_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(HomeError, match="cannot be used"):
-        Database.open(tmp_path / "file" / "script.db", script, NOW)
+        Database.open(tmp_path / "file" / "script.db", script_migrations, NOW)
 
 
 def test_one_of_an_earlier_version_is_told_to_whoever_reads(db: Database) -> None:

@@ -15,7 +15,7 @@ from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingP
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.gateway.delivery import Delivery
-from assistant.store.outbox import Outbox
+from assistant.store.script.outbox import StoredOutbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
 
@@ -48,12 +48,12 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[Outbox]:
+def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[StoredOutbox]:
     with outbox_in(tmp_path, clock) as opened:
         yield opened
 
 
-async def test_what_is_pending_is_sent_in_order_and_marked(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_what_is_pending_is_sent_in_order_and_marked(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = KeptBridge()
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
@@ -63,7 +63,7 @@ async def test_what_is_pending_is_sent_in_order_and_marked(outbox: Outbox, clock
     assert outbox.counts().get("sent") == 2
 
 
-async def test_a_key_keeps_its_first_body(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_a_key_keeps_its_first_body(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = KeptBridge()
     outbox.push(letter("a"), clock())
     outbox.push(OutgoingMessage("a", "main", "owner", "kept", "main", "other words"), clock())
@@ -72,7 +72,7 @@ async def test_a_key_keeps_its_first_body(outbox: Outbox, clock: SteppingClock) 
 
 
 async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_a_key_once(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     remembers, forgets = KeptBridge("remembers"), KeptBridge("forgets", FORGETFUL)
     for name in ("remembers", "forgets"):
@@ -83,7 +83,7 @@ async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_
 
 
 async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
     outbox.push(letter("a"), clock())
@@ -94,7 +94,9 @@ async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
     assert outbox.counts().get("ambiguous") == 1
 
 
-async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
     broken, well = Broken("broken"), KeptBridge("well")
     delivery = Delivery(outbox, {"broken": broken, "well": well}, clock)
     await delivery.start(door_of(delivery))
@@ -120,7 +122,7 @@ class Holding(KeptBridge):
         await super().send(part)
 
 
-async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: StoredOutbox, clock: SteppingClock) -> None:
     held, well = Holding("held"), KeptBridge("well")
     delivery = Delivery(outbox, {"held": held, "well": well}, clock)
     await delivery.start(door_of(delivery))
@@ -137,7 +139,7 @@ async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: Outb
 
 
 async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
-    tmp_path: Path, outbox: Outbox, clock: SteppingClock
+    tmp_path: Path, outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = KeptBridge()
     outbox.push(letter("a"), clock())
@@ -153,7 +155,9 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
     assert (delivery.status()["bridges"]["kept"]["ok"], bridge.bodies) == (True, ["body of a"])
 
 
-async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
     bridge = KeptBridge(fail=[RecipientNotConnected()])
     outbox.push(letter("a"), clock())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
@@ -167,7 +171,7 @@ async def test_what_nobody_is_there_for_waits_until_somebody_attaches(outbox: Ou
 
 
 async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alone(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     theirs, other = KeptBridge("a"), KeptBridge("b")
     delivery = Delivery(outbox, {"a": theirs, "b": other}, clock)
@@ -192,7 +196,7 @@ def followed(*targets: str) -> list[IncomingMessage]:
 
 
 async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_more(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     """What is shown there is withdrawn, and nobody is typing any more."""
     bridge, denied = Shown(capabilities=BridgeCapabilities(edit=True)), set[str]()
@@ -211,7 +215,7 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
 
 
 async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_other_turns_place(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = Shown(capabilities=BridgeCapabilities())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
@@ -222,7 +226,9 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
     assert bridge.shown == [("a", "one"), ("b", "two")]
 
 
-async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
     bridge = Shown(capabilities=BridgeCapabilities())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
     delivery.follow("t", followed("a"))
@@ -232,7 +238,7 @@ async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(outbox:
 
 
 async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_the_choice(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(2)]
     bridge, home = KeptBridge(capabilities=FORGETFUL, fail=lost), KeptBridge("terminal")
@@ -249,7 +255,7 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
 
 
 async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(3)]
     outbox.push(letter("a"), clock())
@@ -258,7 +264,7 @@ async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
     assert (outbox.counts(), len(bridge.fail)) == ({"ambiguous": 2}, 1)
 
 
-async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(letter("a"), clock())
     bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
     delivery = Delivery(outbox, {"kept": bridge}, clock)
@@ -286,7 +292,7 @@ class Unclosing(KeptBridge):
 
 
 async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     delivery = Delivery(outbox, {"kept": Unclosing(), "terminal": KeptBridge("terminal")}, clock)
     await delivery.start(door_of(delivery))
@@ -307,7 +313,7 @@ class Leaving(KeptBridge):
         self.closed = True
 
 
-async def test_f38_bridges_end_side_by_side(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f38_bridges_end_side_by_side(outbox: StoredOutbox, clock: SteppingClock) -> None:
     """The end has the time of one, however many there are."""
     together = asyncio.Barrier(2)
     bridges = {name: Leaving(name, together) for name in ("a", "b")}
@@ -317,7 +323,7 @@ async def test_f38_bridges_end_side_by_side(outbox: Outbox, clock: SteppingClock
     assert [one.closed for one in bridges.values()] == [True, True]
 
 
-async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: StoredOutbox, clock: SteppingClock) -> None:
     delivery = Delivery(outbox, {"kept": Unclosing()}, clock)
     await delivery.start(door_of(delivery))
     await asyncio.gather(delivery.put("kept", Unclosing()), delivery.put("kept", Unclosing()), delivery.drop("kept"))

@@ -23,7 +23,7 @@ from assistant.health.values import Finding, problem
 from assistant.service.unit_files import ServiceSpec, render_systemd_unit
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
-from assistant.store.verify import Verifier
+from assistant.store.verify.verifier import Verifier
 from tests.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -17,8 +17,8 @@ from assistant.mem0.embedders import open_embedder
 from assistant.mem0.metering import LedgerMeter
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.ledger import Ledger
-from assistant.store.script_schema import script
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.ledger import Ledger
 from tests.semantic_memory import Provider, letters, provider
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ USD_A_TOKEN = 0.001
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    database = Database.open(tmp_path / "script.db", script, NOW)
+    database = Database.open(tmp_path / "script.db", script_migrations, NOW)
     yield database
     database.close()
 

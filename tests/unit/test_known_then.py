@@ -16,13 +16,13 @@ from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.core.ports import ToolContext
 from assistant.memory.then import moment_then, split_then
-from assistant.store.character_schema import character
 from assistant.store.character_words import forget_in_character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.file_then import text_then
 from assistant.store.known_then import KnowledgeThen
 from assistant.store.marked import Marked
+from assistant.store.schema.character import character_migrations
 from tests.known_home import GUEST
 from tests.lived_home import Life, lived
 from tests.store_home import NOW
@@ -345,7 +345,7 @@ async def test_the_tool_asks_for_the_end_of_a_day_of_the_home() -> None:
 
 
 def test_a_search_reads_only_the_plans_that_it_needs(tmp_path: Path) -> None:
-    db = Database.open(tmp_path / "character.db", character, NOW)
+    db = Database.open(tmp_path / "character.db", character_migrations, NOW)
     for sql in ("SELECT s.plan FROM plan_subjects s WHERE s.subject IN (SELECT value FROM json_each('[]'))",):
         steps = " ".join(row["detail"] for row in db.rows(f"EXPLAIN QUERY PLAN {sql}"))
         assert "SEARCH s" in steps and "SCAN s" not in steps

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange, Media, ToolCall
 from assistant.core.records import LogRecord
-from assistant.store.line import GENESIS
-from assistant.store.log import Head, MasterLog
-from assistant.store.log_files import folder_name
+from assistant.store.log.format import GENESIS_HASH
+from assistant.store.log.reader import session_folder_name
+from assistant.store.log.writer import LogHead, MessageLog
 from tests.store_home import NOW
 
 BODY = ("content", "name", "tool_calls", "media", "thinking")
@@ -36,13 +36,13 @@ def record(content: str = "hello", message_id: int = 1, session: str = "main") -
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[MasterLog]:
-    log = MasterLog(tmp_path)
+def log(tmp_path: Path) -> Iterator[MessageLog]:
+    log = MessageLog(tmp_path)
     yield log
     log.close()
 
 
-def test_what_was_appended_is_read_back_whole(log: MasterLog) -> None:
+def test_what_was_appended_is_read_back_whole(log: MessageLog) -> None:
     rich = replace(
         record('quotes " and \\ and \u2028 and \x7f'),
         role="assistant",
@@ -62,7 +62,7 @@ def test_what_was_appended_is_read_back_whole(log: MasterLog) -> None:
     assert list(log.scan("main", placed[1].span.start)) == [placed[1]]
 
 
-def test_a_line_is_json_with_the_body_last(log: MasterLog) -> None:
+def test_a_line_is_json_with_the_body_last(log: MessageLog) -> None:
     log.append([record()])
     line = log.path("main").read_text(encoding="utf-8")
     assert line.endswith("\n")
@@ -70,10 +70,10 @@ def test_a_line_is_json_with_the_body_last(log: MasterLog) -> None:
     assert json.loads(line)["v"] == 1
 
 
-def test_commitment_and_chain_can_be_made_again_from_the_json_alone(log: MasterLog) -> None:
+def test_commitment_and_chain_can_be_made_again_from_the_json_alone(log: MessageLog) -> None:
     log.append([record("een", 1), record("twee", 2)])
     log.append([record("drie", 3)])
-    expected = GENESIS
+    expected = GENESIS_HASH
     for line in log.path("main").read_text(encoding="utf-8").splitlines():
         raw = json.loads(line)
         body = json.dumps({key: raw[key] for key in BODY}, ensure_ascii=False, separators=(",", ":"))
@@ -85,26 +85,26 @@ def test_commitment_and_chain_can_be_made_again_from_the_json_alone(log: MasterL
         ).hexdigest()  # fmt: skip
 
 
-def test_the_same_words_have_another_commitment_each_time(log: MasterLog) -> None:
+def test_the_same_words_have_another_commitment_each_time(log: MessageLog) -> None:
     first, second = log.append([record("yes", 1), record("yes", 2)])
     assert first.commit != second.commit
     assert len(bytes.fromhex(first.salt)) == 16
 
 
-def test_a_value_that_looks_like_the_salt_key_misleads_nobody(log: MasterLog) -> None:
+def test_a_value_that_looks_like_the_salt_key_misleads_nobody(log: MessageLog) -> None:
     trick = '","salt":"00000000000000000000000000000000","content":"x"}'
     log.append([replace(record(trick), sender=trick, scope=trick)])
     log.append([record("after", 2)])
-    assert log.settle("main", Head(), NOW) is None
+    assert log.settle("main", LogHead(), NOW) is None
     assert [one.content for one in log.scan("main")] == [trick, "after"]
 
 
-def test_nul_is_kept_and_half_a_surrogate_becomes_a_replacement_character(log: MasterLog) -> None:
+def test_nul_is_kept_and_half_a_surrogate_becomes_a_replacement_character(log: MessageLog) -> None:
     log.append([record("a\x00b \ud800 c \ud83d\ude00")])
     assert next(log.scan("main")).content == "a\x00b \ufffd c \U0001f600"
 
 
-def test_numbers_that_json_lacks_are_written_as_text(log: MasterLog) -> None:
+def test_numbers_that_json_lacks_are_written_as_text(log: MessageLog) -> None:
     call = ToolCall("c", "n", {"x": float("nan"), "y": [float("inf")]})
     log.append([replace(record(), role="assistant", tool_calls=(call,))])
     assert json.loads(log.path("main").read_text())["tool_calls"][0]["arguments"] == {"x": "nan", "y": ["inf"]}
@@ -114,34 +114,34 @@ def test_numbers_that_json_lacks_are_written_as_text(log: MasterLog) -> None:
 @given(batches=st.lists(st.lists(st.text(max_size=30), min_size=1, max_size=4), min_size=1, max_size=6))
 def test_f16_the_log_only_ever_grows(tmp_path_factory: pytest.TempPathFactory, batches: list[list[str]]) -> None:
     home = tmp_path_factory.mktemp("home")
-    log, before, at = MasterLog(home), b"", 0
+    log, before, at = MessageLog(home), b"", 0
     for batch in batches:
         placed = log.append([record(text, at := at + 1) for text in batch])
         log.close()
         after = log.path("main").read_bytes()
         assert after.startswith(before)
         assert len(after) == placed[-1].span.end
-        before, log = after, MasterLog(home)
+        before, log = after, MessageLog(home)
     assert [one.seq for one in log.scan("main")] == list(range(1, at + 1))
     log.close()
 
 
-def test_a_new_log_object_continues_the_chain(log: MasterLog, tmp_path: Path) -> None:
+def test_a_new_log_object_continues_the_chain(log: MessageLog, tmp_path: Path) -> None:
     (first,) = log.append([record("one", 1)])
-    again = MasterLog(tmp_path)
+    again = MessageLog(tmp_path)
     (second,) = again.append([record("two", 2)])
     again.close()
     assert (second.seq, second.span.start) == (2, first.span.end)
-    assert log.settle("main", Head(), NOW) is None
+    assert log.settle("main", LogHead(), NOW) is None
 
 
 @pytest.mark.parametrize("torn", [b'{"v":1,"kind":"mess', b"\x00\x00\x00\x00", b'{"v":1}\n', b"\xff\xfe\n"])
-def test_a_torn_last_line_is_set_aside(log: MasterLog, tmp_path: Path, torn: bytes) -> None:
+def test_a_torn_last_line_is_set_aside(log: MessageLog, tmp_path: Path, torn: bytes) -> None:
     (kept,) = log.append([record("kept", 1)])
     log.close()
     with log.path("main").open("ab") as file:
         file.write(torn)
-    again = MasterLog(tmp_path)
+    again = MessageLog(tmp_path)
     assert again.head("main", NOW).end == kept.span.end
     (aside,) = log.path("main").parent.glob("conversation.jsonl.torn-*")
     assert aside.name == "conversation.jsonl.torn-20261120T100000.000000Z"
@@ -152,11 +152,11 @@ def test_a_torn_last_line_is_set_aside(log: MasterLog, tmp_path: Path, torn: byt
     assert [one.content for one in again.scan("main")] == ["kept", "after"]
 
 
-def test_a_log_that_holds_only_a_torn_line_starts_anew(log: MasterLog, tmp_path: Path) -> None:
+def test_a_log_that_holds_only_a_torn_line_starts_anew(log: MessageLog, tmp_path: Path) -> None:
     log.path("main").parent.mkdir(parents=True)
     log.path("main").write_bytes(b"{")
     (first,) = log.append([record()])
-    assert (first.seq, first.prev, first.span.start) == (1, GENESIS, 0)
+    assert (first.seq, first.prev, first.span.start) == (1, GENESIS_HASH, 0)
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_a_log_that_holds_only_a_torn_line_starts_anew(log: MasterLog, tmp_path:
     ],
 )
 def test_what_breaks_the_chain_is_set_aside_with_all_behind_it(
-    log: MasterLog, old: bytes, new: bytes, kept: list[str]
+    log: MessageLog, old: bytes, new: bytes, kept: list[str]
 ) -> None:
     one, two, _ = log.append([record("one", 1), record("two", 2), record("three", 3)])
     log.path("main").write_bytes(log.path("main").read_bytes().replace(old, new, 1))
-    assert log.settle("main", Head(one.span.end, 1, 1, two.prev), NOW) is not None
+    assert log.settle("main", LogHead(one.span.end, 1, 1, two.prev), NOW) is not None
     assert [record.content for record in log.scan("main")] == kept
 
 
-def test_what_was_indexed_is_never_set_aside(log: MasterLog) -> None:
+def test_what_was_indexed_is_never_set_aside(log: MessageLog) -> None:
     (one,) = log.append([record("one", 1)])
-    log.settle("main", Head(), NOW)
+    log.settle("main", LogHead(), NOW)
     log.close()
     log.path("main").write_bytes(b"x" * one.span.end)
     with pytest.raises(CorruptStore):
@@ -187,21 +187,21 @@ def test_what_was_indexed_is_never_set_aside(log: MasterLog) -> None:
     assert log.path("main").read_bytes() == b"x" * one.span.end
 
 
-def test_a_log_shorter_than_what_was_indexed_is_refused(log: MasterLog) -> None:
+def test_a_log_shorter_than_what_was_indexed_is_refused(log: MessageLog) -> None:
     one, two = log.append([record("one", 1), record("two", 2)])
     log.path("main").write_bytes(log.path("main").read_bytes()[: one.span.end])
     with pytest.raises(CorruptStore, match="ends at byte"):
-        log.settle("main", Head(two.span.end, 2, 2, "x"), NOW)
+        log.settle("main", LogHead(two.span.end, 2, 2, "x"), NOW)
 
 
-def test_a_log_that_was_removed_takes_no_more_words(log: MasterLog) -> None:
+def test_a_log_that_was_removed_takes_no_more_words(log: MessageLog) -> None:
     log.append([record()])
     log.path("main").unlink()
     with pytest.raises(StoreError, match="removed or changed"):
         log.append([record("lost?", 2)])
 
 
-def test_a_log_that_another_program_wrote_to_takes_no_more_words(log: MasterLog) -> None:
+def test_a_log_that_another_program_wrote_to_takes_no_more_words(log: MessageLog) -> None:
     log.append([record()])
     with log.path("main").open("ab") as file:
         file.write(b"intruder\n")
@@ -223,7 +223,7 @@ def no_file_over(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 700])
-def test_a_batch_that_does_not_fit_leaves_nothing(log: MasterLog, room: int) -> None:
+def test_a_batch_that_does_not_fit_leaves_nothing(log: MessageLog, room: int) -> None:
     log.append([record("kept", 1)])
     before = log.path("main").read_bytes()
     with no_file_over(len(before) + room), pytest.raises(StoreError, match=r"was not written.*kept; make room"):
@@ -237,7 +237,7 @@ _CHILD = """
 import sys
 from pathlib import Path
 from assistant.core.errors import StoreError
-from assistant.store.log import MasterLog
+from assistant.store.log.writer import MasterLog
 from tests.unit.test_log import no_file_over, record
 log = MasterLog(Path(sys.argv[1]))
 log.append([record("kept", 1)])
@@ -266,7 +266,7 @@ def test_what_could_not_be_taken_back_is_set_aside_before_the_next_append(tmp_pa
     assert log.read_bytes().count(b"\n") == 2
 
 
-def test_a_torn_end_that_cannot_be_copied_stays(log: MasterLog, tmp_path: Path) -> None:
+def test_a_torn_end_that_cannot_be_copied_stays(log: MessageLog, tmp_path: Path) -> None:
     log.append([record("kept", 1)])
     log.close()
     with log.path("main").open("ab") as file:
@@ -279,7 +279,7 @@ def test_a_torn_end_that_cannot_be_copied_stays(log: MasterLog, tmp_path: Path) 
 
 
 def test_open_files_are_bounded(tmp_path: Path) -> None:
-    log = MasterLog(tmp_path, max_open=4)
+    log = MessageLog(tmp_path, max_open=4)
     for number in range(20):
         log.append([record("hi", number + 1, f"peer:x:{number}")])
         log.read(f"peer:x:{number}", LogByteRange(0, log.size(f"peer:x:{number}")))
@@ -292,7 +292,7 @@ def test_open_files_are_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("session", ["..", ".", "", "a/b", "../../etc", "room:matrix:!Ab:x.org", "x\x00y", "é" * 400])
-def test_no_session_key_leaves_the_log_directory(log: MasterLog, session: str) -> None:
+def test_no_session_key_leaves_the_log_directory(log: MessageLog, session: str) -> None:
     log.append([record("hi", 1, session)])
     path = log.path(session)
     assert path.resolve().parent.parent == (log.root).resolve()
@@ -300,18 +300,18 @@ def test_no_session_key_leaves_the_log_directory(log: MasterLog, session: str) -
 
 
 def test_keys_that_differ_in_capitals_have_directories_that_differ_without_them() -> None:
-    assert folder_name("peer:m:Ada").lower() != folder_name("peer:m:ada").lower()
-    assert folder_name("x" * 500) != folder_name("x" * 499 + "y")
-    assert len(folder_name("ü" * 500).encode()) <= 255
+    assert session_folder_name("peer:m:Ada").lower() != session_folder_name("peer:m:ada").lower()
+    assert session_folder_name("x" * 500) != session_folder_name("x" * 499 + "y")
+    assert len(session_folder_name("ü" * 500).encode()) <= 255
 
 
-def test_files_belong_to_their_owner_alone(log: MasterLog) -> None:
+def test_files_belong_to_their_owner_alone(log: MessageLog) -> None:
     log.append([record()])
     assert log.path("main").stat().st_mode & 0o777 == 0o600
     assert log.path("main").parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_record_of_fifty_megabytes_is_written_and_read(log: MasterLog) -> None:
+def test_a_record_of_fifty_megabytes_is_written_and_read(log: MessageLog) -> None:
     big = "x" * (50 << 20)
     (one,) = log.append([record(big, 1)])
     (two,) = log.append([record("after", 2)])
@@ -321,7 +321,7 @@ def test_a_record_of_fifty_megabytes_is_written_and_read(log: MasterLog) -> None
     assert log.read("main", two.span).prev != one.prev
 
 
-def test_times_are_utc_and_of_one_width(log: MasterLog) -> None:
+def test_times_are_utc_and_of_one_width(log: MessageLog) -> None:
     log.append([record("a", 1), replace(record("b", 2), ts=NOW + timedelta(microseconds=5))])
     stamps = [json.loads(line)["ts"] for line in log.path("main").read_text().splitlines()]
     assert stamps == ["2026-11-20T10:00:00.000000Z", "2026-11-20T10:00:00.000005Z"]

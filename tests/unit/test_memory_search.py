@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, MemoryHit
-from assistant.store.character_schema import character
 from assistant.store.consolidations import Consolidations
 from assistant.store.database import Database
 from assistant.store.journal import Journal
+from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
 from sleep.cycle.change_plan import first_memory
 
@@ -27,7 +27,7 @@ class Notes:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self.db = Database.open(home / "character.db", character, JANUARY)
+        self.db = Database.open(home / "character.db", character_migrations, JANUARY)
         self.journal = Journal(self.db)
         self.consolidations = Consolidations(self.db)
         self.memories: dict[str, Memory] = {}

@@ -13,7 +13,7 @@ from assistant.core.bridge_api import BridgeCapabilities, OutgoingPart
 from assistant.core.errors import BridgeError, RecipientNotConnected
 from assistant.core.records import OutgoingMessage
 from assistant.gateway.delivery import Delivery
-from assistant.store.outbox import Outbox
+from assistant.store.script.outbox import StoredOutbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
 
@@ -24,13 +24,13 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[Outbox]:
+def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[StoredOutbox]:
     with outbox_in(tmp_path, clock) as opened:
         yield opened
 
 
 async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_on(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = KeptBridge(fail=[BridgeError("the network is away")])
     for key in ("a", "b"):
@@ -47,7 +47,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
     assert delivery.status()["bridges"]["kept"]["ok"]
 
 
-async def test_each_failure_holds_its_place_for_longer(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = KeptBridge(fail=[BridgeError("away") for _ in range(20)])
     outbox.push(letter("a"), clock())
     delivery = Delivery(outbox, {"kept": bridge}, clock)
@@ -61,7 +61,7 @@ async def test_each_failure_holds_its_place_for_longer(outbox: Outbox, clock: St
 
 
 async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_asked_for(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = KeptBridge(fail=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
     outbox.push(letter("a"), clock())
@@ -87,7 +87,7 @@ class Reached(KeptBridge):
         await super().send(part)
 
 
-async def test_who_comes_while_a_send_fails_changes_no_order(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_who_comes_while_a_send_fails_changes_no_order(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = Reached(fail=[BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
@@ -96,7 +96,9 @@ async def test_who_comes_while_a_send_fails_changes_no_order(outbox: Outbox, clo
     assert bridge.bodies == ["body of a", "body of b"]
 
 
-async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
     """However much there is of it: on terminals each message has an audience of its own."""
     bridge = KeptBridge(fail=[RecipientNotConnected() for _ in range(150)])
     for number in range(150):
@@ -108,7 +110,7 @@ async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(outbox: Ou
 
 
 async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_once(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     refused = [BridgeError("Nobody may write there.", refused=True) for _ in range(2)]
     bridge, home = KeptBridge(fail=refused), KeptBridge("terminal")
@@ -130,7 +132,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     assert delivery.status()["bridges"]["kept"]["ok"]
 
 
-async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     for number, trouble in enumerate(({"refused": True}, {"ambiguous": True})):
         outbox.push(replace(letter(f"n{number}"), message_id=40 + number), clock())
         bridge, home = KeptBridge(fail=[BridgeError("no", **trouble)]), KeptBridge("terminal")
@@ -140,7 +142,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: Outbox, cl
         assert told.outgoing.message_id == 40 + number
 
 
-async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_of_a_refused_notice_nothing_is_told(outbox: StoredOutbox, clock: SteppingClock) -> None:
     refused = [BridgeError("not here", refused=True) for _ in range(3)]
     outbox.push(letter("a", "terminal"), clock())
     await Delivery(outbox, {"terminal": KeptBridge("terminal", fail=refused)}, clock).flush()
@@ -148,7 +150,7 @@ async def test_of_a_refused_notice_nothing_is_told(outbox: Outbox, clock: Steppi
 
 
 async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_of(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     code = OutgoingMessage("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
     outbox.push(code, clock())
@@ -160,7 +162,7 @@ async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_
 
 
 async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = KeptBridge(fail=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)])
     outbox.push(letter("a"), clock())
@@ -172,7 +174,7 @@ async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
 
 
 async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
-    outbox: Outbox, clock: SteppingClock
+    outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     """The account that it was sent to is the owner's no more."""
     bridge, home = KeptBridge(), KeptBridge("terminal")
@@ -214,7 +216,7 @@ class Stumbling(KeptBridge):
 
 @pytest.mark.parametrize("trouble", [BridgeError("away"), KeyError("a fault of the library")])
 async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_once_and_in_order(
-    outbox: Outbox, clock: SteppingClock, trouble: Exception
+    outbox: StoredOutbox, clock: SteppingClock, trouble: Exception
 ) -> None:
     bridge = Stumbling(trouble)
     outbox.push(replace(letter("a"), body="one one\n\ntwo two\n\nthree three\n\nfour four"), clock())
@@ -230,7 +232,7 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
 
 @pytest.mark.parametrize("trouble", [KeyError("a fault of the library"), TimeoutError()])
 async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_message_was_out(
-    outbox: Outbox, clock: SteppingClock, trouble: Exception
+    outbox: StoredOutbox, clock: SteppingClock, trouble: Exception
 ) -> None:
     bridge = Stumbling(trouble)
     bridge.capabilities = BridgeCapabilities(max_length=12)
@@ -239,7 +241,7 @@ async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_me
     assert outbox.counts()["ambiguous"] == 1
 
 
-async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = Telling([BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
@@ -250,7 +252,7 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: Outbox,
     assert bridge.told == ["", "away", ""]
 
 
-async def test_trouble_ends_with_what_was_in_it(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_trouble_ends_with_what_was_in_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(letter("a"), clock())
     delivery = Delivery(outbox, {"kept": KeptBridge(fail=[BridgeError("slowly", retry_after=40)])}, clock)
     await delivery.flush()
@@ -263,7 +265,7 @@ async def test_trouble_ends_with_what_was_in_it(outbox: Outbox, clock: SteppingC
 class Slow(KeptBridge):
     """One whose owner decides on something while it sends."""
 
-    def __init__(self, outbox: Outbox, dropped: int, clock: SteppingClock) -> None:
+    def __init__(self, outbox: StoredOutbox, dropped: int, clock: SteppingClock) -> None:
         super().__init__()
         self._outbox = outbox
         self._dropped = dropped
@@ -274,7 +276,7 @@ class Slow(KeptBridge):
         await super().send(part)
 
 
-async def test_what_was_let_go_meanwhile_is_not_sent(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_what_was_let_go_meanwhile_is_not_sent(outbox: StoredOutbox, clock: SteppingClock) -> None:
     outbox.push(letter("a"), clock())
     dropped = outbox.push(letter("b"), clock())
     bridge = Slow(outbox, dropped.id, clock)
@@ -284,7 +286,7 @@ async def test_what_was_let_go_meanwhile_is_not_sent(outbox: Outbox, clock: Step
 
 @pytest.mark.parametrize("asked", [-5.0, float("nan"), float("inf"), 1e300])
 async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
-    outbox: Outbox, clock: SteppingClock, asked: float
+    outbox: StoredOutbox, clock: SteppingClock, asked: float
 ) -> None:
     outbox.push(letter("a"), clock())
     bridge = KeptBridge(fail=[BridgeError("slowly", retry_after=asked)])
@@ -305,7 +307,9 @@ class Barred(KeptBridge):
         await super().send(part)
 
 
-async def test_however_much_waits_for_one_place_the_others_have_theirs(outbox: Outbox, clock: SteppingClock) -> None:
+async def test_however_much_waits_for_one_place_the_others_have_theirs(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
     for number in range(101):
         outbox.push(OutgoingMessage(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
     outbox.push(letter("a"), clock())

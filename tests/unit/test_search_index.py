@@ -13,7 +13,7 @@ from assistant.search.forms import DIMENSIONS, Floats, quantised
 from assistant.search.index import SEAL_AT, Index
 from assistant.search.units import Unit
 from assistant.store.database import Database
-from assistant.store.search_schema import search
+from assistant.store.schema.indexes import search_migrations
 from assistant.store.search_shelf import SearchShelf
 
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
 
 def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path: Path) -> None:
     texts = [f"word{number % 500}" for number in range(_UNITS)]
-    with_db = Database.open(tmp_path / "search.db", search, _NOW)
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
     index = Index(SearchShelf(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     most = 0
     for start in range(0, _UNITS, _AT_ONCE):

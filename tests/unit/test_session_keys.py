@@ -16,7 +16,7 @@ from assistant.core.sessions import (
     session_role,
     session_scope,
 )
-from assistant.store.log_files import folder_name
+from assistant.store.log.reader import session_folder_name
 
 LONG = "x" * 1000
 HOSTILE = [
@@ -38,7 +38,7 @@ def test_no_name_makes_an_owner(name: str) -> None:
 def test_two_names_never_share_a_key_or_a_folder() -> None:
     keys = [key(bridge, name) for key in (peer_session_key, room_session_key) for bridge in HOSTILE for name in HOSTILE]
     assert len(set(keys)) == len(keys)
-    folders = {folder_name(key).lower() for key in keys}
+    folders = {session_folder_name(key).lower() for key in keys}
     assert len(folders) == len(keys)
     assert all(len(folder) < 250 and "/" not in folder and folder not in (".", "..") for folder in folders)
 

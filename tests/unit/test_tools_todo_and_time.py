@@ -12,8 +12,8 @@ import pytest
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result, parse_todos
-from assistant.store.character_schema import character
 from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
 from assistant.store.todos import Todos
 from tests.scenario.offline_home import ListedHistory
 from tools.registry import Registry
@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
 
 @pytest.fixture
 def box(tmp_path: Path) -> Iterator[Registry]:
-    db = Database.open(tmp_path / "character.db", character, NOW)
+    db = Database.open(tmp_path / "character.db", character_migrations, NOW)
     try:
         yield build_toolbox(ListedHistory(), Todos(db), workspace=tmp_path, zone=ZoneInfo("Europe/Oslo"))
     finally:

@@ -1,0 +1,3 @@
+"""The message log: its line format, reading, appending, and redaction in place. Knows no database."""
+
+from __future__ import annotations

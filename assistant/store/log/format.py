@@ -1,0 +1,126 @@
+"""One record of the master log as one line of JSON.
+
+What always holds: the fields stand in a fixed order, compactly. Those before `salt` are the header, those after it
+the body: what was said. `commit` is SHA-256 over the salt and the body as the line has it; `prev` is SHA-256 over the
+header of the record before (GENESIS for the first). So the chain runs over headers alone, and blanking body and salt
+in place leaves it provable, while the words cannot be guessed back from the commitment. With jq:
+
+    header  jq -c 'del(.salt,.content,.name,.tool_calls,.media,.thinking)'
+    body    jq -c '{content,name,tool_calls,media,thinking}'
+
+Both come out byte for byte as hashed, since nothing is sorted or rewritten on the way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from assistant.core.messages import LogByteRange, media_from_json, media_to_json, tool_call_from_json, tool_call_to_json
+from assistant.core.records import LogRecord
+from assistant.store.encoding import dump_json, format_time, parse_time
+
+GENESIS_HASH = hashlib.sha256(b"").hexdigest()
+SALT_KEY = b',"salt":"'
+SALT_LENGTH = 32
+
+
+def encode_record(record: LogRecord, prev: str, salt: str) -> tuple[LogRecord, bytes, str]:
+    """(the record with its hashes, its line, its header's hash). The span is not known here."""
+    body = dump_json(_body(record))
+    body_bytes = body.encode()
+    commit = compute_commitment(salt, body_bytes)
+    header = dump_json(_header(record, commit, prev)).encode()
+    line = b"".join((header[:-1], SALT_KEY, salt.encode(), b'",', memoryview(body_bytes)[1:], b"\n"))
+    return replace(record, commit=commit, prev=prev, salt=salt), line, hash_header(header[:-1])
+
+
+def compute_commitment(salt: str, body: bytes) -> str:
+    """SHA-256 over the salt (16 bytes, given in hex) and the body object."""
+    digest = hashlib.sha256(bytes.fromhex(salt))
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def hash_header(opened: bytes) -> str:
+    """SHA-256 of a header; `opened` is the header object without its closing brace, as it starts a line."""
+    return hashlib.sha256(opened + b"}").hexdigest()
+
+
+def split_line(line: bytes) -> tuple[bytes, str, bytes]:
+    """(header without closing brace, salt, body object) of a line, as bytes of the line. Raises `ValueError`.
+
+    The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can hold it."""
+    at = line.index(SALT_KEY)
+    begin = at + len(SALT_KEY)
+    after = begin + SALT_LENGTH
+    if line[after : after + 2] != b'",' or not line.endswith(b"}\n"):
+        raise ValueError("not a record")
+    return line[:at], line[begin:after].decode("ascii"), b"{" + line[after + 2 : -1]
+
+
+def decode_record(line: bytes, start: int) -> LogRecord:
+    """The record of a line that begins at byte `start`. Raises `ValueError`, `KeyError`, `TypeError`."""
+    raw = json.loads(line)
+    return LogRecord(
+        id=raw["id"],
+        seq=raw["seq"],
+        ts=parse_time(raw["ts"]),
+        session=raw["session"],
+        generation=raw["generation"],
+        scope=raw["scope"],
+        kind=raw["kind"],
+        role=raw["role"],
+        content=raw["content"],
+        commit=raw["commit"],
+        prev=raw["prev"],
+        salt=raw["salt"],
+        name=raw.get("name"),
+        tool_calls=tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),
+        tool_call_id=raw["tool_call_id"],
+        media=tuple(media_from_json(media) for media in raw.get("media", ())),
+        thinking=tuple(raw.get("thinking", ())),
+        bridge=raw["bridge"],
+        sender=raw["sender"],
+        trust=raw["trust"],
+        model=raw["model"],
+        turn=raw["turn"],
+        refs=tuple(raw["refs"]),
+        span=LogByteRange(start, start + len(line)),
+    )
+
+
+def _header(record: LogRecord, commit: str, prev: str) -> Mapping[str, Any]:
+    return {
+        "v": 1,
+        "kind": record.kind,
+        "seq": record.seq,
+        "id": record.id,
+        "ts": format_time(record.ts),
+        "session": record.session,
+        "generation": record.generation,
+        "scope": record.scope,
+        "role": record.role,
+        "tool_call_id": record.tool_call_id,
+        "bridge": record.bridge,
+        "sender": record.sender,
+        "trust": record.trust,
+        "model": record.model,
+        "turn": record.turn,
+        "refs": list(record.refs),
+        "commit": commit,
+        "prev": prev,
+    }
+
+
+def _body(record: LogRecord) -> Mapping[str, Any]:
+    return {
+        "content": record.content,
+        "name": record.name,
+        "tool_calls": [tool_call_to_json(call) for call in record.tool_calls],
+        "media": [media_to_json(media) for media in record.media],
+        "thinking": list(record.thinking),
+    }

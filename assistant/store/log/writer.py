@@ -1,0 +1,289 @@
+"""The master log: append-only JSONL, one file a session, durable on return.
+
+What always holds: offsets never move. A batch is one write and one fsync; it stands in the file whole, or the file is
+cut back to where it was before (nothing of it had been fsynced or told to anyone). After any failure the file is
+closed and its end read again before the next append, since a failed fsync may have dropped what it was asked to keep.
+A torn last line (power cut) is copied aside, never guessed at. In memory there is only the head of each open log: its
+end, last seq and last header hash.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
+from assistant.store.files import make_directory, sync, sync_directory, write_all
+from assistant.store.log.format import (
+    GENESIS_HASH,
+    compute_commitment,
+    decode_record,
+    encode_record,
+    hash_header,
+    split_line,
+)
+from assistant.store.log.reader import LogFiles, read_last_line
+
+_SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """The end of a log: its length in bytes, its last record's seq, id and header hash."""
+
+    end: int = 0
+    seq: int = 0
+    id: int = 0
+    hash: str = GENESIS_HASH
+
+
+@dataclass(slots=True)
+class _OpenLog:
+    descriptor: int
+    head: LogHead
+
+
+class MessageLog(LogFiles):
+    """The logs of a home, to append to. One process at a time (the home's lock)."""
+
+    def __init__(self, home: Path, *, max_open: int = 32) -> None:
+        super().__init__(home, max_open=max_open)
+        self._writing: OrderedDict[str, _OpenLog] = OrderedDict()
+        self._kept: dict[str, int] = {}
+
+    def append(self, records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
+        """Write records of one session, durably; returns them with seq, hashes, salt and span. Raises `StoreError`
+        with nothing written."""
+        session = records[0].session
+        log = self._opened(session, records[0].ts)
+        placed, lines, head = _chained(records, log.head)
+        self._write(session, log, b"".join(lines))
+        log.head = head
+        self._kept[session] = head.end
+        return placed
+
+    def head(self, session: str, now: datetime) -> LogHead:
+        """The head of a session's log, read anew from its end; a torn last line is set aside."""
+        self._forget(session)
+        return self._opened(session, now).head if self.size(session) else LogHead()
+
+    def settle(self, session: str, indexed: LogHead, now: datetime) -> Path | None:
+        """Check every record after `indexed` and set aside what is torn; the file it went to, or None.
+
+        Raises `CorruptStore` when the log is shorter than `indexed`."""
+        self._forget(session)
+        size = self.size(session)
+        if size < indexed.end:
+            raise CorruptStore(
+                f"{self.path(session)} ends at byte {size}, but {indexed.end} bytes were written. "
+                "Nothing was changed; run `assistant verify`."
+            )
+        self._kept[session] = indexed.end
+        head = indexed
+        for offset, line in self.lines(session, indexed.end):
+            following = _follows(line, offset, head)
+            if following is None:
+                break
+            head = following
+        torn = self._set_aside(session, head.end, size, now) if head.end < size else None
+        self._kept[session] = head.end
+        if size:
+            try:
+                self._hold(session, _OpenLog(self._descriptor_to_write(session), head))
+            except OSError as error:
+                self._fail(session, error)
+        return torn
+
+    def set_aside_stumps(self, now: datetime) -> list[Path]:
+        """Put aside files that hold nothing but a torn first line: the first words of a session that nobody knows."""
+        aside = []
+        for path, session in self.found():
+            if session is None and _is_one_line(path):
+                target = _torn_name(path, now)
+                try:
+                    path.rename(target)
+                    sync_directory(path.parent)
+                except OSError as error:
+                    raise StoreError(
+                        f"{path} could not be set aside: {error.strerror}. Nothing was changed."
+                    ) from error
+                aside.append(target)
+        return aside
+
+    def close(self) -> None:
+        super().close()
+        while self._writing:
+            os.close(self._writing.popitem()[1].descriptor)
+
+    # ------------------------------------------------------------------------------------------------------ opening
+
+    def _opened(self, session: str, now: datetime) -> _OpenLog:
+        log = self._writing.get(session)
+        if log is None:
+            try:
+                log = self._hold(session, self._open(session, now))
+            except OSError as error:
+                self._fail(session, error)
+        self._writing.move_to_end(session)
+        return log
+
+    def _hold(self, session: str, log: _OpenLog) -> _OpenLog:
+        self._writing[session] = log
+        while len(self._writing) > self._max_open:
+            os.close(self._writing.popitem(last=False)[1].descriptor)
+        return log
+
+    def _open(self, session: str, now: datetime) -> _OpenLog:
+        """Open a log (made if it is new) and find its head from its last whole record."""
+        descriptor = self._descriptor_to_write(session)
+        try:
+            size = start = os.fstat(descriptor).st_size
+            head = None
+            while head is None:
+                start, line = read_last_line(descriptor, start)
+                head = _head_of(line, start)
+            if head.end < size:
+                self._set_aside(session, head.end, size, now)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return _OpenLog(descriptor, head)
+
+    def _descriptor_to_write(self, session: str) -> int:
+        path = self.path(session)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        if path.exists():
+            return os.open(path, flags)
+        make_directory(path.parent, home=self.home)
+        descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+        try:
+            sync(descriptor)
+            sync_directory(path.parent)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _forget(self, session: str) -> None:
+        log = self._writing.pop(session, None)
+        if log is not None:
+            os.close(log.descriptor)
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def _write(self, session: str, log: _OpenLog, data: bytes) -> None:
+        state = os.fstat(log.descriptor)
+        if state.st_nlink == 0 or state.st_size != log.head.end:
+            self._forget(session)
+            raise StoreError(
+                f"{self.path(session)} was removed or changed by another program. Nothing was written; "
+                "put it back, then run `assistant verify`."
+            )
+        try:
+            write_all(log.descriptor, data)
+            sync(log.descriptor)
+        except OSError as error:
+            self._take_back(log)
+            self._forget(session)
+            self._fail(session, error)
+
+    def _take_back(self, log: _OpenLog) -> None:
+        try:
+            os.ftruncate(log.descriptor, log.head.end)
+            sync(log.descriptor)
+        except OSError:
+            # What is left over has no place in the index; it is looked at again when the log is next opened.
+            return
+
+    def _fail(self, session: str, error: OSError) -> NoReturn:
+        raise StoreError(
+            f"{self.path(session)} was not written: {error.strerror}. What was accepted before is kept; "
+            "make room or mend the disk, then try again."
+        ) from error
+
+    def _set_aside(self, session: str, start: int, end: int, now: datetime) -> Path:
+        """Copy the bytes from `start` on to a file of their own, durably, then cut them off."""
+        path = self.path(session)
+        if start < self._kept.get(session, 0):
+            raise CorruptStore(f"{path}: no record at byte {start}. Nothing was changed; run `assistant verify`.")
+        target = _torn_name(path, now)
+        try:
+            source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                self._copy(source, start, end, target)
+                os.ftruncate(source, start)
+                sync(source)
+            finally:
+                os.close(source)
+        except OSError as error:
+            raise StoreError(
+                f"{path} has a torn end that could not be set aside: {error.strerror}. Nothing was changed; "
+                "make room or mend the disk, then start again."
+            ) from error
+        return target
+
+    @staticmethod
+    def _copy(source: int, start: int, end: int, target: Path) -> None:
+        copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            while start < end and (block := os.pread(source, 1 << 20, start)):
+                write_all(copy, block)
+                start += len(block)
+            sync(copy)
+        finally:
+            os.close(copy)
+        sync_directory(target.parent)
+
+
+def _torn_name(path: Path, now: datetime) -> Path:
+    return path.with_name(f"{path.name}.torn-{now:%Y%m%dT%H%M%S.%fZ}")
+
+
+def _is_one_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not file.readline() or not file.readline()
+
+
+def _chained(records: Sequence[LogRecord], head: LogHead) -> tuple[tuple[LogRecord, ...], list[bytes], LogHead]:
+    placed, lines = [], []
+    for record in records:
+        numbered = replace(record, seq=head.seq + 1)
+        whole, line, hashed = encode_record(numbered, head.hash, secrets.token_hex(_SALT_BYTES))
+        span = LogByteRange(head.end, head.end + len(line))
+        placed.append(replace(whole, span=span))
+        lines.append(line)
+        head = LogHead(span.end, numbered.seq, record.id, hashed)
+    return tuple(placed), lines, head
+
+
+def _head_of(line: bytes, start: int) -> LogHead | None:
+    """The head after a log's last line; None if the line is no whole record."""
+    if not line:
+        return LogHead()
+    try:
+        opened, _, _ = split_line(line)
+        record = decode_record(line, start)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return LogHead(record.span.end, record.seq, record.id, hash_header(opened))
+
+
+def _follows(line: bytes, offset: int, head: LogHead) -> LogHead | None:
+    """The head after `line`, if it is a whole record that continues the chain at `head`; else None."""
+    try:
+        opened, salt, body = split_line(line)
+        record = decode_record(line, offset)
+        # What was forgotten has no salt, and its words prove nothing.
+        said = not salt.strip() or record.commit == compute_commitment(salt, body)
+        whole = said and record.prev == head.hash and record.seq == head.seq + 1
+    except (ValueError, KeyError, TypeError):
+        return None
+    return LogHead(record.span.end, record.seq, record.id, hash_header(opened)) if whole else None

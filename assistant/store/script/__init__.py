@@ -1,0 +1,3 @@
+"""script.db: conversations, inbox, outbox, turns, people, agenda, spending. Built on the message log."""
+
+from __future__ import annotations

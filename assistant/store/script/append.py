@@ -1,0 +1,269 @@
+"""From a message to its place in log, index and view: the one way in which anything is said.
+
+What always holds (I1): the log has a record, fsynced, before the index, the view or a model does. Index and view
+follow in one transaction, which the caller may add to. Where that transaction fails, or a crash comes between, the log
+is ahead of the index; what lies between is adopted before the session is written again, as the unbroken call would
+have shown it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from assistant.core.messages import LogByteRange, Message, RecordKind, Trust
+from assistant.core.records import InboxItem, LogLocation, LogRecord
+from assistant.store.database import Database
+from assistant.store.encoding import clean_message, format_time
+from assistant.store.log.format import hash_header
+from assistant.store.log.redact import redact_message
+from assistant.store.log.writer import LogHead, MessageLog
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.compact import cover_old_rows
+from assistant.store.script.index import (
+    hide_messages,
+    insert_records,
+    is_indexed,
+    largest_message_id,
+    last_indexed,
+    withdrawn_ids,
+)
+from assistant.store.script.requests import withdraw_requests
+from assistant.store.script.rollover import ROLLOVER_KINDS, begin_next_generation, copy_parent_view
+from assistant.store.script.sessions import Session, ViewSize
+from assistant.store.script.view import CountedMessage, Views
+
+ToViewMessage = Callable[[Message, LogLocation], Message]
+CountMessageTokens = Callable[[Message], int]
+
+_BATCH_RECORDS = 500
+_BATCH_BYTES = 1 << 24
+BULK_TAIL_ROWS = 200
+BULK_MAX_ROWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOrigin:
+    """Who says something, where, in which turn; `refs` are the messages it speaks of."""
+
+    kind: RecordKind = "message"
+    bridge: str | None = None
+    sender: str | None = None
+    trust: Trust = "model"
+    turn: str | None = None
+    refs: tuple[int, ...] = ()
+
+
+def inbox_item_origin(item: InboxItem, turn: str | None) -> RecordOrigin:
+    """Where an accepted message comes from."""
+    incoming = item.incoming
+    return RecordOrigin("message", incoming.bridge, incoming.sender, incoming.trust, turn)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDraft:
+    """A record that has no place in the log yet, and what the view is to know of it besides."""
+
+    record: LogRecord
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpResult:
+    adopted: int
+    torn: Path | None
+
+
+class Appender:
+    """Log, index and view of a home, written in that order. Also the home's allocator of message ids."""
+
+    def __init__(
+        self, db: Database, log: MessageLog, views: Views, *, as_viewed: ToViewMessage, count: CountMessageTokens
+    ) -> None:
+        self._db = db
+        self._log = log
+        self._views = views
+        self._as_viewed = as_viewed
+        self._count = count
+        self._settled: set[str] = set()
+        self._left: dict[str, tuple[LogRecord, ...]] = {}
+        self._last_id = largest_message_id(db)
+
+    def current(self, key: str, now: datetime) -> Session:
+        """The current generation of a session: the next one, where that is begun in the log and not in the index yet.
+        Raises `StoreError`."""
+        if any(record.kind in ROLLOVER_KINDS for record in self._left.get(key, ())):
+            self.settle(key, now)
+        return session_rows.require_session(self._db, key)
+
+    def next_id(self) -> int:
+        """A message id that no message of this home has or had."""
+        self._last_id += 1
+        return self._last_id
+
+    def saw(self, records: Sequence[LogRecord]) -> None:
+        """Records that are there already: their ids are taken."""
+        self._last_id = max(self._last_id, *(record.id for record in records))
+
+    def draft(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> RecordDraft:
+        """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
+        message = clean_message(message)
+        record = LogRecord(
+            id=self.next_id() if message.id is None else message.id,
+            seq=0,
+            ts=message.ts or now,
+            session=session.key,
+            generation=session.generation,
+            scope=session.scope,
+            kind=origin.kind,
+            role=message.role,
+            content=message.content,
+            commit="",
+            prev="",
+            name=message.name,
+            tool_calls=message.tool_calls,
+            tool_call_id=message.tool_call_id,
+            media=message.media,
+            thinking=message.thinking,
+            bridge=origin.bridge,
+            sender=origin.sender,
+            trust=origin.trust,
+            model=message.model,
+            turn=origin.turn,
+            refs=origin.refs,
+        )
+        return RecordDraft(record, message.metadata)
+
+    @contextmanager
+    def appending(
+        self, session: Session, drafts: Sequence[RecordDraft], now: datetime
+    ) -> Iterator[tuple[Message, ...]]:
+        """Log the drafts, then open the transaction that indexes and shows them; what the caller writes within joins
+        it. Yields the messages as the view has them."""
+        records = self._place(session.key, [draft.record for draft in drafts], now)
+        metadata = {record.id: draft.metadata for record, draft in zip(records, drafts, strict=True)}
+        try:
+            with self._db.write():
+                yield self._show(session, records, metadata)
+        except BaseException:
+            if records:
+                self._settled.discard(session.key)
+                self._left[session.key] = records
+            raise
+
+    def _place(self, session: str, records: Sequence[LogRecord], now: datetime) -> tuple[LogRecord, ...]:
+        """The records, logged. A call that is repeated after its transaction failed finds them there already."""
+        left = self._left.pop(session, ())
+        if (
+            left
+            and not is_indexed(self._db, left[0].id)
+            and [_record_content(one) for one in left] == [_record_content(one) for one in records]
+        ):
+            return left
+        self.settle(session, now)
+        return self._log.append(records) if records else ()
+
+    def viewed(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> Message | None:
+        """A record as the view shows it; None for kinds that have no row there."""
+        if record.kind in ("undo", "redaction"):
+            return None
+        said = record.message()
+        message = redact_message(said) if record.salt.isspace() else said
+        about = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
+        whole = replace(message, metadata={**message.metadata, **about, **(metadata or {})})
+        return self._as_viewed(whole, self._log.place(record.session, record.span))
+
+    def counted(self, message: Message) -> CountedMessage:
+        return CountedMessage(message, self._count(message))
+
+    # ----------------------------------------------------------------------------------------------------- settling
+
+    def settle(self, session: str, now: datetime, *, again: bool = False) -> CatchUpResult:
+        """Bring index and view up to the end of a session's log, reading only what the index lacks; once a process,
+        or after a failure, or when asked to look `again`. Raises `CorruptStore` when the log is the shorter one."""
+        if session in self._settled and not again:
+            return CatchUpResult(0, None)
+        last = last_indexed(self._db, session)
+        known = LogHead()
+        if last is not None:
+            hashed = hash_header(self._log.header(session, LogByteRange(last.start, last.end)))
+            known = LogHead(last.end, last.seq, last.id, hashed)
+        torn = self._log.settle(session, known, now)
+        adopted = sum(self._adopt(batch, now) for batch in batch_records(self._log.scan(session, known.end)))
+        self._settled.add(session)
+        return CatchUpResult(adopted, torn)
+
+    def _adopt(self, records: Sequence[LogRecord], now: datetime) -> int:
+        """Index and show records that the log has and the index lacks."""
+        with self._db.write():
+            for generation in dict.fromkeys(record.generation for record in records):
+                of_it = [record for record in records if record.generation == generation]
+                first = of_it[0]
+                session_rows.insert_session(self._db, first.session, generation, first.scope, first.ts)
+                self._show(Session(first.session, generation, first.scope), of_it, {})
+            session = session_rows.require_session(self._db, records[0].session)
+            if len(records) == _BATCH_RECORDS:
+                cover_old_rows(self._db, self._views, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "adopted", now)
+        self.saw(records)
+        return len(records)
+
+    # ------------------------------------------------------------------------------------------------------ showing
+
+    def _show(
+        self, session: Session, records: Sequence[LogRecord], metadata: Mapping[int, Mapping[str, Any]]
+    ) -> tuple[Message, ...]:
+        if not records:
+            return ()
+        viewed = [self.viewed(record, metadata.get(record.id)) for record in records]
+        rows = [None if message is None else self.counted(message) for message in viewed]
+        insert_records(self._db, records, [0 if row is None else row.tokens for row in rows])
+        for record in records:
+            if record.kind == "branch":
+                copy_parent_view(self._db, self._views, record)
+            elif record.kind in ROLLOVER_KINDS:
+                begin_next_generation(self._db, self._log, self._views, record, self.viewed, self.counted)
+        self._views.append(session, [row for row in rows if row is not None])
+        for record in records:
+            if withdrawn := withdrawn_ids(self._db, record):
+                self._hide(session, replace(record, refs=withdrawn))
+            elif record.role == "tool" and record.turn is not None:
+                self._end_tool(record, metadata.get(record.id, {}))
+        return tuple(message for message in viewed if message is not None)
+
+    def _hide(self, session: Session, undo: LogRecord) -> None:
+        """What is withdrawn leaves the view; it stays in log and index, and what it asked for is withdrawn."""
+        hide_messages(self._db, undo)
+        withdraw_requests(self._db, undo)
+        session_rows.add_to_totals_and_bump(self._db, session, ViewSize() - self._views.remove(session, undo.refs))
+
+    def _end_tool(self, result: LogRecord, metadata: Mapping[str, Any]) -> None:
+        state = "interrupted" if metadata.get("interrupted") else "done"
+        self._db.execute(
+            "UPDATE tool_runs SET state = ?, ended_at = ? WHERE turn = ? AND call_id = ? AND state = 'started'",
+            (state, format_time(result.ts), result.turn, result.tool_call_id),
+        )
+
+
+def _record_content(record: LogRecord) -> tuple[object, ...]:
+    """What a record says, without when and where."""
+    return (
+        record.kind, record.role, record.content, record.name, record.tool_calls, record.tool_call_id, record.media,
+        record.thinking, record.model, record.turn, record.refs,
+    )  # fmt: skip
+
+
+def batch_records(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:
+    batch: list[LogRecord] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += record.span.end - record.span.start
+        if len(batch) == _BATCH_RECORDS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,231 @@
+"""A compaction committed: a new prefix for a view, shorter forms of what stays, and its checkpoint. Also views kept
+small without a summary, for imports and for an index made again.
+
+What always holds (I3): what a checkpoint covers follows the one before it without gap or overlap; what follows the
+last one is in the view exactly once, or was hidden by an undo. What a compaction keeps verbatim are copies marked
+`carried_from`, outside of coverage. All of it is checked inside the transaction that commits. What leaves a view in
+bulk is covered by a checkpoint that refers to the log; it cannot be undone, and neither can earlier compactions
+then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
+from assistant.store.database import Database
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.checkpoints import (
+    BELONGS_IN_VIEW,
+    CoveredRange,
+    check_tail_coverage,
+    compaction_refused,
+    count_uncovered,
+    finish_checkpoint,
+    first_uncovered_seq,
+    insert_checkpoint,
+    list_live_checkpoint_rows,
+    range_of_messages,
+    read_checkpoint,
+    redeem_lease,
+    require_adjacent_checkpoints,
+    save_replaced,
+)
+from assistant.store.script.index import find_message_row
+from assistant.store.script.sessions import Session, sum_sizes
+from assistant.store.script.undo import (
+    delete_discarded_rows,
+    discard_undo,
+    keep_original_rows,
+    limit_undo,
+    measure_replaced,
+)
+from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, CountedMessage, Views, view_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewCut:
+    """What leaves a view: everything up to `position`, of which `messages` are the messages themselves."""
+
+    covered: CoveredRange
+    position: int
+    messages: int
+
+
+def commit_compaction(
+    db: Database,
+    views: Views,
+    compaction: Compaction,
+    prefix: Sequence[CountedMessage],
+    shorten: Sequence[CountedMessage],
+    now: datetime,
+    *,
+    undo_kept: int,
+) -> Checkpoint:
+    """Inside a transaction. With `undo_kept` 0 what is replaced is not kept. Raises `StaleView`, `CorruptStore`."""
+    session = session_rows.require_prefix_rev(db, compaction.session, compaction.prefix_rev)
+    cut = _find_cut(db, views, session, compaction) if removes_messages(compaction) else None
+    covered = _named_range(db, session, compaction) if cut is None else cut.covered
+    checkpoint_id = redeem_lease(db, session, compaction, covered, now)
+    floor = session_rows.read_view_floor(db, session)
+    position = floor if cut is None else cut.position
+    session_rows.set_view_floor(db, session, position)
+    keep_original_rows(db, session, checkpoint_id, [row.message.id or 0 for row in shorten])
+    gone = measure_replaced(db, session, checkpoint_id, floor, position)
+    if gone.messages != (0 if cut is None else cut.messages):
+        raise compaction_refused(
+            session, f"the view lacks messages between seq {covered.seqs[0]} and {covered.seqs[1]}"
+        )
+    state: CheckpointState = "masked" if cut is None else "live"
+    finish_checkpoint(db, session, checkpoint_id, compaction, covered, state, now)
+    save_replaced(db, checkpoint_id, gone.fingerprint, floor)
+    change = views.rewrite(session, shorten) - gone.shortened - gone.size
+    if cut is not None:
+        change += sum_sizes(views.insert(session, position + 1, _date_prefix(db, session, prefix, now)))
+        check_tail_coverage(db, session)
+    session_rows.add_to_totals_and_bump(db, session, change)
+    limit_undo(db, session, undo_kept)
+    delete_discarded_rows(db, views, session, everything=undo_kept == 0)
+    return read_checkpoint(db, checkpoint_id)
+
+
+def removes_messages(compaction: Compaction) -> bool:
+    """Whether messages leave the view, or are only shortened."""
+    return bool(compaction.prefix) or not compaction.shorten
+
+
+def _find_cut(db: Database, views: Views, session: Session, compaction: Compaction) -> _ViewCut:
+    """Where the compaction cuts the view. Raises `CorruptStore` where that would break coverage."""
+    absorbed = require_adjacent_checkpoints(db, session, compaction.absorbs)
+    if absorbed and compaction.to_message_id == absorbed[-1]["to_message_id"]:
+        return _cut_for_merge(views, session, compaction, absorbed)
+    start = first_uncovered_seq(db, session)
+    first = db.row(
+        f"SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} ORDER BY h.position LIMIT 1", view_parameters(session)
+    )
+    if first is None or first["message_id"] != compaction.from_message_id:
+        raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
+    last = find_message_row(db, compaction.to_message_id)
+    position = views.position_of(session, compaction.to_message_id)
+    if position is None or last is None:
+        raise compaction_refused(session, f"message {compaction.to_message_id} is not in the view")
+    messages = count_uncovered(db, session, start, last["seq"])
+    if not absorbed:
+        covered = CoveredRange((compaction.from_message_id, compaction.to_message_id), (start, last["seq"]))
+    elif absorbed[-1]["to_seq"] == start - 1:
+        ids = (absorbed[0]["from_message_id"], compaction.to_message_id)
+        covered = CoveredRange(ids, (absorbed[0]["from_seq"], last["seq"]))
+    else:
+        raise compaction_refused(session, "the checkpoints that it takes over are not those directly before it")
+    return _ViewCut(covered, position, messages)
+
+
+def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absorbed: Sequence[Row]) -> _ViewCut:
+    """Checkpoints become one, and nothing but the prefix is replaced."""
+    if compaction.from_message_id != absorbed[0]["from_message_id"]:
+        raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
+    ids = (compaction.from_message_id, compaction.to_message_id)
+    covered = CoveredRange(ids, (absorbed[0]["from_seq"], absorbed[-1]["to_seq"]))
+    return _ViewCut(covered, views.prefix_end(session), 0)
+
+
+def _named_range(db: Database, session: Session, compaction: Compaction) -> CoveredRange:
+    """The messages that a compaction without a prefix names; it covers nothing."""
+    return range_of_messages(db, session, (compaction.from_message_id, compaction.to_message_id))
+
+
+def _date_prefix(
+    db: Database, session: Session, prefix: Sequence[CountedMessage], now: datetime
+) -> list[CountedMessage]:
+    """The new prefix, dated; its summary names the live checkpoints."""
+    live = [row["id"] for row in list_live_checkpoint_rows(db, session)]
+    said = []
+    for row in prefix:
+        message = row.message if row.message.ts is not None else replace(row.message, ts=now)
+        if message.is_summary:
+            message = replace(message, metadata={**message.metadata, "checkpoints": live})
+        said.append(replace(row, message=message))
+    return said
+
+
+_TIER = "reference"
+
+
+def cover_old_rows(
+    db: Database, views: Views, session: Session, many: int, keep: int, trigger: str, now: datetime
+) -> Checkpoint | None:
+    """Inside a transaction: where a view has more than `many` rows, put all but the last `keep` (from a user's
+    message on) under a checkpoint."""
+    row = session_rows.find_session_row(db, session.key)
+    if row is None or row["view_messages"] <= many:
+        return None
+    bounds = _find_bulk_bounds(db, session, keep)
+    if bounds is None:
+        return None
+    ids = bounds["first_id"], bounds["last_id"]
+    compaction = _reference_compaction(session, row["prefix_rev"], trigger, ids, bounds["messages"], bounds["tokens"])
+    return commit_compaction(db, views, compaction, (), (), now, undo_kept=0)
+
+
+def find_tail_start(db: Database, session: Session, start: int, many: int, keep: int) -> int | None:
+    """Where more than `many` messages stand from seq `start` on: the seq at which their last `keep` begin, or the
+    first user's message among them. None where they are fewer."""
+    of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq >= ? AND {BELONGS_IN_VIEW}"
+    values = (session.key, session.generation, start)
+    count = db.row(f"SELECT count(*) {of}", values)
+    if count is None or count[0] <= many:
+        return None
+    row = db.row(
+        "SELECT coalesce(min(seq) FILTER (WHERE role = 'user'), min(seq)) FROM"
+        f" (SELECT m.seq, m.role {of} ORDER BY m.seq DESC LIMIT ?)",
+        (*values, keep),
+    )
+    return None if row is None else int(row[0])
+
+
+def insert_reference_checkpoint(
+    db: Database, session: Session, start: int, end: int, trigger: str, now: datetime
+) -> None:
+    """Inside a transaction: a checkpoint over seqs that no row of the view stands for."""
+    of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq BETWEEN ? AND ? AND {BELONGS_IN_VIEW}"
+    values = (session.key, session.generation, start, end)
+    totals = db.row(f"SELECT count(*), coalesce(sum(tokens), 0) {of}", values)
+    first = db.row(f"SELECT m.id {of} ORDER BY m.seq LIMIT 1", values)
+    last = db.row(f"SELECT m.id, m.seq {of} ORDER BY m.seq DESC LIMIT 1", values)
+    if totals is None or first is None or last is None:
+        return
+    compaction = _reference_compaction(session, 0, trigger, (first["id"], last["id"]), totals[0], totals[1])
+    covered = CoveredRange((first["id"], last["id"]), (start, last["seq"]))
+    checkpoint_id = insert_checkpoint(db, session, covered, trigger, now)
+    finish_checkpoint(db, session, checkpoint_id, compaction, covered, "live", now)
+    discard_undo(db, session, read_checkpoint(db, checkpoint_id).num)
+
+
+def _reference_compaction(
+    session: Session, prefix_rev: int, trigger: str, ids: tuple[int, int], messages: int, tokens: int
+) -> Compaction:
+    return Compaction(session.key, prefix_rev, trigger, _TIER, *ids, messages, (), "", tokens, 0)
+
+
+def _find_bulk_bounds(db: Database, session: Session, keep: int) -> Row | None:
+    """First and last message to cover, how many rows, and their tokens."""
+    values = view_parameters(session)
+    tail = db.row(
+        "SELECT min(position), min(position) FILTER (WHERE role = 'user') FROM"
+        f" (SELECT h.position, h.role{FROM_VIEW} ORDER BY h.position DESC LIMIT ?)",
+        (*values, keep),
+    )
+    if tail is None or tail[0] is None:
+        return None
+    start = tail[0] if tail[1] is None else tail[1]
+    row = db.row(
+        "SELECT count(*) AS messages, sum(h.tokens) AS tokens,"
+        f" (SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} ORDER BY h.position LIMIT 1) AS first_id,"
+        f" (SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} AND h.position < ? ORDER BY h.position DESC LIMIT 1)"
+        f" AS last_id{FROM_VIEW} AND {IS_MESSAGE_ROW} AND h.position < ?",
+        (*values, *values, start, *values, start),
+    )
+    return row if row is not None and row["messages"] else None

@@ -1,0 +1,199 @@
+"""Messages that were edited or deleted on their network after they had arrived: `people_ports.Changes`.
+
+What always holds: only the account that sent a message changes it, and the same change counts once. SQLite accepts
+first, then the log has it, as with messages (I1); what the log has is never rewritten (I2):
+
+- Of a message that still waits, an edit makes the words that will be answered; the log has both, the earlier ones in an
+  `edit` of the turn right before the message. A deletion takes it out of the inbox: the log has it as superseded, then
+  the `delete`, and no view shows it.
+- Of a message that a turn has taken, the log gets an `edit` with the new words, or a `delete`: a fact that the model
+  sees from then on, beside what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.bridge_api import MessageChange
+from assistant.core.errors import CorruptStore
+from assistant.core.messages import Message, RecordKind
+from assistant.core.records import InboxItem
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.log.reader import LogFiles
+from assistant.store.script.append import Appender, RecordDraft, RecordOrigin, inbox_item_origin
+from assistant.store.script.inbox import Inbox, encode_inbox_body, inbox_item_of_row, message_of_inbox_item
+from assistant.store.script.index import find_spans, is_indexed, list_logged_changes
+from assistant.store.script.sessions import Session
+from assistant.store.script.state import BridgeStates
+
+# accepted: to be logged. waiting: will be logged with its message. logged: a fact about its message. joined: its words
+# became the message's own before it was taken up.
+_INSERT = (
+    "INSERT INTO changes (bridge, change_id, kind, session, scope, message_id, record_id, content, state, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class MessageEdits:
+    """Implements `people_ports.Changes`."""
+
+    def __init__(self, db: Database, log: LogFiles, appender: Appender) -> None:
+        self._db = db
+        self._log = log
+        self._appender = appender
+        self._inbox = Inbox(db, appender.next_id)
+        self._states = BridgeStates(db)
+
+    def record(self, change: MessageChange, now: datetime) -> str | None:
+        """See `people_ports.Changes`."""
+        kept = self._kept(change)
+        if kept is None and (item := self._of(change)) is not None:
+            kept = self._accept(change, item, now)
+        if kept is not None:
+            self._complete(kept, now)
+        if change.position:
+            self._states.advance(change.bridge, change.position)
+        return None if kept is None else str(kept["session"])
+
+    def settle(self, now: datetime) -> None:
+        """See `people_ports.Changes`."""
+        for row in self._db.rows("SELECT * FROM changes WHERE state = 'accepted' ORDER BY id"):
+            self._complete(row, now)
+
+    # ------------------------------------------------------------------------------------------------------- accepting
+
+    def _kept(self, change: MessageChange) -> Row | None:
+        """The change, where an earlier attempt kept it."""
+        names = (clean_text(change.bridge), clean_text(change.change_id))
+        return self._db.row("SELECT * FROM changes WHERE bridge = ? AND change_id = ?", names)
+
+    def _of(self, change: MessageChange) -> InboxItem | None:
+        """The message that this account sent and may change; None where nothing is to be kept."""
+        row = self._db.row(
+            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ? AND sender = ?",
+            (clean_text(change.bridge), clean_text(change.external_id), clean_text(change.sender)),
+        )
+        if row is None or self._is_deleted(row["message_id"]):
+            return None
+        return inbox_item_of_row(row)
+
+    def _is_deleted(self, message_id: int) -> bool:
+        return self._db.row("SELECT 1 FROM changes WHERE message_id = ? AND kind = 'delete'", (message_id,)) is not None
+
+    def _accept(self, change: MessageChange, item: InboxItem, now: datetime) -> Row | None:
+        """Durable when it returns; None where the message says that already."""
+        session = item.incoming.session
+        self._appender.settle(session, now)
+        waits = item.state == "accepted" and not is_indexed(self._db, item.message_id)
+        before = item.incoming.content if waits else self._words_now(item)
+        words = clean_text(change.content) if change.kind == "edit" else ""
+        if change.kind == "edit" and words == before:
+            return None
+        edits_waiting = waits and change.kind == "edit"
+        values = (
+            clean_text(change.bridge), clean_text(change.change_id), change.kind, session, item.incoming.scope,
+            item.message_id,
+            self._appender.next_id(), before if edits_waiting else words, "waiting" if edits_waiting else "accepted",
+            format_time(now),
+        )  # fmt: skip
+        with self._db.write() as db:
+            change_row = db.insert(_INSERT, values)
+            if edits_waiting:
+                body = encode_inbox_body(replace(item.incoming, content=words))
+                db.execute("UPDATE inbox SET body = ? WHERE id = ?", (body, item.id))
+            elif change.kind == "delete" and item.state == "accepted":
+                db.execute(
+                    "UPDATE inbox SET state = 'superseded', ended_at = ? WHERE id = ?", (format_time(now), item.id)
+                )
+        return self._db.row("SELECT * FROM changes WHERE id = ?", (change_row,))
+
+    def _words_now(self, item: InboxItem) -> str:
+        """What the log has it say, its newest edit first."""
+        edits = [row["record_id"] for row in list_logged_changes(self._db, [item.message_id]) if row["kind"] == "edit"]
+        newest = edits[-1] if edits else item.message_id
+        found = find_spans(self._db, [newest]).get(newest)
+        return item.incoming.content if found is None else self._log.read(*found).content
+
+    # --------------------------------------------------------------------------------------------------------- logging
+
+    def _complete(self, row: Row, now: datetime) -> None:
+        """Log what is accepted and not logged. Raises `StoreError`; then it is still to be done."""
+        if row["state"] != "accepted":
+            return
+        session = self._appender.current(row["session"], now)
+        about = self._db.row("SELECT * FROM inbox WHERE message_id = ?", (row["message_id"],))
+        if about is None:
+            raise CorruptStore
+        item = inbox_item_of_row(about)
+        drafts = draft_unlogged(self._db, self._appender, session, [item], None, now)
+        if not is_indexed(self._db, row["record_id"]):
+            refs = (item.message_id, *(edit["record_id"] for edit in _list_waiting_edits(self._db, item)))
+            drafts.append(_draft_edit(self._appender, session, row, item, None, row["content"], refs))
+        with self._appender.appending(session, drafts, now):
+            mark_waiting_logged(self._db, [item], None)
+            if item.state == "superseded":
+                self._inbox.end([item.id], item.state, now)
+            self._db.execute("UPDATE changes SET state = 'logged', content = '' WHERE id = ?", (row["id"],))
+
+
+def draft_unlogged(
+    db: Database, appender: Appender, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime
+) -> list[RecordDraft]:
+    """Drafts of those items that the log does not have yet, each with what became of it while it waited: where a turn
+    takes it, its earlier words stand before it; where none does, it stands as it was said, its later words behind."""
+    appender.settle(session.key, now)
+    drafts = [draft for item in items for draft in _draft_with_edits(db, appender, session, item, turn, now)]
+    return [draft for draft in drafts if not is_indexed(db, draft.record.id)]
+
+
+def _draft_with_edits(
+    db: Database, appender: Appender, session: Session, item: InboxItem, turn: str | None, now: datetime
+) -> list[RecordDraft]:
+    # It may have been edited since it was read.
+    row = db.row("SELECT * FROM inbox WHERE id = ?", (item.id,))
+    item = item if row is None else inbox_item_of_row(row)
+    edits = _list_waiting_edits(db, item)
+    words = [*(edit["content"] for edit in edits), item.incoming.content]
+    # As it was said first, or as it is to be answered; each edit has one of the others.
+    own = words.pop(0 if turn is None else -1)
+    message = appender.draft(
+        session, replace(message_of_inbox_item(item), content=own), inbox_item_origin(item, turn), now
+    )
+    edited = [
+        _draft_edit(appender, session, edit, item, turn, other, (item.message_id,))
+        for edit, other in zip(edits, words, strict=True)
+    ]
+    return [message, *edited] if turn is None else [*edited, message]
+
+
+def _list_waiting_edits(db: Database, item: InboxItem) -> list[Row]:
+    """Edits that the log gets together with their message, oldest first."""
+    return db.rows("SELECT * FROM changes WHERE message_id = ? AND state = 'waiting' ORDER BY id", (item.message_id,))
+
+
+def mark_waiting_logged(db: Database, items: Sequence[InboxItem], turn: str | None) -> None:
+    """Inside the transaction that shows messages: their log has what they were edited to while they waited."""
+    db.execute_many(
+        "UPDATE changes SET state = ?, content = '' WHERE message_id = ? AND state = 'waiting'",
+        [("logged" if turn is None else "joined", item.message_id) for item in items],
+    )
+
+
+def _draft_edit(
+    appender: Appender,
+    session: Session,
+    row: Row,
+    item: InboxItem,
+    turn: str | None,
+    words: str,
+    refs: tuple[int, ...],
+) -> RecordDraft:
+    kind: RecordKind = row["kind"]
+    sent = item.incoming
+    origin = RecordOrigin(kind, row["bridge"], sent.sender, sent.trust, turn, refs)
+    at = parse_time(row["at"])
+    return appender.draft(session, Message("system", words, row["record_id"], at), origin, at)

@@ -1,0 +1,199 @@
+"""The generations of sessions: what each was, everything said in it, the clearing of ended ones; and resets, one a
+generation that was to end.
+
+What always holds: an ended generation keeps what its compactions had put in front of its view, so that it can be
+resumed; its messages are in the log, and their rows are deleted a little at a time, never in the way of a turn. A
+reset is `done` only in the transaction that ends its generation (`rollover`), so that whatever is not done can be
+taken up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
+from assistant.core.sessions import Generation, GenerationActivity, SessionReset
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.log.reader import LogFiles
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.sessions import Session
+from assistant.store.script.undo import discard_undo, list_undoable_checkpoint_rows
+from assistant.store.script.view import IS_MESSAGE_ROW
+
+_ROWS_PER_CLEARING = 500
+_RECORDS_PER_QUERY = 500
+_IS_VISIBLE_MESSAGE = "m.session = s.key AND m.generation = s.generation AND m.kind = 'message' AND m.hidden_by IS NULL"
+
+
+class StoredGenerations:
+    """Implements `reset_ports.Generations` over script.db and the master log."""
+
+    def __init__(self, db: Database, log: LogFiles) -> None:
+        self._db = db
+        self._log = log
+
+    def all(self, session: str, newest: int | None = None) -> list[Generation]:
+        rows = self._db.rows(
+            "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
+            f" LEFT JOIN messages m ON {_IS_VISIBLE_MESSAGE}"
+            " LEFT JOIN resets r ON r.session = s.key AND r.generation = s.generation AND r.state = 'done'"
+            " WHERE s.key = ? GROUP BY s.generation ORDER BY s.generation DESC LIMIT ?",
+            (session, -1 if newest is None else newest),
+        )
+        return [_generation_of_row(row) for row in reversed(rows)]
+
+    def spoken(self, session: str) -> GenerationActivity | None:
+        current = session_rows.find_session(self._db, session)
+        if current is None:
+            return None
+        return GenerationActivity(session, current.generation, self._said(current, "ASC"), self._said(current, "DESC"))
+
+    def last_seq(self, session: str) -> int:
+        row = self._db.row("SELECT max(seq) FROM messages WHERE session = ?", (session,))
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def records(self, session: str, generation: int) -> Iterator[LogRecord]:
+        seq = 0
+        while rows := self._db.rows(
+            "SELECT seq, byte_start, byte_end FROM messages WHERE session = ? AND generation = ? AND seq > ?"
+            " AND hidden_by IS NULL ORDER BY seq LIMIT ?",
+            (session, generation, seq, _RECORDS_PER_QUERY),
+        ):
+            for row in rows:
+                yield self._log.read(session, LogByteRange(row["byte_start"], row["byte_end"]))
+            seq = rows[-1]["seq"]
+
+    def _said(self, session: Session, order: str) -> datetime | None:
+        """When something was said in a generation, first (ASC) or last (DESC), found from that end."""
+        row = self._db.row(
+            "SELECT m.ts FROM messages m JOIN sessions s ON s.key = m.session AND s.generation = ?"
+            " WHERE m.session = ? AND m.seq >= s.from_seq AND m.generation = s.generation AND m.kind = 'message'"
+            f" AND m.hidden_by IS NULL ORDER BY m.seq {order} LIMIT 1",
+            (session.generation, session.key),
+        )
+        return None if row is None else parse_time(row["ts"])
+
+
+def _generation_of_row(row: Row) -> Generation:
+    return Generation(
+        session=row["key"],
+        number=row["generation"],
+        scope=row["scope"],
+        started_at=parse_time(row["started_at"]),
+        from_seq=row["from_seq"],
+        messages=row["said"],
+        first_at=parse_time(row["first_at"]) if row["first_at"] else None,
+        last_at=parse_time(row["last_at"]) if row["last_at"] else None,
+        ended_at=parse_time(row["ended_at"]) if row["ended_at"] else None,
+        end_reason=row["end_reason"] or "",
+        pressure=row["pressure"],
+        resumed=row["resumed"],
+    )
+
+
+_SELECT_TO_CLEAR = "SELECT key, generation, scope, view_floor FROM sessions WHERE ended_at IS NOT NULL AND cleared = 0"
+
+
+def has_rows_to_clear(db: Database) -> bool:
+    return db.row(f"{_SELECT_TO_CLEAR} LIMIT 1") is not None
+
+
+def clear_ended_rows(db: Database) -> None:
+    """Inside a transaction: take some rows out that an ended generation no longer shows: its messages, and what its
+    compactions replaced, which is not put back any more."""
+    row = db.row(f"{_SELECT_TO_CLEAR} ORDER BY key, generation LIMIT 1")
+    if row is None:
+        return
+    session = Session(row["key"], row["generation"], row["scope"])
+    for kept in list_undoable_checkpoint_rows(db, session)[:1]:
+        discard_undo(db, session, kept["checkpoint_num"])
+    gone = db.execute(
+        "DELETE FROM conversation_history WHERE id IN (SELECT h.id FROM conversation_history h WHERE h.session = ?"
+        f" AND h.generation = ? AND (h.position <= ? OR ({IS_MESSAGE_ROW})) LIMIT ?)",
+        (session.key, session.generation, row["view_floor"], _ROWS_PER_CLEARING),
+    )
+    if gone < _ROWS_PER_CLEARING:
+        db.execute("UPDATE sessions SET cleared = 1 WHERE key = ? AND generation = ?", (row["key"], row["generation"]))
+
+
+_OF_GENERATION = "session = ? AND generation = ?"
+_IS_UNDER_WAY = "state IN ('begun', 'waiting', 'archived')"
+
+
+class StoredResets:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def begin(self, reset: SessionReset) -> SessionReset:
+        with self._db.write() as db:
+            db.execute(
+                "INSERT INTO resets (session, generation, scope, reason, resumes, state, pressure, begun_at)"
+                " VALUES (?, ?, ?, ?, ?, 'begun', ?, ?) ON CONFLICT (session, generation) DO UPDATE SET"
+                " reason = excluded.reason, resumes = excluded.resumes, state = 'begun', pressure = excluded.pressure,"
+                " attempts = CASE state WHEN 'withdrawn' THEN 0 ELSE attempts END, note = '', retry_at = NULL,"
+                " begun_at = CASE state WHEN 'withdrawn' THEN excluded.begun_at ELSE begun_at END, ended_at = NULL"
+                " WHERE state <> 'done'",
+                (
+                    reset.session, reset.generation, reset.scope, reset.reason, reset.resumes, reset.pressure,
+                    format_time(reset.begun_at),
+                ),
+            )  # fmt: skip
+        return self._one(reset.session, reset.generation)
+
+    def archived(self, session: str, generation: int) -> None:
+        with self._db.write() as db:
+            db.execute(
+                f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}", (session, generation)
+            )  # fmt: skip
+
+    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
+                f" WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
+                (clean_text(note), format_time(retry_at), session, generation),
+            )
+        return self._one(session, generation)
+
+    def withdraw(self, session: str, generation: int, now: datetime) -> bool:
+        with self._db.write() as db:
+            gone = db.execute(
+                f"UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL WHERE {_OF_GENERATION}"
+                f" AND {_IS_UNDER_WAY}",
+                (format_time(now), session, generation),
+            )
+        return bool(gone)
+
+    def unfinished(self) -> list[SessionReset]:
+        current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
+        rows = self._db.rows(f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session")
+        return [_reset_of_row(row) for row in rows]
+
+    def of(self, session: str) -> list[SessionReset]:
+        rows = self._db.rows("SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
+        return [_reset_of_row(row) for row in rows]
+
+    def _one(self, session: str, generation: int) -> SessionReset:
+        (row,) = self._db.rows(f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))
+        return _reset_of_row(row)
+
+
+def _reset_of_row(row: Row) -> SessionReset:
+    return SessionReset(
+        session=row["session"],
+        generation=row["generation"],
+        scope=row["scope"],
+        reason=row["reason"],
+        state=row["state"],
+        begun_at=parse_time(row["begun_at"]),
+        resumes=row["resumes"],
+        pressure=row["pressure"],
+        attempts=row["attempts"],
+        note=row["note"],
+        retry_at=parse_time(row["retry_at"]) if row["retry_at"] else None,
+        ended_at=parse_time(row["ended_at"]) if row["ended_at"] else None,
+    )

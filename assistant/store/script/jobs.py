@@ -1,0 +1,294 @@
+"""Reminders and schedules, and what became of each of their slots: `agenda_ports.Jobs` over script.db and the log.
+
+What always holds: the end of a slot, its job's next slot, and the outbox or inbox row that comes of it are one
+transaction, so that whatever is killed, a slot ends once and is told once. That a reminder was told goes into the log
+right after, under the message id that its outbox row was given; what a crash leaves unlogged is logged at start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from sqlite3 import Row
+
+from assistant.agenda.jobs import (
+    DeliveryTarget,
+    DueSlot,
+    EndedSlot,
+    FiringBatch,
+    Job,
+    JobKind,
+    JobOutcome,
+    NewJob,
+    ReminderMessage,
+)
+from assistant.agenda.notifications import sent_reminder_note
+from assistant.agenda.recurrence import spec_from_json, spec_to_json
+from assistant.core.errors import UsageError
+from assistant.core.messages import Message
+from assistant.core.records import OutgoingMessage
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.append import Appender, RecordOrigin
+from assistant.store.script.inbox import Inbox
+from assistant.store.script.index import is_indexed
+from assistant.store.script.outbox import insert_outgoing
+
+_IS_WAITING = "state IN ('active', 'paused')"
+_LOGGED_PER_QUERY = 100
+_INSERT = (
+    "INSERT INTO jobs (key, kind, name, session, generation, scope, bridge, target, text, spec, zone, catch_up, state,"
+    " next_due_at, next_key, made_by, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'active', ?, ?, ?, ?)"
+)
+
+
+class Jobs:
+    """Implements `agenda_ports.Jobs`."""
+
+    def __init__(self, db: Database, appender: Appender) -> None:
+        self._db = db
+        self._appender = appender
+        self._inbox = Inbox(db, appender.next_id)
+
+    # ------------------------------------------------------------------------------------------------------- making
+
+    def add(self, new: NewJob, most: int, now: datetime) -> Job:
+        place = new.place
+        with self._db.write() as db:
+            known = db.row("SELECT * FROM jobs WHERE key = ?", (new.key,))
+            if known is not None:
+                return _job_of_row(known)
+            self._must_fit(new, most)
+            session = session_rows.ensure_session(db, place.session, place.scope, now)
+            made = db.insert(
+                _INSERT,
+                (
+                    new.key, new.kind, clean_text(new.name), place.session, session.generation, place.scope,
+                    place.bridge,
+                    place.target, clean_text(new.text), dump_json(spec_to_json(new.spec)), new.zone, new.catch_up,
+                    format_time(new.due.at), new.due.key, new.made_by, format_time(now),
+                ),
+            )  # fmt: skip
+            return _job_of_row(self._db.rows("SELECT * FROM jobs WHERE id = ?", (made,))[0])
+
+    def _must_fit(self, new: NewJob, most: int) -> None:
+        scope = new.place.scope
+        waiting = self._db.rows(f"SELECT count(*) AS jobs FROM jobs WHERE scope = ? AND {_IS_WAITING}", (scope,))[0][
+            "jobs"
+        ]
+        if waiting >= most:
+            raise UsageError(
+                f"{waiting:,} reminders and schedules wait already, and no more may. Nothing was set; cancel some."
+            )
+        if new.name and self.named(new.name, scope) is not None:
+            raise UsageError(f"There is a schedule {new.name!r} already. Nothing was set; remove it, or name this one.")
+
+    def made_under(self, key: str, scope: str) -> Job | None:
+        row = self._db.row("SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
+        return None if row is None else _job_of_row(row)
+
+    def get(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
+        row = self._row(job_id, scope, kind)
+        return None if row is None else _job_of_row(row)
+
+    def named(self, name: str, scope: str) -> Job | None:
+        row = self._db.row(
+            f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}",
+            (scope, clean_text(name)),
+        )
+        return None if row is None else _job_of_row(row)
+
+    def waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
+        rows = self._db.rows(
+            f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_IS_WAITING} ORDER BY next_due_at, id LIMIT ?",
+            (scope, kind, limit),
+        )
+        return [_job_of_row(row) for row in rows]
+
+    def cancel(self, job_id: int, scope: str, kind: JobKind, key: str, now: datetime) -> Job:
+        with self._db.write() as db:
+            row = self._row(job_id, scope, kind)
+            if row is None or (row["state"] not in ("active", "paused") and row["end_key"] != key):
+                raise UsageError(f"No {kind} {job_id} is waiting. Nothing was changed; list them for their numbers.")
+            if row["end_key"] != key:
+                db.execute(
+                    "UPDATE jobs SET state = 'cancelled', ended_at = ?, end_key = ? WHERE id = ?",
+                    (format_time(now), key, job_id),
+                )
+        return _job_of_row(row)
+
+    def pause(self, job_id: int, scope: str) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE jobs SET state = 'paused' WHERE id = ? AND scope = ? AND state = 'active'", (job_id, scope)
+            )
+
+    def resume(self, job_id: int, scope: str, due: DueSlot | None, now: datetime) -> None:
+        with self._db.write() as db:
+            if db.row("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)) is not None:
+                self._move([(job_id, due)], "paused", now)
+
+    def place_of(self, turn: str) -> tuple[DeliveryTarget, int] | None:
+        row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
+        if row is None:
+            return None
+        return DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]), row["message_id"]
+
+    def _row(self, job_id: int, scope: str, kind: JobKind) -> Row | None:
+        return self._db.row("SELECT * FROM jobs WHERE id = ? AND scope = ? AND kind = ?", (job_id, scope, kind))
+
+    # ------------------------------------------------------------------------------------------------------- firing
+
+    def due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
+        rows = self._db.rows(
+            "SELECT * FROM jobs WHERE state = 'active' AND next_due_at > ? AND next_due_at <= ?"
+            " ORDER BY next_due_at, id LIMIT ?",
+            ("" if after is None else format_time(after), format_time(until), limit),
+        )
+        return [_job_of_row(row) for row in rows]
+
+    def next_at(self) -> datetime | None:
+        row = self._db.row("SELECT min(next_due_at) AS at FROM jobs WHERE state = 'active'")
+        return None if row is None or row["at"] is None else parse_time(row["at"])
+
+    def fire(self, firing: FiringBatch, now: datetime) -> None:
+        with self._db.write():
+            self._end(firing.fired, now)
+            self._move([(one.job_id, one.due) for one in firing.fired], "active", now)
+            for telling in firing.tellings:
+                self._send(telling, now)
+            for prompt in firing.prompts:
+                self._inbox.put(prompt, now)
+
+    def _end(self, fired: Sequence[JobOutcome], now: datetime) -> None:
+        at = format_time(now)
+        self._db.execute_many(
+            "INSERT INTO slots (job_id, scope, due_at, local_key, state, ended_at, note, told, logged)"
+            " VALUES (?1, (SELECT scope FROM jobs WHERE id = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            " ON CONFLICT (job_id, local_key) DO NOTHING",
+            [
+                (
+                    one.job_id, format_time(ending.due.at), ending.due.key, ending.state, at, ending.note, told or None,
+                    int(not told),
+                )
+                for one in fired
+                for ending, told in one.ended
+            ],
+        )  # fmt: skip
+
+    def _move(self, jobs: Sequence[tuple[int, DueSlot | None]], state: str, now: datetime) -> None:
+        """Jobs in that state go on at a slot; None: there is none left."""
+        self._db.execute_many(
+            "UPDATE jobs SET state = 'done', next_due_at = NULL, next_key = NULL, ended_at = ?"
+            " WHERE id = ? AND state = ?",
+            [(format_time(now), job_id, state) for job_id, due in jobs if due is None],
+        )
+        self._db.execute_many(
+            "UPDATE jobs SET state = 'active', next_due_at = ?, next_key = ? WHERE id = ? AND state = ?",
+            [(format_time(due.at), due.key, job_id, state) for job_id, due in jobs if due is not None],
+        )
+
+    def _send(self, telling: ReminderMessage, now: datetime) -> None:
+        place = telling.place
+        session = session_rows.ensure_session(self._db, place.session, place.scope, now)
+        outgoing = OutgoingMessage(
+            telling.key, place.session, place.scope, place.bridge, place.target, telling.body,
+            message_id=self._appender.next_id(), buttons=telling.buttons,
+        )  # fmt: skip
+        insert_outgoing(self._db, [outgoing], session.generation, None, now)
+
+    # ------------------------------------------------------------------------------------------------------ logging
+
+    def log_told(self, now: datetime) -> int:
+        logged = 0
+        while rows := self._unlogged():
+            for session, of_it in groupby(rows, lambda row: str(row["session"])):
+                logged += self._log_of(session, list(of_it), now)
+        return logged
+
+    def _unlogged(self) -> list[Row]:
+        return self._db.rows(
+            "SELECT o.key, o.session, o.bridge, o.body, o.message_id FROM outbox o WHERE o.key IN"
+            " (SELECT DISTINCT told FROM slots INDEXED BY slots_unlogged WHERE logged = 0 LIMIT ?)"
+            " ORDER BY o.session, o.id",
+            (_LOGGED_PER_QUERY,),
+        )
+
+    def _log_of(self, key: str, rows: Sequence[Row], now: datetime) -> int:
+        session = self._appender.current(key, now)
+        # What was logged before, and not noted, is found in the index then.
+        self._appender.settle(key, now)
+        drafts = [
+            self._appender.draft(
+                session, Message("system", sent_reminder_note(row["body"]), row["message_id"]),
+                RecordOrigin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])), now,
+            )
+            for row in rows
+            if not is_indexed(self._db, row["message_id"])
+        ]  # fmt: skip
+        with self._appender.appending(session, drafts, now):
+            self._db.execute_many(
+                "UPDATE slots SET logged = 1 WHERE told = ? AND logged = 0", [(row["key"],) for row in rows]
+            )
+        return len(drafts)
+
+    def _asked_by(self, told: str) -> tuple[int, ...]:
+        rows = self._db.rows(
+            "SELECT DISTINCT j.made_by FROM slots s JOIN jobs j ON j.id = s.job_id"
+            " WHERE s.told = ? AND s.logged = 0 AND j.made_by IS NOT NULL ORDER BY j.made_by LIMIT 20",
+            (told,),
+        )
+        return tuple(row["made_by"] for row in rows)
+
+    # ------------------------------------------------------------------------------------------------- looking back
+
+    def slots(
+        self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
+    ) -> list[EndedSlot]:
+        rows = self._db.rows(
+            "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
+            " WHERE s.scope = ? AND (? IS NULL OR j.kind = ?) AND (? IS NULL OR s.job_id = ?)"
+            " ORDER BY s.id DESC LIMIT ?",
+            (scope, kind, kind, job_id, job_id, limit),
+        )
+        return [_slot_of_row(row) for row in rows]
+
+    def missed(self) -> dict[str, int]:
+        rows = self._db.rows(
+            "SELECT scope, count(*) AS slots FROM slots INDEXED BY slots_missed"
+            " WHERE state = 'missed' AND seen_at IS NULL GROUP BY scope"
+        )
+        return {row["scope"]: row["slots"] for row in rows}
+
+    def seen(self, now: datetime) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE slots SET seen_at = ? WHERE id IN (SELECT id FROM slots INDEXED BY slots_missed"
+                " WHERE state = 'missed' AND seen_at IS NULL)",
+                (format_time(now),),
+            )
+
+    def overdue(self, before: datetime) -> int:
+        row = self._db.row(
+            "SELECT count(*) AS jobs FROM jobs WHERE state = 'active' AND next_due_at < ?", (format_time(before),)
+        )
+        return 0 if row is None else int(row["jobs"])
+
+
+def _job_of_row(row: Row) -> Job:
+    due = None if row["next_due_at"] is None else DueSlot(parse_time(row["next_due_at"]), row["next_key"])
+    return Job(
+        row["id"], row["kind"], row["name"], DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]),
+        row["text"], spec_from_json(json.loads(row["spec"])), row["zone"], row["catch_up"], row["state"], due,
+        parse_time(row["created_at"]), row["made_by"],
+    )  # fmt: skip
+
+
+def _slot_of_row(row: Row) -> EndedSlot:
+    return EndedSlot(
+        row["id"], row["job_id"], row["kind"], row["name"], row["text"], parse_time(row["due_at"]), row["local_key"],
+        row["state"], parse_time(row["ended_at"]), row["note"], parse_time(row["seen_at"]) if row["seen_at"] else None,
+    )  # fmt: skip

@@ -1,0 +1,352 @@
+"""What models cost: reserved at the worst case before each call, settled after it, never above a cap (I9); and the
+part of the budget that guests and rooms may use (I10).
+
+What always holds:
+- A reservation counts from the moment it is written, so that concurrent calls, and a call whose end a crash hid,
+  cannot pass a cap together.
+- The sums of a day and a month (of the home's time zone) are kept as rows, for the whole, for each role other than
+  the owner, and for work in the background; a cap is checked without adding up. Settling changes the sums of the
+  period in which the reservation was made.
+- A role with a share of nothing may only make calls that are free. What others are told names none of the owner's
+  sums.
+- That a cap is near or used up is told once, in the transaction that found it (`usage.SpendingNotices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from assistant.core.budget import (
+    BudgetStatus,
+    CapUsage,
+    PeriodSpend,
+    cap_usages,
+    exceeds_cap,
+    first_exceeded_cap,
+    forecast_spend,
+)
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
+from assistant.core.messages import Usage
+from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
+from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.sessions import session_role
+from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import background_notice, cap_notice, notice_key, runaway_notice
+from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
+from assistant.store.script.usage import RepeatedCalls, SpendingNotices, UsageSums
+
+_ROLE_NAMES = {"guest": "guests", "room": "rooms"}
+
+# Told the role, the name of the cap ("daily", "monthly") and the time when a call was refused for its role's share.
+OnRoleBudgetExceeded = Callable[[str, str, datetime], None]
+
+
+def ignore_exceeded(role: str, cap: str, now: datetime) -> None:
+    """Nobody is told."""
+
+
+class RoleBudgetExceeded(BudgetExceeded):
+    """The share of a role is used up."""
+
+    def __init__(self, role: str, cap: str, unit: str) -> None:
+        super().__init__(
+            f"The part of the {cap} budget that {_ROLE_NAMES.get(role, role)} may use is used up. Your message is kept; ask "
+            f"again next {unit}."
+        )
+        self.role = role
+        self.cap = cap
+
+
+def role_of_call(session: str | None) -> str:
+    """Whose call it is that was made for a session; the house's own are the owner's."""
+    return "owner" if session is None else session_role(session)
+
+
+class RoleBudgets:
+    """`share_used` is called outside of any transaction."""
+
+    def __init__(
+        self,
+        db: Database,
+        authority: Permissions = OWNER_ONLY_PERMISSIONS,
+        share_used: OnRoleBudgetExceeded = ignore_exceeded,
+    ) -> None:
+        self._db = db
+        self.authority = authority
+        self.share_used = share_used
+
+    def check(self, of: str, cap: tuple[str, str, str], most: tuple[float, int], usd: float, unpriced: int) -> None:
+        """Inside the transaction that reserves: whether a call of this worst case (US dollars, tokens without a price)
+        fits the share of role `of` in a cap (name, unit, period) of `most` (dollars, tokens; 0 is none).
+
+        Raises `ShareExceeded`."""
+        if of == "owner":
+            return
+        name, unit, period = cap
+        share = self.authority.share(of)
+        sums = self.used(of, period)
+        used = (sums.usd, sums.unpriced_tokens)
+        for asked, already, whole in zip((usd, unpriced), used, most, strict=True):
+            if asked and (share == 0 or (whole and exceeds_cap(already, asked, whole * share))):
+                raise RoleBudgetExceeded(of, name, unit)
+
+    def used(self, of: str, period: str) -> PeriodSpend:
+        """What a role has used of a period, in US dollars and tokens without a price."""
+        row = self._db.row(
+            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period)
+        )  # fmt: skip
+        return PeriodSpend() if row is None else PeriodSpend(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
+
+    def add(self, of: str, period: str, usd: float, unpriced: int) -> None:
+        """Inside a transaction."""
+        if of != "owner":
+            self._db.execute(
+                "INSERT INTO usage_by_role (role, period, usd, unpriced_tokens) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (role, period) DO UPDATE SET usd = usd + excluded.usd,"
+                " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
+                (of, period, usd, unpriced),
+            )
+
+
+_BACKGROUND_PART = "background"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    usd: float | None
+    tokens: int
+
+    @property
+    def unpriced(self) -> int:
+        return self.tokens if self.usd is None else 0
+
+
+class _CapReached(BudgetExceeded):
+    """A cap, or the part of it that work in the background may use."""
+
+    def __init__(self, text: str, cap: CapUsage, *, background: bool) -> None:
+        super().__init__(text)
+        self.cap = cap
+        self.background = background
+
+
+def _no_reload() -> None:
+    """The settings stay as they are."""
+
+
+class Ledger:
+    """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
+
+    def __init__(
+        self, db: Database, budget: BudgetSettings, zone: ZoneInfo, shares: RoleBudgets | None = None
+    ) -> None:  # fmt: skip
+        """Without `shares` only the owner may spend."""
+        self._db = db
+        self.shares = shares or RoleBudgets(db)
+        # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
+        self.budget = budget
+        self.look_again: Callable[[], None] = _no_reload
+        self._zone = zone
+        self._sums = UsageSums(db, zone)
+        self.marks = SpendingNotices(db)
+        self._repeats = RepeatedCalls(db)
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def reserve(self, call: ModelCall, now: datetime) -> Reservation:
+        try:
+            return self._reserve(call, now)
+        except BudgetExceeded as error:
+            known = self.budget
+            self.look_again()
+            if self.budget == known:
+                self._tell(error, call, now)
+                raise
+        return self.reserve(call, now)
+
+    def _reserve(self, call: ModelCall, now: datetime) -> Reservation:
+        cost = _Cost(call.usd, call.input_tokens + call.max_output)
+        with self._db.write() as db:
+            if call.fingerprint:
+                self._repeats.sent(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
+            self._check(cost, call, now)
+            row_id = db.insert(
+                "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
+                " VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
+                (
+                    format_time(now), call.purpose, call.provider, call.model, call.session, call.turn, cost.tokens,
+                    cost.usd,
+                ),
+            )  # fmt: skip
+            for period in self._periods(now).values():
+                self._add(period, cost, 1, calls=1)
+                for part in _budget_parts(call.purpose, call.session):
+                    self.shares.add(part, period, cost.usd or 0.0, cost.unpriced)
+        return Reservation(row_id, cost.usd, cost.tokens, call.fingerprint)
+
+    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+        """Settling again what is settled changes nothing."""
+        tokens = usage.prompt + usage.output
+        billed = _Cost(usage.cost_usd if tokens or usage.cost_usd is not None else 0.0, tokens)
+        with self._db.write() as db:
+            row = db.row("SELECT * FROM usage WHERE id = ? AND state = 'reserved'", (reservation.id,))
+            if row is None:
+                return
+            db.execute(
+                "UPDATE usage SET state = 'settled', input = ?, output = ?, cache_read = ?, cache_write = ?, usd = ?,"
+                " settled_at = ? WHERE id = ?",
+                (
+                    usage.input, usage.output, usage.cache_read, usage.cache_write, billed.usd, format_time(now),
+                    reservation.id,
+                ),
+            )  # fmt: skip
+            reserved, periods = _Cost(row["reserved_usd"], row["reserved_tokens"]), self._periods(parse_time(row["ts"]))
+            usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
+            for period in periods.values():
+                self._add(period, reserved, -1)
+                self._add(period, billed, 1)
+                for part in _budget_parts(row["purpose"], row["session"]):
+                    self.shares.add(part, period, usd, unpriced)
+            if reservation.fingerprint and not tokens:
+                self._repeats.not_sent(reservation.fingerprint)
+            for cap in self._caps(periods):
+                if cap.is_used_up:
+                    self.marks.tell(notice_key("reached", cap), cap_notice("reached", cap), now)
+                elif cap.is_near and not self.marks.has(notice_key("reached", cap)):
+                    self.marks.tell(notice_key("near", cap), cap_notice("near", cap), now)
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
+        """What was spent from `since` until before `until`."""
+        return self._sums.spent(since, until, session)
+
+    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
+        """Sums since a moment: days in order, the rest by name."""
+        return self._sums.by(key, since)
+
+    def standing(self, now: datetime) -> BudgetStatus:
+        """How the budget stands, from a few rows."""
+        periods = self._periods(now)
+        day, month = (self._total(period) for period in (periods["day"], periods["month"]))
+        caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND_PART)
+        known = self.marks.known(notice_key("reached", cap) for cap in caps)
+        known_of_part = self.marks.known(notice_key("reached", cap, background=True) for cap in part)
+        return BudgetStatus(
+            periods["day"], day, month,
+            tuple(replace(cap, reached=notice_key("reached", cap) in known) for cap in caps),
+            tuple(replace(cap, reached=notice_key("reached", cap, background=True) in known_of_part) for cap in part),
+            self._forecast(month, now), tuple(self._repeats.stopped(now)),
+        )  # fmt: skip
+
+    def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
+        """From the first day of the month on which anything was asked, for a home may be younger than that."""
+        local = now.astimezone(self._zone)
+        first = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        row = self._db.row(
+            "SELECT min(period) AS first FROM usage_totals WHERE period >= ? AND period <= ?",
+            (first.date().isoformat(), local.date().isoformat()),
+        )
+        if row is None or row["first"] is None:
+            return None
+        begun = datetime.fromisoformat(row["first"]).replace(tzinfo=self._zone)
+        until = (first + timedelta(days=32)).replace(day=1)
+        return forecast_spend(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
+
+    # ------------------------------------------------------------------------------------------------------------- caps
+
+    def _check(self, cost: _Cost, call: ModelCall, now: datetime) -> None:
+        periods, of = self._periods(now), role_of_call(call.session)
+        usd, unpriced = cost.usd or 0.0, cost.unpriced
+        asked = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
+        if cap := first_exceeded_cap(self._caps(periods), usd, unpriced):
+            raise _CapReached(_refusal_text(cap, of, asked), cap, background=False)
+        budget = self.budget
+        for name, unit in (("daily", "day"), ("monthly", "month")):
+            most = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
+            self.shares.check(of, (name, unit, periods[unit]), most, usd, unpriced)
+        part = self._caps(periods, part=_BACKGROUND_PART) if call.purpose in BACKGROUND_PURPOSES else []
+        if cap := first_exceeded_cap(part, usd, unpriced):
+            raise _CapReached(_background_refusal_text(cap, of, asked), cap, background=True)
+
+    def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUsage]:
+        """The caps that are set, or the part of each that `part` may use, as they stand."""
+        budget = self.budget
+        limits: dict[str, float] = {
+            "daily_usd": budget.daily_usd, "daily_tokens": budget.daily_tokens, "monthly_usd": budget.monthly_usd,
+            "monthly_tokens": budget.monthly_tokens,
+        }  # fmt: skip
+        if not part:
+            return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
+        found = cap_usages(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)
+        return [replace(cap, most=cap.most * budget.background_share) for cap in found]
+
+    def _tell(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
+        """Why a call was refused, for the owner: once. Outside of any transaction."""
+        match error:
+            case RoleBudgetExceeded():
+                self.shares.share_used(error.role, error.cap, now)
+            case _CapReached(cap=cap, background=background):
+                # That a part is nothing was somebody's wish.
+                if cap.most:
+                    notice = background_notice(cap) if background else cap_notice("reached", cap)
+                    with self._db.write():
+                        self.marks.tell(notice_key("reached", cap, background=background), notice, now)
+            case RepeatedRequestBlocked():
+                with self._db.write():
+                    stopped = self._repeats.stop(call.fingerprint, self._next_day(now))
+                    if stopped is not None:
+                        notice = runaway_notice(stopped, self._zone, now)
+                        self.marks.tell(notice.key, notice, now)
+
+    def _total(self, period: str) -> PeriodSpend:
+        row = self._db.row("SELECT * FROM usage_totals WHERE period = ?", (period,))
+        return (
+            PeriodSpend()
+            if row is None
+            else PeriodSpend(row["usd"], row["tokens"], row["unpriced_tokens"], row["calls"])
+        )
+
+    def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
+        self._db.execute(
+            "INSERT INTO usage_totals (period, usd, tokens, unpriced_tokens, calls) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (period) DO UPDATE SET usd = usd + excluded.usd, tokens = tokens + excluded.tokens,"
+            " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens, calls = calls + excluded.calls",
+            (period, sign * (cost.usd or 0.0), sign * cost.tokens, sign * cost.unpriced, calls),
+        )
+
+    def _periods(self, now: datetime) -> dict[str, str]:
+        day = now.astimezone(self._zone).date().isoformat()
+        return {"day": day, "month": day[:7]}
+
+    def _next_day(self, now: datetime) -> datetime:
+        today = now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return (today + timedelta(days=1)).astimezone(UTC)
+
+
+def _budget_parts(purpose: str, session: str | None) -> list[str]:
+    """Those parts of the budget that a call counts against, beside the whole."""
+    return [role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])]
+
+
+def _refusal_text(cap: CapUsage, role: str, asked: str) -> str:
+    if role != "owner":
+        return f"The {cap.name} budget is used up. Your message is kept; ask again next {cap.unit}."
+    return (
+        f"The {cap.name} budget is used up: {cap.describe()}, and this call may cost {asked}. Your message is kept; "
+        f"raise `budget.{cap.setting}`, or wait for the next {cap.unit}."
+    )
+
+
+def _background_refusal_text(cap: CapUsage, role: str, asked: str) -> str:
+    part = f"The part of the {cap.name} budget that work in the background may use is used up"
+    if role != "owner":
+        return f"{part}. Your message is kept; ask again next {cap.unit}."
+    return (
+        f"{part}: {cap.describe()}, and this call may cost {asked}. Your message is kept; raise "
+        f"`budget.background_share`, or wait for the next {cap.unit}."
+    )

@@ -1,0 +1,228 @@
+"""The sessions of a home and the running totals of their views, one row a generation.
+
+What always holds: a turn changes totals by what it adds or takes away; nothing counts a view again. `prefix_rev` goes
+up with every change to what stands before the tail, and with nothing else, so that a plan made on one revision can be
+committed by compare-and-swap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.errors import StaleView, StoreError
+from assistant.core.records import SessionInfo
+from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The current generation of a session."""
+
+    key: str
+    generation: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSize:
+    """What rows of a view add up to."""
+
+    messages: int = 0
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+
+    def __add__(self, other: ViewSize) -> ViewSize:
+        return ViewSize(
+            self.messages + other.messages,
+            self.tokens + other.tokens,
+            self.bytes + other.bytes,
+            self.images + other.images,
+        )
+
+    def __sub__(self, other: ViewSize) -> ViewSize:
+        return self + ViewSize(-other.messages, -other.tokens, -other.bytes, -other.images)
+
+
+def sum_sizes(sizes: Iterable[ViewSize]) -> ViewSize:
+    return sum(sizes, ViewSize())
+
+
+def find_session_row(db: Database, key: str) -> Row | None:
+    return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
+
+
+def find_session(db: Database, key: str) -> Session | None:
+    row = find_session_row(db, key)
+    return None if row is None else Session(row["key"], row["generation"], row["scope"])
+
+
+def require_session(db: Database, key: str) -> Session:
+    """Raises `StoreError` where there is no such session."""
+    session = find_session(db, key)
+    if session is None:
+        raise _unknown_session(key)
+    return session
+
+
+def _unknown_session(key: str) -> StoreError:
+    return StoreError(f"There is no session {key!r}. Nothing was changed; `assistant sessions` lists them.")
+
+
+def ensure_session(db: Database, key: str, scope: str, now: datetime) -> Session:
+    """The current generation of a session, begun (inside a transaction) where there is none.
+
+    Raises `StoreError` where the session belongs to another scope."""
+    session = find_session(db, key)
+    if session is None:
+        insert_session(db, key, 1, scope, now)
+        return Session(key, 1, scope)
+    if session.scope != scope:
+        raise StoreError(f"Session {key!r} is not of scope {scope!r}. Nothing was changed.")
+    return session
+
+
+def insert_session(db: Database, key: str, generation: int, scope: str, now: datetime) -> None:
+    db.execute(
+        "INSERT OR IGNORE INTO sessions (key, generation, scope, started_at) VALUES (?, ?, ?, ?)",
+        (key, generation, scope, format_time(now)),
+    )
+
+
+def add_to_totals(db: Database, session: Session, by: ViewSize) -> None:
+    """Add to the running totals; `prefix_rev` stays."""
+    db.execute(
+        "UPDATE sessions SET view_messages = view_messages + ?, view_tokens = view_tokens + ?,"
+        " view_bytes = view_bytes + ?, view_images = view_images + ? WHERE key = ? AND generation = ?",
+        (by.messages, by.tokens, by.bytes, by.images, session.key, session.generation),
+    )
+
+
+def add_to_totals_and_bump(db: Database, session: Session, by: ViewSize) -> None:
+    """Add to the running totals after a change of the prefix: `prefix_rev` goes up by one."""
+    add_to_totals(db, session, by)
+    db.execute(
+        "UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
+        (session.key, session.generation),
+    )
+
+
+def recount_totals(db: Database, session: Session) -> None:
+    """Make the totals anew from the rows, as an undo or a repair does; `prefix_rev` goes up by one."""
+    db.execute(
+        "UPDATE sessions SET (view_messages, view_tokens, view_bytes, view_images) = (SELECT count(*),"
+        " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"
+        " WHERE h.session = sessions.key AND h.generation = sessions.generation AND h.position > sessions.view_floor),"
+        " prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
+        (session.key, session.generation),
+    )
+
+
+def read_view_floor(db: Database, session: Session) -> int:
+    """The position above which the view begins."""
+    row = db.row("SELECT view_floor FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation))
+    return 0 if row is None else int(row["view_floor"])
+
+
+def set_view_floor(db: Database, session: Session, position: int) -> None:
+    db.execute(
+        "UPDATE sessions SET view_floor = ? WHERE key = ? AND generation = ?",
+        (position, session.key, session.generation),
+    )
+
+
+def require_prefix_rev(db: Database, key: str, prefix_rev: int) -> Session:
+    """The session, if its view is still at `prefix_rev`. Raises `StaleView`."""
+    row = find_session_row(db, key)
+    if row is None or row["prefix_rev"] != prefix_rev:
+        raise StaleView
+    return Session(row["key"], row["generation"], row["scope"])
+
+
+def save_reported_usage(db: Database, session: Session, prefix_rev: int, tokens: int, message_id: int) -> None:
+    db.execute(
+        "UPDATE sessions SET reported_rev = ?, reported_tokens = ?, reported_message_id = ?"
+        " WHERE key = ? AND generation = ?",
+        (prefix_rev, tokens, message_id, session.key, session.generation),
+    )
+
+
+def set_branch_parent(db: Database, session: Session, parent: str, message_id: int) -> None:
+    """Note where a branch was made."""
+    db.execute(
+        "UPDATE sessions SET parent_session = ?, parent_message_id = ? WHERE key = ? AND generation = ?",
+        (parent, message_id, session.key, session.generation),
+    )
+
+
+def branch_ancestry(db: Database, key: str) -> list[str]:
+    """A session and those that it branched from."""
+    rows = db.rows(
+        "WITH RECURSIVE line (key) AS (SELECT ? UNION SELECT s.parent_session FROM line"
+        " JOIN sessions s ON s.key = line.key WHERE s.parent_session IS NOT NULL) SELECT key FROM line",
+        (key,),
+    )
+    return [row["key"] for row in rows]
+
+
+# What compactions took out of view and the journal has not read. Waiting ranges follow one another from the first
+# message that was not read on, so that the last one's end tells all.
+_UNEXTRACTED = """
+    (SELECT count(*) FROM messages u WHERE u.session = s.key AND u.generation = s.generation
+     AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > s.extracted_seq
+     AND u.seq <= (SELECT max(q.to_seq) FROM extraction_queue q WHERE q.session = s.key
+                   AND q.generation = s.generation AND q.state = 'waiting'))
+"""
+_SELECT_INFOS = f"""
+    SELECT s.*, (SELECT min(f.started_at) FROM sessions f WHERE f.key = s.key) AS begun_at, m.ts AS last_at,
+     coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
+     (SELECT count(*) FROM checkpoints c WHERE c.session_id = s.key AND c.state IN ('live', 'masked', 'absorbed'))
+     AS checkpoints
+    FROM sessions s LEFT JOIN messages m ON m.session = s.key
+     AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)
+"""
+_IS_CURRENT = "WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
+
+
+def list_session_infos(db: Database) -> list[SessionInfo]:
+    """The current generation of every session, the latest spoken in first."""
+    return [_info_of_row(row) for row in db.rows(f"{_SELECT_INFOS} {_IS_CURRENT} ORDER BY m.ts DESC, s.key")]
+
+
+def list_unread_generations(db: Database) -> list[SessionInfo]:
+    """Ended generations of which something waits to be read for the journal, those that ended first before."""
+    waiting = "(SELECT q.session, q.generation FROM extraction_queue q WHERE q.state = 'waiting')"
+    rows = db.rows(
+        f"{_SELECT_INFOS} WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting} ORDER BY s.ended_at, s.key"
+    )
+    return [_info_of_row(row) for row in rows]
+
+
+def session_info(db: Database, key: str) -> SessionInfo:
+    """Raises `StoreError` where there is no such session."""
+    row = db.row(f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
+    if row is None:
+        raise _unknown_session(key)
+    return _info_of_row(row)
+
+
+def _info_of_row(row: Row) -> SessionInfo:
+    """`messages` counts log records; `checkpoints` the compactions that were not undone."""
+    return SessionInfo(
+        key=row["key"],
+        generation=row["generation"],
+        scope=row["scope"],
+        started_at=parse_time(row["begun_at"]),
+        last_at=parse_time(row["last_at"]) if row["last_at"] else None,
+        messages=row["seq"],
+        view_messages=row["view_messages"],
+        view_tokens=row["view_tokens"],
+        prefix_rev=row["prefix_rev"],
+        checkpoints=row["checkpoints"],
+        unextracted=row["unextracted"],
+        parent=row["parent_session"],
+    )

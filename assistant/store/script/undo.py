@@ -1,0 +1,273 @@
+"""What compactions replaced, kept so that they can be undone, and the undoing.
+
+What always holds:
+- The rows that a compaction replaced stay untouched between the earlier floor (`kept_from` of its checkpoint) and
+  the one it set; the rows that it shortened are in `earlier_rows` as they were.
+- Only the newest compactions of a session keep theirs, without a gap: `kept_from` is NULL for all before them, and
+  what they replaced is deleted a little at a time.
+- A fingerprint of all of it is in the checkpoint, and is compared before anything is shown again.
+- Undoing starts with the newest, so that undoing an older one undoes the later ones too. The view is then as it
+  was, except for what was hidden or forgotten since; later messages stay. The undone checkpoint stays in the table,
+  and those that it had absorbed cover their ranges again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sqlite3 import Row
+
+from assistant.core.checkpoints import RestorePreview
+from assistant.core.errors import CorruptStore, StaleView, UsageError
+from assistant.core.messages import Message
+from assistant.store.database import Database
+from assistant.store.log.reader import LogFiles
+from assistant.store.log.redact import redact_message
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.checkpoints import (
+    IS_COMMITTED,
+    check_tail_coverage,
+    find_checkpoint_row,
+    set_checkpoint_state,
+)
+from assistant.store.script.index import find_spans
+from assistant.store.script.sessions import Session, ViewSize
+from assistant.store.script.view import (
+    FROM_MESSAGE_IN_VIEW,
+    FROM_VIEW,
+    IS_MESSAGE_ROW,
+    CountedMessage,
+    Views,
+    message_of_view_row,
+    view_parameters,
+)
+
+_ROWS_PER_DELETE = 500
+_ROW_COLUMNS = "role, content, parts, metadata, tokens, bytes, images"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedRows:
+    """Rows of a view between two positions, and those that were shortened, as they were: `messages` of the former are
+    live rows. `fingerprint` is a SHA-256 over place, message and size of each, never over words: it proves later that
+    a view was restored as it was, and tells nothing of what was said."""
+
+    size: ViewSize
+    messages: int
+    shortened: ViewSize
+    fingerprint: str
+
+
+def keep_original_rows(db: Database, session: Session, checkpoint_id: int, message_ids: Sequence[int]) -> None:
+    """Keep the rows of these messages as they are. Raises `CorruptStore` where one is not in the view."""
+    db.execute_many(
+        f"INSERT INTO earlier_rows (checkpoint_id, session, generation, scope, message_id, {_ROW_COLUMNS})"
+        f" SELECT ?, h.session, h.generation, h.scope, h.message_id, {_ROW_COLUMNS}{FROM_MESSAGE_IN_VIEW}",
+        [(checkpoint_id, message_id, *view_parameters(session)) for message_id in message_ids],
+    )
+    kept = db.row("SELECT count(*) FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))
+    if kept is None or kept[0] != len(message_ids):
+        raise CorruptStore(
+            f"A compaction of {session.key!r} was refused: a message that it shortens is not in the view. Nothing was "
+            "changed."
+        )
+
+
+def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: int, high: int) -> ReplacedRows:
+    """What the checkpoint has replaced: rows at positions above `low` and up to `high`, and the forms it kept."""
+    rows = db.row(
+        "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0),"
+        " count(message_id) FILTER (WHERE carried_from IS NULL),"
+        " json_group_array(json_array(position, message_id, carried_from, tokens, bytes, images))"
+        " FROM (SELECT position, message_id, carried_from, tokens, bytes, images FROM conversation_history"
+        " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position)",
+        (session.key, session.generation, low, high),
+    )
+    forms = db.row(
+        "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0),"
+        " json_group_array(json_array(message_id, tokens, bytes, images)) FROM"
+        " (SELECT message_id, tokens, bytes, images FROM earlier_rows WHERE checkpoint_id = ? ORDER BY message_id)",
+        (checkpoint_id,),
+    )
+    if rows is None or forms is None:
+        raise CorruptStore
+    fingerprint = hashlib.sha256(f"{rows[5]}{forms[4]}".encode()).hexdigest()
+    return ReplacedRows(ViewSize(*rows[:4]), rows[4], ViewSize(*forms[:4]), fingerprint)
+
+
+def is_replaced_intact(db: Database, session: Session, checkpoint: Row, high: int) -> bool:
+    """Whether all that a checkpoint replaced is still kept as it was; `high` is the floor that it set."""
+    low = checkpoint["kept_from"]
+    return (
+        low is not None
+        and measure_replaced(db, session, checkpoint["id"], low, high).fingerprint == checkpoint["view_hash"]
+    )  # fmt: skip
+
+
+def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
+    """The checkpoints whose rows are kept, newest first, each with the floor it set as `set_floor`."""
+    return db.rows(
+        "SELECT c.*, coalesce(lag(c.kept_from) OVER (ORDER BY c.checkpoint_num DESC), s.view_floor) AS set_floor"
+        " FROM checkpoints c JOIN sessions s ON s.key = c.session_id AND s.generation = c.generation"
+        " WHERE c.session_id = ? AND c.generation = ? AND c.kept_from IS NOT NULL ORDER BY c.checkpoint_num DESC",
+        (session.key, session.generation),
+    )
+
+
+def restore_original_rows(db: Database, session: Session, checkpoint_id: int) -> list[int]:
+    """The forms that a checkpoint kept take their rows again, where the messages are in view, and are kept no longer;
+    the ids of the messages."""
+    ids = [row[0] for row in db.rows("SELECT message_id FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))]
+    db.execute_many(
+        f"UPDATE conversation_history SET ({_ROW_COLUMNS}) = (SELECT {_ROW_COLUMNS} FROM earlier_rows"
+        f" WHERE checkpoint_id = ? AND message_id = ?) WHERE id = (SELECT h.id{FROM_MESSAGE_IN_VIEW})",
+        [(checkpoint_id, message_id, message_id, *view_parameters(session)) for message_id in ids],
+    )
+    db.execute("DELETE FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))
+    db.execute("UPDATE checkpoints SET kept_from = NULL WHERE id = ?", (checkpoint_id,))
+    return ids
+
+
+def discard_undo(db: Database, session: Session, num: int) -> None:
+    """What the session's checkpoints up to this number replaced is kept no longer."""
+    of = "FROM checkpoints WHERE session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL"
+    db.execute(
+        f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {of})", (session.key, num)
+    )  # fmt: skip
+    db.execute(
+        "UPDATE checkpoints SET kept_from = NULL WHERE session_id = ? AND checkpoint_num <= ?"
+        " AND kept_from IS NOT NULL",
+        (session.key, num),
+    )
+
+
+def limit_undo(db: Database, session: Session, most: int) -> None:
+    """Keep what the newest `most` compactions of the session replaced, and no more."""
+    row = db.row(
+        "SELECT checkpoint_num FROM checkpoints WHERE session_id = ? AND kept_from IS NOT NULL"
+        " ORDER BY checkpoint_num DESC LIMIT 1 OFFSET ?",
+        (session.key, most),
+    )
+    if row is not None:
+        discard_undo(db, session, row["checkpoint_num"])
+
+
+def delete_discarded_rows(db: Database, views: Views, session: Session, *, everything: bool = False) -> bool:
+    """Take out rows that are kept no longer, some at a time; whether some are left."""
+    row = db.row(
+        "SELECT min(kept_from) FROM checkpoints WHERE session_id = ? AND generation = ? AND kept_from IS NOT NULL",
+        (session.key, session.generation),
+    )
+    oldest = session_rows.read_view_floor(db, session) if row is None or row[0] is None else int(row[0])
+    return views.remove_below(session, oldest, sys.maxsize if everything else _ROWS_PER_DELETE)
+
+
+CountMessage = Callable[[Message], CountedMessage]
+
+# Undone since, in the session's own log: what a branch's parent hid stays in the branch.
+_IS_HIDDEN = (
+    "EXISTS (SELECT 1 FROM messages m WHERE m.id = coalesce(h.message_id, h.carried_from) AND m.session = h.session"
+    " AND m.hidden_by IS NOT NULL)"
+)
+
+
+def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> RestorePreview:
+    """See `ports.Conversation.restorable`."""
+    session = session_rows.require_session(db, key)
+    chain = _undo_chain(db, session, checkpoint_id)
+    ids = [row["id"] for row in chain]
+    marks = ", ".join("?" * len(ids))
+    # Of the forms that a message had, the one that the oldest of the compactions replaced.
+    first = (
+        f"SELECT min(checkpoint_id) FROM earlier_rows WHERE message_id = h.message_id AND checkpoint_id IN ({marks})"
+    )
+    row = db.row(
+        "SELECT coalesce(sum(coalesce(e.tokens, h.tokens)), 0), coalesce(sum(coalesce(e.bytes, h.bytes)), 0),"
+        " coalesce(sum(coalesce(e.images, h.images)), 0),"
+        f" count(*) FILTER (WHERE ({IS_MESSAGE_ROW}) AND (h.position <= s.view_floor OR e.message_id IS NOT NULL)),"
+        " s.prefix_rev FROM sessions s LEFT JOIN conversation_history h ON h.session = s.key"
+        f" AND h.generation = s.generation AND h.position > ? AND (h.position <= ? OR ({IS_MESSAGE_ROW})) AND NOT {_IS_HIDDEN}"
+        f" LEFT JOIN earlier_rows e ON e.message_id = h.message_id AND e.checkpoint_id = ({first})"
+        " WHERE s.key = ? AND s.generation = ?",
+        (chain[-1]["kept_from"], _prefix_from(chain), *ids, session.key, session.generation),
+    )
+    if row is None:
+        raise CorruptStore
+    return RestorePreview(tuple(ids), row[3], row[0], row[1], row[2], row[4])
+
+
+def apply_uncompact(
+    db: Database, log: LogFiles, views: Views, session: Session, wanted: RestorePreview, counted: CountMessage
+) -> None:
+    """Inside a transaction. Raises `StaleView`, or `CorruptStore` where what was kept is not what was replaced."""
+    chain = _undo_chain(db, session, wanted.checkpoint_ids[-1])
+    if tuple(row["id"] for row in chain) != wanted.checkpoint_ids:
+        raise StaleView
+    above = session_rows.read_view_floor(db, session)
+    again = [message_id for row in chain for message_id in _undo_one(db, views, session, row)]
+    db.execute(f"DELETE{FROM_VIEW} AND {_IS_HIDDEN}", view_parameters(session))
+    came_back = db.rows(f"SELECT h.*{FROM_VIEW} AND h.position <= ?", (*view_parameters(session), above))
+    _redact_forgotten(db, log, views, session, [*came_back, *views.rows_of(session, again)], counted)
+    session_rows.recount_totals(db, session)
+    check_tail_coverage(db, session)
+
+
+def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> list[Row]:
+    """The compactions to undo, newest first, each with the floor it set. Raises `UsageError`."""
+    kept = list_undoable_checkpoint_rows(db, session)
+    if checkpoint_id is None:
+        newest = db.row(
+            f"SELECT id FROM checkpoints WHERE session_id = ? AND generation = ? AND {IS_COMMITTED}"
+            " ORDER BY checkpoint_num DESC LIMIT 1",
+            (session.key, session.generation),
+        )
+        if newest is None:
+            raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
+        checkpoint_id = newest["id"]
+    at = next((number for number, row in enumerate(kept) if row["id"] == checkpoint_id), None)
+    if at is not None:
+        return kept[: at + 1]
+    row = find_checkpoint_row(db, checkpoint_id)
+    if row is None or (row["session_id"], row["generation"]) != (session.key, session.generation):
+        raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")
+    if row["state"] in ("started", "undone", "failed"):
+        raise UsageError(f"Compaction {checkpoint_id} is not in effect ({row['state']}). Nothing was changed.")
+    raise UsageError(
+        f"What compaction {checkpoint_id} replaced is no longer kept. Nothing was changed; "
+        f"`aihistory recover {checkpoint_id}` shows its messages."
+    )
+
+
+def _undo_one(db: Database, views: Views, session: Session, row: Row) -> list[int]:
+    """The floor as it was, the forms as they were; the ids of the messages whose forms came back."""
+    if not is_replaced_intact(db, session, row, row["set_floor"]):
+        raise CorruptStore(
+            f"What compaction {row['id']} of {session.key!r} replaced is not what was kept. Nothing was changed; run "
+            "`assistant verify`."
+        )
+    if row["state"] != "masked":
+        views.remove_prefix(session)
+        session_rows.set_view_floor(db, session, row["kept_from"])
+    set_checkpoint_state(db, [row["id"]], "undone")
+    set_checkpoint_state(db, json.loads(row["absorbs"]), "live")
+    return restore_original_rows(db, session, row["id"])
+
+
+def _prefix_from(chain: Sequence[Row]) -> int:
+    """Above this position, rows that are no messages were put in front by these compactions, and go with them."""
+    return next((row["set_floor"] for row in reversed(chain) if row["state"] != "masked"), sys.maxsize)
+
+
+def _redact_forgotten(
+    db: Database, log: LogFiles, views: Views, session: Session, came_back: Sequence[Row], counted: CountMessage
+) -> None:
+    """What was forgotten meanwhile stays forgotten: its words are blank in the log."""
+    said = {row["id"]: row["message_id"] or row["carried_from"] for row in came_back}
+    places = find_spans(db, [message_id for message_id in said.values() if message_id is not None])
+    blank = {message_id for message_id, (key, span) in places.items() if log.is_blank(key, span)}
+    for row in came_back:
+        if said[row["id"]] in blank:
+            views.replace(row["id"], counted(redact_message(message_of_view_row(row))))

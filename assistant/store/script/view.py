@@ -1,0 +1,301 @@
+"""The working context: what the model sees of a session, a row a message, in order of position.
+
+What always holds: the view of a session is what stands above its floor (`sessions.view_floor`); what compactions
+replaced stays below it, untouched, for as long as they can be undone. Messages themselves stand at multiples of
+`STRIDE`, what a compaction puts in front right above the last one that it replaced. Appending touches the tail and the
+totals only. A view is read whole from the database once; after that this process extends what it read by what it
+commits, as long as generation and `prefix_rev` stay. The rows are bounded because compaction bounds them.
+
+Rows of the tables to values and back. Nothing here reads or writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from sqlite3 import Row
+from typing import Any
+
+from assistant.core.messages import (
+    Message,
+    media_from_json,
+    media_to_json,
+    tool_call_from_json,
+    tool_call_to_json,
+)
+from assistant.core.records import (
+    ContextView,
+)
+from assistant.store.database import Database
+from assistant.store.encoding import dump_json, format_time, parse_time
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.sessions import Session, ViewSize, sum_sizes
+
+POSITION_STRIDE = 1 << 32
+FROM_VIEW = (
+    " FROM conversation_history AS h WHERE h.session = ? AND h.generation = ?"
+    " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
+)
+"""The rows `h` of a view; its values are `place(session)`."""
+# Left to itself, the planner reads the view for its one row.
+FROM_MESSAGE_IN_VIEW = (
+    " FROM conversation_history AS h INDEXED BY history_message WHERE h.message_id = ? AND h.carried_from IS NULL"
+    " AND h.session = ? AND h.generation = ?"
+    " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
+)
+"""The row `h` of a message itself in a view; its values are the id and `place(session)`."""
+IS_MESSAGE_ROW = "h.message_id IS NOT NULL AND h.carried_from IS NULL"
+"""Which rows `h` stand for the messages themselves: not the prefix, which are summaries and copies."""
+SIZE_COLUMNS = "count(*), coalesce(sum(h.tokens), 0), coalesce(sum(h.bytes), 0), coalesce(sum(h.images), 0)"
+
+_CACHED_VIEWS = 8
+_INSERT = (
+    "INSERT INTO conversation_history (session, generation, scope, position, message_id, carried_from, role, content,"
+    " parts, metadata, ts, tokens, bytes, images) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_REWRITE = (
+    "UPDATE conversation_history SET role = ?, content = ?, parts = ?, metadata = ?, tokens = ?, bytes = ?, images = ?"
+)
+_FROM_ALL_ROWS = " FROM conversation_history WHERE session = ? AND generation = ?"
+
+ViewParameters = tuple[str, int, str, int]
+MessageSizes = tuple[tuple[int, int, int], ...]
+
+
+def view_parameters(session: Session) -> ViewParameters:
+    return (session.key, session.generation, session.key, session.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedMessage:
+    """A message as the model sees it, and its tokens."""
+
+    message: Message
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedView:
+    generation: int
+    prefix_rev: int
+    messages: tuple[Message, ...]
+    sizes: MessageSizes
+
+
+class Views:
+    """The views of a home's sessions. Writing methods are called inside a transaction; the totals are the caller's
+    but for `append`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._known: OrderedDict[str, _CachedView] = OrderedDict()
+
+    # ------------------------------------------------------------------------------------------------------ reading
+
+    def read(self, session: str) -> ContextView:
+        """The view; an empty one of generation 1 and no scope where there is no such session."""
+        row = session_rows.find_session_row(self._db, session)
+        if row is None:
+            return ContextView(session, 1, "", 0, (), 0, 0, 0)
+        known = self._known.get(session)
+        if (
+            known is None
+            or (known.generation, known.prefix_rev) != (row["generation"], row["prefix_rev"])
+            or len(known.messages) != row["view_messages"]
+        ):
+            known = self._load(Session(session, row["generation"], row["scope"]), row["prefix_rev"])
+            self._remember(session, known)
+        else:
+            self._known.move_to_end(session)
+        reported = row["reported_rev"], row["reported_tokens"], row["reported_message_id"]
+        return ContextView(
+            session, row["generation"], row["scope"], row["prefix_rev"], known.messages, row["view_tokens"],
+            row["view_bytes"], row["view_images"], None if reported[0] is None else reported, known.sizes,
+        )  # fmt: skip
+
+    def position_of(self, session: Session, message_id: int) -> int | None:
+        """Where the message itself stands (not a carried copy)."""
+        row = self._db.row(f"SELECT h.position{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
+        return None if row is None else int(row["position"])
+
+    def shown(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
+        """Those of the messages that stand in the view, by id."""
+        return {row["message_id"]: message_of_view_row(row) for row in self.rows_of(session, message_ids)}
+
+    def rows_of(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
+        """The rows of those of the messages that stand in the view."""
+        rows = [
+            self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (one, *view_parameters(session))) for one in message_ids
+        ]
+        return [row for row in rows if row is not None]
+
+    def prefix_end(self, session: Session) -> int:
+        """The position of the last row before the messages themselves, or the floor."""
+        row = self._db.row(f"SELECT max(h.position){FROM_VIEW} AND NOT ({IS_MESSAGE_ROW})", view_parameters(session))
+        return session_rows.read_view_floor(self._db, session) if row is None or row[0] is None else int(row[0])
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def append(self, session: Session, shown: Sequence[CountedMessage]) -> None:
+        """Add messages at the end."""
+        if shown:
+            sizes = self.insert(session, self._next_position(session), shown, POSITION_STRIDE)
+            session_rows.add_to_totals(self._db, session, sum_sizes(sizes))
+            each = tuple((size.tokens, size.bytes, size.images) for size in sizes)
+            self._db.after_commit(partial(self._extend, session, tuple(row.message for row in shown), each))
+
+    def insert(self, session: Session, position: int, shown: Sequence[CountedMessage], step: int = 1) -> list[ViewSize]:
+        """Write rows from `position` on, `step` apart, which must be free."""
+        sizes: list[ViewSize] = []
+        rows = []
+        for offset, row in enumerate(shown):
+            message, parts = row.message, encode_message_parts(row.message)
+            if message.ts is None:
+                raise ValueError("a message in a view has a time")
+            size = _size(row, parts)
+            sizes.append(size)
+            rows.append(
+                (
+                    session.key, session.generation, session.scope, position + offset * step, message.id,
+                    message.metadata.get("carried_from"), message.role, message.content, parts,
+                    dump_json(dict(message.metadata)), format_time(message.ts),
+                    row.tokens, size.bytes, size.images,
+                )
+            )  # fmt: skip
+        self._db.execute_many(_INSERT, rows)
+        return sizes
+
+    def rewrite(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
+        """Put other forms of messages in their rows, which must be there; what all of them add up to."""
+        forms = [encode_view_row(row) for row in shown]
+        self._db.execute_many(
+            f"{_REWRITE} WHERE id = (SELECT h.id{FROM_MESSAGE_IN_VIEW})",
+            [(*form, row.message.id, *view_parameters(session)) for row, (_, form) in zip(shown, forms, strict=True)],
+        )
+        return sum_sizes(size for size, _ in forms)
+
+    def replace(self, row_id: int, shown: CountedMessage) -> None:
+        """Put another message in a row."""
+        _, form = encode_view_row(shown)
+        self._db.execute(f"{_REWRITE} WHERE id = ?", (*form, row_id))
+
+    def remove(self, session: Session, message_ids: Sequence[int]) -> ViewSize:
+        """Take out the rows of messages, copies that were carried included."""
+        gone = ViewSize()
+        for message_id in message_ids:
+            gone += self._delete(session, "(h.message_id = ? OR h.carried_from = ?)", (message_id, message_id))
+        return gone
+
+    def remove_prefix(self, session: Session) -> None:
+        """Take out what a compaction put in front."""
+        self._delete(session, f"NOT ({IS_MESSAGE_ROW})", ())
+
+    def remove_live(self, session: Session) -> None:
+        """Take out everything but what a compaction put in front."""
+        self._delete(session, IS_MESSAGE_ROW, ())
+
+    def remove_unknown(self) -> None:
+        """Take out rows whose message the index does not know."""
+        known = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
+        self._db.execute(
+            f"DELETE FROM conversation_history WHERE (message_id {known} message_id))"
+            f" OR (carried_from {known} carried_from))"
+        )
+
+    def remove_below(self, session: Session, position: int, most: int) -> bool:
+        """Take out rows up to `position`, which is not above the floor, the lowest `most` of them; whether some are
+        left."""
+        of = f"{_FROM_ALL_ROWS} AND position <= ?"
+        values = (session.key, session.generation, position)
+        left = self._db.row(f"SELECT position{of} ORDER BY position LIMIT 1 OFFSET ?", (*values, most))
+        self._db.execute(f"DELETE{of}", values if left is None else (*values[:2], left["position"] - 1))
+        return left is not None
+
+    def _delete(self, session: Session, condition: str, values: Sequence[int]) -> ViewSize:
+        where = (*view_parameters(session), *values)
+        row = self._db.row(f"SELECT {SIZE_COLUMNS}{FROM_VIEW} AND {condition}", where)
+        if row is None or not row[0]:
+            return ViewSize()
+        self._db.execute(f"DELETE{FROM_VIEW} AND {condition}", where)
+        return ViewSize(*row)
+
+    def _next_position(self, session: Session) -> int:
+        """The first place after all rows, those below the floor included: they may come back."""
+        row = self._db.row(
+            f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0)) AS last"
+            " FROM sessions WHERE key = ? AND generation = ?",
+            view_parameters(session),
+        )
+        return (int(row["last"]) // POSITION_STRIDE + 1) * POSITION_STRIDE if row is not None else POSITION_STRIDE
+
+    # -------------------------------------------------------------------------------------------------------- known
+
+    def _load(self, session: Session, prefix_rev: int) -> _CachedView:
+        rows = self._db.rows(f"SELECT h.*{FROM_VIEW} ORDER BY h.position", view_parameters(session))
+        messages = tuple(message_of_view_row(row) for row in rows)
+        sizes = tuple((row["tokens"], row["bytes"], row["images"]) for row in rows)
+        return _CachedView(session.generation, prefix_rev, messages, sizes)
+
+    def _extend(self, session: Session, messages: tuple[Message, ...], sizes: MessageSizes) -> None:
+        known = self._known.get(session.key)
+        if known is not None and known.generation == session.generation:
+            longer = _CachedView(known.generation, known.prefix_rev, known.messages + messages, known.sizes + sizes)
+            self._remember(session.key, longer)
+
+    def _remember(self, session: str, known: _CachedView) -> None:
+        self._known[session] = known
+        self._known.move_to_end(session)
+        while len(self._known) > _CACHED_VIEWS:
+            self._known.popitem(last=False)
+
+
+def encode_view_row(row: CountedMessage) -> tuple[ViewSize, Sequence[str | int]]:
+    """What a message takes, and what its row has: role, content, parts, metadata, tokens, bytes, images."""
+    message, parts = row.message, encode_message_parts(row.message)
+    size = _size(row, parts)
+    about = dump_json(dict(message.metadata))
+    return size, (message.role, message.content, parts, about, row.tokens, size.bytes, size.images)
+
+
+def _size(row: CountedMessage, parts: str) -> ViewSize:
+    message = row.message
+    images = sum(media.kind == "image" and media.data is not None for media in message.media)
+    return ViewSize(1, row.tokens, len(message.content.encode()) + len(parts.encode()), images)
+
+
+def encode_message_parts(message: Message) -> str:
+    """What a view row holds of a message besides its text, as JSON; unset parts are left out."""
+    parts: dict[str, Any] = {}
+    if message.tool_calls:
+        parts["tool_calls"] = [tool_call_to_json(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        parts["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        parts["name"] = message.name
+    if message.media:
+        parts["media"] = [media_to_json(media) for media in message.media]
+    if message.thinking:
+        parts["thinking"] = list(message.thinking)
+    if message.model is not None:
+        parts["model"] = message.model
+    return dump_json(parts)
+
+
+def message_of_view_row(row: Row | Mapping[str, Any]) -> Message:
+    parts: Mapping[str, Any] = json.loads(row["parts"])
+    return Message(
+        role=row["role"],
+        content=row["content"],
+        id=row["message_id"],
+        ts=parse_time(row["ts"]),
+        tool_calls=tuple(tool_call_from_json(call) for call in parts.get("tool_calls", ())),
+        tool_call_id=parts.get("tool_call_id"),
+        name=parts.get("name"),
+        media=tuple(media_from_json(media) for media in parts.get("media", ())),
+        thinking=tuple(parts.get("thinking", ())),
+        model=parts.get("model"),
+        metadata=json.loads(row["metadata"]),
+    )

@@ -1,0 +1,3 @@
+"""Checks of log, index and views against one another, and the repair of the index."""
+
+from __future__ import annotations

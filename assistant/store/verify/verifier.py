@@ -1,0 +1,236 @@
+"""Proof that the home is whole (I2, I3), and the index made again from the logs alone.
+
+Verifying checks chain, commitments, index against log, coverage, foreign keys and the database's own structure. It
+only reads; a daemon may be running meanwhile.
+
+Repair does not change the logs, except that a torn end is set aside and accepted messages that a log has lost are
+logged again. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are
+made again. Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can
+no longer be undone; what nobody would read for the journal is queued again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from assistant.core.messages import LogByteRange
+from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
+from assistant.store.database import Database
+from assistant.store.log.format import decode_record
+from assistant.store.log.writer import MessageLog
+from assistant.store.script import sessions as session_rows
+from assistant.store.script import unread as extraction
+from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records, inbox_item_origin
+from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq, release_lease
+from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
+from assistant.store.script.conversation import StoredConversation, sort_parents_first
+from assistant.store.script.inbox import inbox_item_of_row, message_of_inbox_item
+from assistant.store.script.index import clear_index, hide_messages, insert_records, withdrawn_ids
+from assistant.store.script.rollover import (
+    ROLLOVER_KINDS,
+    begin_next_generation,
+    copy_parent_view,
+    end_previous_generation,
+)
+from assistant.store.script.sessions import Session
+from assistant.store.script.undo import discard_undo
+from assistant.store.verify.chain import Findings, list_logged_sessions, scan_log
+from assistant.store.verify.coverage import (
+    check_checkpoints,
+    check_coverage,
+    find_broken_undo,
+    find_view_problems,
+    has_stray_lease,
+)
+
+
+class Verifier:
+    """Implements `ports.Verifier` over the databases and logs of `home`."""
+
+    def __init__(self, home: Path, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
+        self._home = home
+        self._db = db
+        self._log = log
+        self._repair = IndexRepair(db, log, conversation)
+
+    def verify(self) -> IntegrityReport:
+        begun = time.monotonic()
+        findings, walks, name = Findings(), [], self._db.path.name
+        with findings.broken(name):
+            sessions = {*list_logged_sessions(self._log, findings), *self._indexed_sessions()}
+            walks = [scan_log(self._db, self._log, session, findings) for session in sorted(sessions)]
+        for check in (self._check_inbox, self._check_coverage):
+            with findings.broken(name):
+                check(findings)
+        with findings.broken(name):
+            _check_structure(self._db, findings)
+        with findings.broken("character.db"):
+            self._check_character(findings)
+        return IntegrityReport(
+            sessions=len(walks),
+            records=sum(walk.records for walk in walks),
+            bytes=sum(walk.bytes for walk in walks),
+            problems=findings.problems(),
+            redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blanked)),
+            seconds=time.monotonic() - begun,
+        )
+
+    def recent(self, last: int) -> tuple[IntegrityProblem, ...]:
+        """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
+        findings = Findings()
+        with findings.broken(self._db.path.name):
+            for session in sorted({*list_logged_sessions(self._log, findings), *self._indexed_sessions()}):
+                scan_log(self._db, self._log, session, findings, last=last)
+            self._check_inbox(findings)
+        return findings.problems()
+
+    def repair(self, now: datetime) -> IntegrityReport:
+        self._repair.run(now)
+        return self.verify()
+
+    def _indexed_sessions(self) -> list[str]:
+        return [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
+
+    def _check_inbox(self, findings: Findings) -> None:
+        """What a turn took up is in the log (I1)."""
+        for row in self._db.each(
+            "SELECT id, message_id FROM inbox WHERE state <> 'accepted'"
+            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id)"
+        ):
+            text = f"accepted message {row['message_id']} was taken up and is not in the log"
+            findings.add("inbox", f"inbox {row['id']}", text, repairable=True)
+
+    def _check_coverage(self, findings: Findings) -> None:
+        with self._db.snapshot():
+            check_coverage(self._db, findings)
+            check_checkpoints(self._db, findings)
+
+    def _check_character(self, findings: Findings) -> None:
+        path = self._home / "character.db"
+        if path.exists():
+            character = Database.reader(path)
+            try:
+                _check_structure(character, findings)
+            finally:
+                character.close()
+
+
+def _check_structure(db: Database, findings: Findings) -> None:
+    """References, and the pages of the file themselves."""
+    name = db.path.name
+    for row in db.rows("PRAGMA foreign_key_check"):
+        findings.add("reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}")
+    for row in db.rows("PRAGMA quick_check(20)"):
+        if row[0] != "ok":
+            findings.add("database", name, row[0])
+
+
+class IndexRepair:
+    def __init__(self, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
+        self._db = db
+        self._log = log
+        self._views = conversation.views
+        self._appender = conversation.appender
+
+    def run(self, now: datetime) -> None:
+        """Raises `StoreError`, with nothing changed in the database."""
+        sessions = [session for _, session in self._log.found() if session is not None]
+        for session in sessions:
+            self._log.head(session, now)
+        with self._db.write(references=False) as db:
+            clear_index(db)
+            for session in sessions:
+                for batch in batch_records(self._records(session)):
+                    self._index(batch)
+            self._views.remove_unknown()
+            for key in sort_parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
+                self._mend(session_rows.require_session(db, key), now)
+        self._log_again(now)
+        with self._db.write() as db:
+            db.execute("DELETE FROM requests WHERE message_id NOT IN (SELECT id FROM messages)")
+
+    def _mend(self, session: Session, now: datetime) -> None:
+        """What the database has of a session, as the index has it now."""
+        self._inherit(session)
+        if any(find_view_problems(self._db, session)):
+            self._show_again(session, now)
+        session_rows.recount_totals(self._db, session)
+        for num in find_broken_undo(self._db, session)[:1]:
+            discard_undo(self._db, session, num)
+        if has_stray_lease(self._db, session):
+            release_lease(self._db, session)
+        extraction.queue_unqueued_ranges(self._db, session, now)
+
+    def _inherit(self, session: Session) -> None:
+        """A branch, or a generation that goes on from an earlier one, which lost its row has its copies again, where
+        the messages can still be shown."""
+        row = self._db.row(
+            "SELECT m.byte_start, m.byte_end FROM messages m"
+            " JOIN sessions s ON s.key = m.session AND s.generation = m.generation"
+            " WHERE m.session = ? AND m.generation = ? AND (m.kind = 'branch' AND s.parent_session IS NULL"
+            " OR m.kind = 'resume' AND s.resumed IS NULL)",
+            (session.key, session.generation),
+        )
+        if row is None:
+            return
+        record = self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"]))
+        if record.kind == "branch":
+            copy_parent_view(self._db, self._views, record)
+        else:
+            appender = self._appender
+            begin_next_generation(self._db, self._log, self._views, record, appender.viewed, appender.counted)
+
+    def _records(self, session: str) -> Iterator[LogRecord]:
+        """The records of a log that can be read; `verify` names the others."""
+        for offset, line in self._log.lines(session):
+            try:
+                yield decode_record(line, offset)
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def _index(self, records: Sequence[LogRecord]) -> None:
+        for record in records:
+            session_rows.insert_session(self._db, record.session, record.generation, record.scope, record.ts)
+        insert_records(self._db, records, [self._tokens(record) for record in records])
+        self._appender.saw(records)
+        for record in records:
+            if withdrawn := withdrawn_ids(self._db, record):
+                hide_messages(self._db, replace(record, refs=withdrawn))
+            elif record.kind in ROLLOVER_KINDS:
+                end_previous_generation(self._db, record)
+
+    def _tokens(self, record: LogRecord) -> int:
+        message = self._appender.viewed(record)
+        return 0 if message is None else self._appender.counted(message).tokens
+
+    def _show_again(self, session: Session, now: datetime) -> None:
+        """Make the rows after the last checkpoint anew; a long tail goes under a checkpoint but for its end."""
+        self._views.remove_live(session)
+        start = first_uncovered_seq(self._db, session)
+        cut = find_tail_start(self._db, session, start, BULK_MAX_ROWS, BULK_TAIL_ROWS)
+        if cut is not None:
+            insert_reference_checkpoint(self._db, session, start, cut - 1, "repair", now)
+        rows = self._db.rows(
+            "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
+            f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
+            (session.key, start if cut is None else cut, session.generation),
+        )
+        records = (self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"])) for row in rows)
+        viewed = [self._appender.viewed(record) for record in records]
+        self._views.append(session, [self._appender.counted(message) for message in viewed if message is not None])
+
+    def _log_again(self, now: datetime) -> None:
+        """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
+        rows = self._db.rows(
+            "SELECT * FROM inbox WHERE state <> 'accepted'"
+            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id) ORDER BY id"
+        )
+        for item in (inbox_item_of_row(row) for row in rows):
+            session = session_rows.require_session(self._db, item.incoming.session)
+            draft = self._appender.draft(session, message_of_inbox_item(item), inbox_item_origin(item, item.turn), now)
+            with self._appender.appending(session, [draft], now):
+                continue
