@@ -13,10 +13,10 @@ from fsspec import register_implementation
 from fsspec.implementations.memory import MemoryFileSystem
 from pyrage import x25519
 
-from assistant.archive.sealing import Sealing
-from assistant.archive.shelf import FsspecShelf
+from assistant.archive.encryption import AgeEncryption
+from assistant.archive.object_store import FsspecObjectStore
 from assistant.store import files
-from assistant.store.archiving import StoredArchive
+from assistant.store.archive.archive import StoredArchive
 from tests.store_home import StoreHome
 
 FAULTY = "faulty://shelf"
@@ -95,8 +95,8 @@ def hanging() -> Iterator[Callable[[str, Any], Any]]:
         over.set()
 
 
-def shelf_of(home: Path, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> FsspecShelf:
-    return FsspecShelf(home, url, Sealing(key), timeout_seconds, files)
+def shelf_of(home: Path, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> FsspecObjectStore:
+    return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds, files)
 
 
 def archive_of(home: StoreHome, url: str = "", key: str = "", *, is_copy: bool = False) -> StoredArchive:

@@ -10,9 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from assistant.core.backups import BackupKind, BackupManifest, BackupResult
-from assistant.store.backup_folder import BackupFolder
-from assistant.store.backup_make import Order, make
-from assistant.store.backup_tar import unpacked
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import BackupRequest, make_backup
+from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
 from assistant.store.files import WriteThrottle, always_wanted
 from assistant.store.schema.character import character_migrations
@@ -66,10 +66,10 @@ class BackupHome(StoreHome):
         self, kind: BackupKind = "manual", hours: float = 0, *, workspace: bool = True,
         alive: Callable[[], bool] = always_wanted,
     ) -> BackupResult:  # fmt: skip
-        return make(self.folder, Order(kind, NOW + timedelta(hours=hours), workspace), quick(alive))
+        return make_backup(self.folder, BackupRequest(kind, NOW + timedelta(hours=hours), workspace), quick(alive))
 
     def unpack(self, made: BackupResult, target: Path) -> BackupManifest:
-        return unpacked(self.folder.path / made.backup.name, target, quick())
+        return unpack_backup_file(self.folder.path / made.backup.name, target, quick())
 
     def backup_files(self) -> list[str]:
         return sorted(path.name for path in self.folder.path.iterdir() if path.name != "script-before.db")

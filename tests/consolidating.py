@@ -18,9 +18,9 @@ from assistant.core.memories import JournalEntry, Memory
 from assistant.core.memory_api import Memories
 from assistant.core.messages import Usage
 from assistant.mem0.worker import MemoryStoreSettings
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.wire.memory import CHILD, memories, open_memory_db
 from sleep.cycle.consolidation import Consolidation
@@ -68,8 +68,8 @@ class Night:
 
     def open(self) -> Night:
         self.db = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.journal = Journal(self.db)
-        self.consolidations = Consolidations(self.db)
+        self.journal = StoredJournal(self.db)
+        self.consolidations = StoredConsolidations(self.db)
         settings = MemoryStoreSettings(self.path)
         self.memory_db = open_memory_db(settings, NOW)
         # A killed process is noticed when asked or before, and started again where it was before: only one that can't

@@ -16,24 +16,22 @@ from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChan
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.core.records import Button, OutgoingMessage
-from assistant.erasure.forgetting import Forgetting
+from assistant.erasure.service import ErasureService
 from assistant.mem0 import memory_form
 from assistant.mem0.local_memories import LocalMemories
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
+from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.forgetting import ForgettingStore
-from assistant.store.journal import Journal
+from assistant.store.erasure.store import ErasureStore
 from assistant.store.log.reader import session_folder_name
-from assistant.store.memory_batch import MemoryBatch
-from assistant.store.memory_files import MemoryFiles
-from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_vectors import MemoryVectors
-from assistant.store.profiles import Profiles
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.indexes import memory_migrations as memory_schema
 from assistant.store.script.requests import Pins
 from assistant.store.script.turns import Delegations
-from assistant.store.todos import Todos
 from assistant.wire.search import open_history
 from tests.compacting import copy_of, live, mask, plan, summary
 from tests.semantic_memory import memory
@@ -74,17 +72,17 @@ class ForgetfulHome(StoreHome):
         super().open()
         self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.remembered = Database.open(self.path / "memory.db", memory_schema, NOW)
-        batch = MemoryBatch(self.remembered)
+        batch = MemoryTransaction(self.remembered)
         self.vectors, self.memory_history = MemoryVectors(batch), MemoryHistory(batch)
         self.memories = HomeMemories(self.vectors, self.memory_history)
         self.history, self.finder = open_history(self.path, patient=True)
-        self.copies = ForgettingStore(
+        self.copies = ErasureStore(
             self.path, self.db, self.people, self.log, self.conversation, self.finder
         )  # fmt: skip
-        self.forgetting = Forgetting(self.copies, self.memories)  # type: ignore[arg-type]
-        self.todos, self.pins, self.journal = Todos(self.people), Pins(self.people), Journal(self.people)
-        self.profiles, self.consolidations = Profiles(self.people), Consolidations(self.people)
-        self.files = MemoryFiles(self.path, self.people, count=len, most=10_000)
+        self.forgetting = ErasureService(self.copies, self.memories)  # type: ignore[arg-type]
+        self.todos, self.pins, self.journal = StoredTodos(self.people), Pins(self.people), StoredJournal(self.people)
+        self.profiles, self.consolidations = StoredProfiles(self.people), StoredConsolidations(self.people)
+        self.files = StoredMemoryFiles(self.path, self.people, count=len, most=10_000)
         return self
 
     def close(self) -> None:

@@ -14,8 +14,8 @@ from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry, SleepReport
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.store.script.state import CircuitBreakers
 from assistant.store.script.unread import UnreadMessages
@@ -58,7 +58,7 @@ class JournalHome(StoreHome):
     def open(self) -> JournalHome:
         super().open()
         self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.journal = Journal(self.people)
+        self.journal = StoredJournal(self.people)
         self.breakers = CircuitBreakers(self.db)
         return self
 

@@ -12,9 +12,9 @@ from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, MemoryHit, MemoryStorageInfo, MemoryVersion
 from assistant.core.messages import Message
 from assistant.memory.commands import MemoryCommands, MemoryStores
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_history
 from sleep.cycle.change_plan import Draft
@@ -86,7 +86,7 @@ class ListedMemories:
 class Words:
     """The port `MemorySearch`: what has a word of the question, over the journal."""
 
-    journal: Journal
+    journal: StoredJournal
 
     def search(self, question: str, scope: str, *, limit: int = 8, **times: Any) -> list[MemoryHit]:
         found = self.journal.search(question, scope, limit=limit)
@@ -111,7 +111,7 @@ class KnownHome(StoreHome):
     def open(self) -> KnownHome:
         super().open()
         self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.journal, self.consolidations = Journal(self.people), Consolidations(self.people)
+        self.journal, self.consolidations = StoredJournal(self.people), StoredConsolidations(self.people)
         self.history, self.finder = open_history(self.path, patient=True)
         self.search = Words(self.journal)
         stores = MemoryStores(self.memories, self.consolidations, self.journal, self.search, self.history)

@@ -14,7 +14,7 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry, Memory, MemoryList, MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.memory.commands import MemoryCommands, MemoryStores
-from assistant.store.search import StoredHistory
+from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
 from tests.nights_home import NightsHome
 from tests.store_home import NOW

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from assistant.core.profiles import Profile
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
 from assistant.store.database import Database
-from assistant.store.memory_files import MemoryFiles
-from assistant.store.profiles import Profiles
 from assistant.store.schema.character import character_migrations
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -28,8 +28,8 @@ class MemoryHome:
 
     def open(self) -> MemoryHome:
         self.db = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.files = MemoryFiles(self.path, self.db, count=tokens, most=MOST)
-        self.profiles = Profiles(self.db)
+        self.files = StoredMemoryFiles(self.path, self.db, count=tokens, most=MOST)
+        self.profiles = StoredProfiles(self.db)
         return self
 
     def close(self) -> None:

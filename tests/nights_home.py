@@ -10,9 +10,9 @@ from typing import Any
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion, SleepReport
-from assistant.store.consolidations import Consolidations
-from assistant.store.memory_files import MemoryFiles
-from assistant.store.profiles import Profiles
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
 from assistant.store.script.unread import UnreadMessages
 from sleep.compaction.purse import Purse, Thrifty
 from sleep.cycle.consolidation import Consolidation
@@ -85,9 +85,9 @@ class NightsHome(JournalHome):
 
     def open(self) -> NightsHome:
         super().open()
-        self.consolidations = Consolidations(self.people)
-        self.profiles = Profiles(self.people)
-        self.files = MemoryFiles(self.path, self.people, count=len, most=10_000)
+        self.consolidations = StoredConsolidations(self.people)
+        self.profiles = StoredProfiles(self.people)
+        self.files = StoredMemoryFiles(self.path, self.people, count=len, most=10_000)
         return self
 
     def restart(self) -> NightsHome:

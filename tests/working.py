@@ -12,13 +12,13 @@ from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures, Prompts
 from assistant.runtime.working_context import WorkingContext
 from assistant.settings.sections import SettingsValues
+from assistant.store.character.journal import StoredJournal
+from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
-from assistant.store.search import StoredHistory
-from assistant.store.todos import Todos
+from assistant.store.search.history import StoredHistory
 from sleep.compaction.compaction import Compactor
 from sleep.compaction.means import Fuses, Means
 from sleep.compaction.policy import Policy
@@ -44,7 +44,7 @@ def working_context(
 ) -> WorkingContext:
     """`model` answers, `writer` summarises."""
     people = Database.open(home.path / "character.db", character_migrations, NOW)
-    journal, facts = Journal(people), ModelFacts(home.db)
+    journal, facts = StoredJournal(people), ModelFacts(home.db)
     measures = Measures(
         home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
         values.compaction, Prompts("Be kind.", ""),
@@ -57,7 +57,8 @@ def working_context(
         settle_quietly(home.conversation, journal, now)
 
     means = Means(
-        home.conversation, history, journal, UserRequests(home.db, home.log), Todos(people), CircuitBreakers(home.db),
+        home.conversation, history, journal, UserRequests(home.db, home.log), StoredTodos(people),
+        CircuitBreakers(home.db),
         summariser, policy, Fuses(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
         settle=settle, clock=clock,
     )  # fmt: skip

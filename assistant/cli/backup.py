@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assistant.backup.backing_up import backup_json, megabytes
+from assistant.backup.scheduler import backup_to_json, format_megabytes
 from assistant.cli.commanding import say_answer
 from assistant.cli.in_force import settings_in_force
 from assistant.cli.logs import log_to_stderr
@@ -67,11 +67,11 @@ def list_(json_out: bool) -> None:
     folder = wire_backup.folder_of(settings)
     backups = folder.all()
     if json_out:
-        as_json([{**backup_json(one), "path": str(folder.path / one.name)} for one in backups])
+        as_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
         return
     table(
         ("name", "made", "why", "size"),
-        [(one.name, local(one.made_at, settings.zone), one.kind, megabytes(one.bytes)) for one in backups],
+        [(one.name, local(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes)) for one in backups],
         right=("size",), empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
     )
     return [
         f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, "
-        f"{pluralize(len(manifest.files), 'file')}, {megabytes(manifest.bytes)}.",
+        f"{pluralize(len(manifest.files), 'file')}, {format_megabytes(manifest.bytes)}.",
         f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
         "and the chain of the log are sound.",
         *rewritten,

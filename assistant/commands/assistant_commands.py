@@ -42,7 +42,7 @@ class Live(Protocol):
 
 
 class Forgets(Protocol):
-    """What `assistant.erasure.forgetting.Forgetting` offers a person who types."""
+    """What `assistant.erasure.service.Forgetting` offers a person who types."""
 
     async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
     async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult: ...

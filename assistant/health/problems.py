@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from assistant.backup.plan import overdue
+from assistant.backup.scheduler import first_missed_backup
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.store_ports import Conversation
@@ -141,7 +141,7 @@ def backup_problems(
     if not days.at:
         return
     try:
-        missed = overdue(days, backups.all(), begun_at(conversation.sessions()), now)
+        missed = first_missed_backup(days, backups.all(), begun_at(conversation.sessions()), now)
     except StoreError as error:
         yield str(error)
         return

@@ -10,7 +10,7 @@ Found = tuple[str, dict[str, Any]]
 
 
 class StoredMemories(Protocol):
-    """`assistant.store.memory_vectors.MemoryVectors`, for reading."""
+    """`assistant.store.memory.vectors.MemoryVectors`, for reading."""
 
     def get(self, memory_id: str) -> Found | None: ...
     def several(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]: ...
@@ -38,7 +38,7 @@ class WrittenMemories(StoredMemories, Protocol):
 
 
 class StoredHistory(Protocol):
-    """`assistant.store.memory_history.MemoryHistory`."""
+    """`assistant.store.memory.vectors.MemoryHistory`."""
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None: ...
     def of(self, memory_id: str) -> list[dict[str, Any]]: ...
@@ -46,6 +46,6 @@ class StoredHistory(Protocol):
 
 
 class Transactions(Protocol):
-    """`assistant.store.memory_batch.MemoryBatch`."""
+    """`assistant.store.memory.vectors.MemoryBatch`."""
 
     def writing(self) -> AbstractContextManager[Any]: ...

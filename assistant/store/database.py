@@ -383,3 +383,8 @@ def _explained(path: Path, error: sqlite3.Error) -> StoreError:
     if family in _FAMILIES:
         return StoreError(f"{path} {_FAMILIES[family]}")
     return StoreError(f"{path}: {error}. {_DATA_KEPT}; run `assistant verify`.")
+
+
+def column_names(db: Database, table: str) -> frozenset[str]:
+    """Empty where there is no such table."""
+    return frozenset(row["name"] for row in db.rows("SELECT name FROM pragma_table_info(?)", (table,)))

@@ -7,8 +7,8 @@ from functools import partial
 from assistant.core.archives import ArchivePort, LogRestoreResult, ObjectStore
 from assistant.settings.settings import Settings
 from assistant.store import files
-from assistant.store.archive_restore import restore
-from assistant.store.archiving import StoredArchive
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import restore_to_log
 
 
 def open_archive(settings: Settings, *, is_copy: bool = False) -> StoredArchive:
@@ -25,14 +25,14 @@ def archive_of(settings: Settings) -> ArchivePort:
 def restored(settings: Settings, session: str, generation: int) -> LogRestoreResult:
     """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
     `StoreError`."""
-    return restore(open_archive(settings), settings.home.path, session, generation)
+    return restore_to_log(open_archive(settings), settings.home.path, session, generation)
 
 
 def _open_shelf(settings: Settings) -> ObjectStore:
     # File systems elsewhere take a while to import, and most homes need them once a day at most.
-    from assistant.archive.sealing import Sealing
-    from assistant.archive.shelf import FsspecShelf
+    from assistant.archive.encryption import AgeEncryption
+    from assistant.archive.object_store import FsspecObjectStore
 
     chosen = settings.values.archive
-    sealing = Sealing(chosen.key.get_secret_value())
-    return FsspecShelf(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)
+    sealing = AgeEncryption(chosen.key.get_secret_value())
+    return FsspecObjectStore(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)

@@ -21,20 +21,20 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from assistant.backup.backing_up import BackingUp, BackupCommands, Making
+from assistant.backup.scheduler import BackupCommands, BackupScheduler, MakeBackup
 from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.store_ports import Conversation as ConversationPort
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
-from assistant.store.backup_folder import BackupFolder
-from assistant.store.backup_forget import Rewritten, backups_with, forget_in_backups
-from assistant.store.backup_make import Order, make
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.database import Database
+from assistant.store.erasure.backups import RewrittenBackups, erase_in_backups, find_backups_with_words
+from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import WriteThrottle
-from assistant.store.forgetting import ForgettingStore
 from assistant.store.log.writer import MessageLog
-from assistant.store.marked import Marked
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.wire.archive import open_archive
@@ -54,15 +54,15 @@ def folder_of(settings: Settings) -> BackupFolder:
 
 def backing_up(
     settings: Settings, conversation: ConversationPort, forgetting: Callable[[], bool], clock: Callable[[], datetime]
-) -> BackingUp:
+) -> BackupScheduler:
     values, folder = settings.values.backup, folder_of(settings)
-    return BackingUp(
+    return BackupScheduler(
         folder, partial(made_apart, folder, values.workspace), Nights(values.at, settings.zone), values.keep,
         begun=lambda: begun_at(conversation.sessions()), forgetting=forgetting, clock=clock,
     )  # fmt: skip
 
 
-def backup_commands(settings: Settings, backing_up: BackingUp) -> BackupCommands:
+def backup_commands(settings: Settings, backing_up: BackupScheduler) -> BackupCommands:
     return BackupCommands(backing_up, str(folder_of(settings).path))
 
 
@@ -78,11 +78,11 @@ def settle(settings: Settings) -> None:
 # ------------------------------------------------------------------------------------------------------------- apart
 
 
-def making_here(folder: BackupFolder, workspace: bool) -> Making:
+def making_here(folder: BackupFolder, workspace: bool) -> MakeBackup:
     """Making one within this process, for those who want to see every step of it."""
 
     async def made(kind: BackupKind, now: datetime) -> BackupResult:
-        return make(folder, Order(kind, now, workspace), WriteThrottle(unhurried=False))
+        return make_backup(folder, BackupRequest(kind, now, workspace), WriteThrottle(unhurried=False))
 
     return made
 
@@ -132,10 +132,10 @@ def main() -> int:
     os.umask(0o077)
     told = json.loads(sys.stdin.buffer.readline())
     folder = BackupFolder(Path(told["home"]), told["folder"])
-    order = Order(told["kind"], datetime.fromisoformat(told["now"]), told["workspace"])
+    order = BackupRequest(told["kind"], datetime.fromisoformat(told["now"]), told["workspace"])
     parent = int(told["parent"])
     try:
-        made = make(folder, order, WriteThrottle(lambda: os.getppid() == parent))
+        made = make_backup(folder, order, WriteThrottle(lambda: os.getppid() == parent))
     except AssistantError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -152,32 +152,32 @@ def main() -> int:
 
 
 class ForgettingBackups:
-    """`assistant.erasure.forgetting.Backups`: the work is long and is done in a thread of its own, over stores of its
+    """`assistant.erasure.service.Backups`: the work is long and is done in a thread of its own, over stores of its
     own."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._folder = folder_of(settings)
 
-    async def having(self, marked: Marked) -> list[str]:
-        return await asyncio.to_thread(backups_with, self._folder, marked)
+    async def having(self, marked: ErasurePlan) -> list[str]:
+        return await asyncio.to_thread(find_backups_with_words, self._folder, marked)
 
-    async def forget(self, marked: Marked, now: datetime) -> Rewritten:
+    async def forget(self, marked: ErasurePlan, now: datetime) -> RewrittenBackups:
         opening = partial(_opened_copy, self._settings, now)
         return await asyncio.to_thread(
-            forget_in_backups, self._folder, marked, opening, now, WriteThrottle(unhurried=False)
+            erase_in_backups, self._folder, marked, opening, now, WriteThrottle(unhurried=False)
         )
 
 
 @contextmanager
-def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[ForgettingStore]:
+def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[ErasureStore]:
     with (
         closing(Database.open(home / "script.db", script_migrations, now)) as db,
         closing(Database.open(home / "character.db", character_migrations, now)) as people,
         closing(MessageLog(home)) as log,
     ):
         archive = open_archive(replace(settings, home=Home(home)), is_copy=True)
-        yield ForgettingStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)
+        yield ErasureStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,15 @@ from assistant.health.values import Finding, note, ok, problem
 from assistant.mem0.embedders import open_embedder
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.store import soundness
+from assistant.store.home.guard import (
+    DATABASE_NAMES,
+    check_database_pages,
+    find_exposed_files,
+    has_fts5,
+    measure_sync_seconds,
+    restrict_permissions,
+    sqlite_version,
+)
 from assistant.web import tcp
 from assistant.wire.bridges import Networks
 from assistant.wire.memory import store_settings
@@ -94,14 +102,14 @@ def _as_if_nothing_were_set(home: Home) -> Settings:
 
 
 def _files(home: Path) -> Files:
-    there = {name: home / name for name in soundness.DATABASES if (home / name).is_file()}
+    there = {name: home / name for name in DATABASE_NAMES if (home / name).is_file()}
     return Files(
         path=str(home),
         exists=home.is_dir(),
-        opened=partial(soundness.open_to_others, home),
-        close=partial(soundness.close_to_others, home),
-        databases={name: partial(soundness.flaws_of, path) for name, path in there.items()},
-        sync_seconds=partial(soundness.sync_seconds, home),
+        opened=partial(find_exposed_files, home),
+        close=partial(restrict_permissions, home),
+        databases={name: partial(check_database_pages, path) for name, path in there.items()},
+        sync_seconds=partial(measure_sync_seconds, home),
         free=free_bytes(home),
     )
 
@@ -216,7 +224,7 @@ def _embedder(settings: Settings, wish: Wish) -> Iterator[Finding]:
 def _programs() -> Programs:
     extras = {name: _installed(module) for name, module in _EXTRAS.items()}
     python = (sys.version_info.major, sys.version_info.minor, sys.version_info.micro)
-    return Programs(__version__, python, soundness.sqlite_version(), soundness.has_full_text(), extras)
+    return Programs(__version__, python, sqlite_version(), has_fts5(), extras)
 
 
 def _installed(module: str) -> bool:

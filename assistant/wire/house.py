@@ -27,7 +27,7 @@ from assistant.core.bridge_api import Bridge, TurnEvent
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.ports import Model
-from assistant.erasure.forgetting import Forgetting
+from assistant.erasure.service import ErasureService
 from assistant.gateway.delivery import Delivery
 from assistant.gateway.received import Receiving, loaded
 from assistant.memory.commands import MemoryCommands
@@ -104,7 +104,7 @@ class House:
         self.terminal = TerminalBridge(stores.outbox)
         self._writer = build_writer(settings, self._means()) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
-        self.forgetting = Forgetting(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
+        self.forgetting = ErasureService(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
         self.memory = self._memory_commands()
         self.reminding = reminding(settings, stores, lambda: self.runtime.wake(), clock)
         self.toolbox = self._toolbox()

@@ -22,9 +22,7 @@ from assistant.mem0.metering import LedgerMeter, Meter, Unmetered
 from assistant.models.prices import hosted_by_openai
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.memory_batch import MemoryBatch
-from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.indexes import memory_migrations
 from assistant.store.script.ledger import Ledger
 
@@ -64,7 +62,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
     except (CorruptStore, HomeError) as error:
         raise MemoryUnavailable(UNREADABLE) from error
     try:
-        batch = MemoryBatch(db)
+        batch = MemoryTransaction(db)
         store = MemoryVectors(batch)
         # The former embedder answers while memories are embedded again.
         answering = store.answering()

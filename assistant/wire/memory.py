@@ -15,9 +15,7 @@ from assistant.models.chain import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.store.database import Database
-from assistant.store.memory_batch import MemoryBatch
-from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.indexes import memory_migrations
 from assistant.store.script.ledger import Ledger
 
@@ -54,7 +52,7 @@ def memories(
     `spending` (see `spending_of`) what the child asks of a provider is counted."""
     if db is None or settings.store != "local":
         return Mem0Memories(settings, command, None, fault if settings.store == "local" else "", spending)
-    batch = MemoryBatch(db)
+    batch = MemoryTransaction(db)
     local = LocalMemories(MemoryVectors(batch), MemoryHistory(batch))
     return Mem0Memories(settings, command, local, spending=spending)
 

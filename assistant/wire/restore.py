@@ -19,13 +19,21 @@ from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.records import IntegrityReport
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
-from assistant.store import backup_restore as placing
-from assistant.store.backup_back import said_again
-from assistant.store.backup_folder import BackupFolder
-from assistant.store.backup_make import is_sound
-from assistant.store.backup_tar import proved, unpacked
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import is_database_intact
+from assistant.store.backup.restore import (
+    find_unredacted_messages,
+    finish_interrupted_restore,
+    list_occupants,
+    remove_staging,
+    replace_home,
+    require_disk_space,
+    require_no_conflict,
+    staging_folder,
+)
+from assistant.store.backup.tarball import unpack_backup_file, verify_backup_file
+from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.files import WriteThrottle, prepare_home
-from assistant.store.marked import NOTES
 from assistant.wire.backup import folder_of
 from assistant.wire.stores import open_stores
 
@@ -70,44 +78,44 @@ def found(settings: Settings, named: str) -> Path:
 def verified(settings: Settings, path: Path, now: datetime) -> Proved:
     """Unpack a backup beside it, or where temporary files go, and open it as a home. Raises `CorruptStore`,
     `StoreError`."""
-    manifest = proved(path, WriteThrottle(unhurried=False))
+    manifest = verify_backup_file(path, WriteThrottle(unhurried=False))
     with _folder_for(path, manifest.bytes + _SPARE) as place:
-        unpacked(path, place / "home", WriteThrottle(unhurried=False))
+        unpack_backup_file(path, place / "home", WriteThrottle(unhurried=False))
         return Proved(path, manifest, _checked(settings, place / "home", manifest, now, search=False))
 
 
 def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force: bool) -> Restored:
     """Put a backup in the place of a home, whose lock the caller holds. Raises `UsageError` where something is there
     and `force` is not given, `CorruptStore` and `StoreError`; then nothing of the home was changed."""
-    placing.settle(home)
+    finish_interrupted_restore(home)
     staying = _staying(home, path, folder_of(settings))
-    there = placing.occupants(home, staying)
+    there = list_occupants(home, staying)
     if there and not force:
         some = ", ".join(there[:4])
         raise UsageError(
             f"{home} is not empty ({some}). Nothing was changed; --force restores into it and keeps what is there "
             "aside."
         )
-    manifest = proved(path, WriteThrottle(unhurried=False))
+    manifest = verify_backup_file(path, WriteThrottle(unhurried=False))
     prepare_home(home)
-    placing.room_or_refuse(home, 2 * manifest.bytes + _SPARE)
-    new = placing.new_home(home)
+    require_disk_space(home, 2 * manifest.bytes + _SPARE)
+    new = staging_folder(home)
     try:
-        unpacked(path, new, WriteThrottle(unhurried=False))
+        unpack_backup_file(path, new, WriteThrottle(unhurried=False))
         report = _checked(settings, new, manifest, now, search=True)
-        placing.fits_or_refuse(home, staying)
+        require_no_conflict(home, staying)
     except BaseException:
-        placing.clear(home)
+        remove_staging(home)
         raise
-    again, unfinished = tuple(said_again(home, new)), any(home.glob(NOTES))
-    aside = placing.put_in_place(home, now, staying)
+    again, unfinished = tuple(find_unredacted_messages(home, new)), any(home.glob(PLAN_FILES))
+    aside = replace_home(home, now, staying)
     return Restored(home, Proved(path, manifest, report), home / aside if aside else None, again, unfinished)
 
 
 def finish(home: Path) -> str:
     """Go on with a restore that was cut off; what was done, "" for nothing. The caller holds the home's lock. Raises
     `StoreError`."""
-    return placing.settle(home)
+    return finish_interrupted_restore(home)
 
 
 def _staying(home: Path, path: Path, folder: BackupFolder) -> list[str]:
@@ -127,7 +135,7 @@ def _checked(
         stores.conversation.reconcile(now)
         report = stores.verifier.verify()
         odd = [f"{problem.where}: {problem.text}" for problem in report.problems]
-        odd += ["memory.db: its pages are damaged"] if not is_sound(home / "memory.db") else []
+        odd += ["memory.db: its pages are damaged"] if not is_database_intact(home / "memory.db") else []
         if odd:
             of, more = f"{manifest.made_at:%Y-%m-%d}", f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
             raise CorruptStore(f"The backup of {of} is not sound: {odd[0]}{more}. It was not used.")

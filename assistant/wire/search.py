@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.search.bounds import Bounds
 from assistant.search.finder import SourceFinder
+from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.store.database import Database
-from assistant.store.journal_source import JournalWords
 from assistant.store.log.reader import LogFiles
-from assistant.store.memory_search import MemoriesBy, StoredMemorySearch
+from assistant.store.memory.search import MemoriesById, StoredMemorySearch
 from assistant.store.schema.indexes import search_migrations
-from assistant.store.search import StoredHistory
-from assistant.store.search_shelf import ReadShelf, SearchShelf
-from assistant.store.search_source import SpokenWords
-from assistant.store.stems import Stems
+from assistant.store.search.history import StoredHistory
+from assistant.store.search.index_store import ReadOnlyIndexStore, SqliteIndexStore
+from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 
 if TYPE_CHECKING:
     from assistant.search.engine import Engine
@@ -33,17 +32,19 @@ def open_history(
 ) -> tuple[StoredHistory, SourceFinder]:
     """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
     `patient`: a search waits until everything is taken in. Raises `StoreError`."""
-    source = SpokenWords(Database.reader(home / "script.db"), LogFiles(home))
+    source = LogSearchSource(Database.reader(home / "script.db"), LogFiles(home))
     finder = _finder(home, "messages", source, zone, bounds, reading, patient=patient)
     return StoredHistory.open(home, finder), finder
 
 
 def open_memory_search(
-    home: Path, memories: MemoriesBy, zone: tzinfo = UTC, *, reading: bool = False
+    home: Path, memories: MemoriesById, zone: tzinfo = UTC, *, reading: bool = False
 ) -> tuple[StoredMemorySearch, SourceFinder]:
     """What finds memories and journal entries of a home, and the index that it looks in; `reading` as for the history.
     Raises `StoreError`."""
-    finder = _finder(home, "journal", JournalWords(Database.reader(home / "character.db")), zone, BOUNDS, reading)
+    finder = _finder(
+        home, "journal", JournalSearchSource(Database.reader(home / "character.db")), zone, BOUNDS, reading
+    )
     return StoredMemorySearch(Database.reader(home / "character.db"), finder, memories), finder
 
 
@@ -58,20 +59,20 @@ def _finder(
     patient: bool = False,
 ) -> SourceFinder:
     """A collection of search.db over its source, which is closed with it."""
-    stems = Stems()
+    stems = Stemmer()
     opened: list[Database] = []
 
     def shelf(made_by: str) -> IndexStore:
         path = home / "search.db"
         if reading:
             opened.extend([Database.reader(path)] if path.exists() else [])
-            return ReadShelf(opened[0] if opened else None, collection, made_by)
+            return ReadOnlyIndexStore(opened[0] if opened else None, collection, made_by)
         try:
             opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
         except (HomeError, NewerSchema) as error:
             # What is derived may be missing; whoever asks goes on without it.
             raise StoreError(str(error)) from error
-        return SearchShelf(opened[0], collection, made_by)
+        return SqliteIndexStore(opened[0], collection, made_by)
 
     def close() -> None:
         source.close()

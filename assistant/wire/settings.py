@@ -22,8 +22,8 @@ from assistant.settings.secrets import Keyring, SecretStore
 from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
 from assistant.settings.watch import SettingsWatch
 from assistant.spending.turn_guard import TurnGuard
-from assistant.store.config_file import ConfigFile, keep_copy
 from assistant.store.database import Database
+from assistant.store.home.config_file import ConfigFile, write_copy
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
 from assistant.wire.stores import open_stores
@@ -44,9 +44,9 @@ def persona_file(home: Home) -> ConfigFile:
 
 
 def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretStore:
-    from assistant.store.kept_secrets import KeptSecrets  # writes TOML, which few need
+    from assistant.store.home.secrets import HomeSecretStore  # writes TOML, which few need
 
-    return KeptSecrets(home.secrets, ring)
+    return HomeSecretStore(home.secrets, ring)
 
 
 def settings_watch(
@@ -78,7 +78,7 @@ def _keep_understood(settings: Settings) -> None:
     with suppress(StoreError):
         text = config_file(settings.home).text()
         if file_stamp(settings.home.config) == settings.marks[0]:
-            keep_copy(text, settings.home.understood)
+            write_copy(text, settings.home.understood)
 
 
 def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:

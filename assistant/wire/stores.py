@@ -26,18 +26,20 @@ from assistant.search.finder import SourceFinder
 from assistant.settings.sections import RoleSettings, ToolSettings
 from assistant.settings.settings import Settings
 from assistant.spending.notices import share_notice
-from assistant.store.archiving import StoredArchive
-from assistant.store.backup_folder import BackupFolder
-from assistant.store.backup_restore import is_cut_off, settle
-from assistant.store.consolidations import Consolidations
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.restore import finish_interrupted_restore, is_restore_interrupted
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
+from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.forgetting import ForgettingStore
-from assistant.store.ground import Ground
-from assistant.store.journal import Journal
+from assistant.store.erasure.store import ErasureStore
+from assistant.store.home.guard import HomeGuard
+from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
-from assistant.store.memory_files import MemoryFiles
-from assistant.store.memory_search import StoredMemorySearch
-from assistant.store.profiles import Profiles
+from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.conversation import StoredConversation
@@ -52,10 +54,8 @@ from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import BridgeStates, CircuitBreakers, ModelFacts
 from assistant.store.script.turns import Delegations
 from assistant.store.script.unread import UnreadMessages
-from assistant.store.search import StoredHistory
-from assistant.store.todos import Todos
+from assistant.store.search.history import StoredHistory
 from assistant.store.verify.verifier import Verifier
-from assistant.store.workspace_files import WorkspaceFiles
 from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
 from assistant.wire.memory import open_memory_db, spending_of, store_settings
@@ -78,14 +78,14 @@ class Stores:
     deliveries: StuckItems
     history: StoredHistory
     finder: SourceFinder
-    todos: Todos
+    todos: StoredTodos
     requests: UserRequests
     pins: Pins
     jobs: Jobs
-    journal: Journal
-    consolidations: Consolidations
-    profiles: Profiles
-    files: MemoryFiles
+    journal: StoredJournal
+    consolidations: StoredConsolidations
+    profiles: StoredProfiles
+    files: StoredMemoryFiles
     memories: Mem0Memories
     memory_search: StoredMemorySearch
     entry_finder: SourceFinder
@@ -97,14 +97,14 @@ class Stores:
     ledger: Ledger
     facts: ModelFacts
     verifier: Verifier
-    forgetting: ForgettingStore
+    forgetting: ErasureStore
     archive: StoredArchive
     people: People
     pairings: Pairings
     places: ConversationRoutes
     typed: SlashCommandQueue
     backups: BackupFolder
-    ground: Ground
+    ground: HomeGuard
     closing: ExitStack
 
     def close(self) -> None:
@@ -141,14 +141,16 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             deliveries=StuckItems(db),
             history=history,
             finder=finder,
-            todos=Todos(people),
+            todos=StoredTodos(people),
             requests=UserRequests(db, log),
             pins=Pins(people),
             jobs=Jobs(db, conversation.appender),
-            journal=Journal(people),
-            consolidations=Consolidations(people),
-            profiles=Profiles(people),
-            files=MemoryFiles(home, people, count=counter.count_text, most=settings.values.memory.file_max_tokens),
+            journal=StoredJournal(people),
+            consolidations=StoredConsolidations(people),
+            profiles=StoredProfiles(people),
+            files=StoredMemoryFiles(
+                home, people, count=counter.count_text, most=settings.values.memory.file_max_tokens
+            ),
             memories=memories,
             memory_search=memory_search,
             entry_finder=entry_finder,
@@ -160,14 +162,14 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             ledger=ledger,
             facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
-            forgetting=ForgettingStore(home, db, people, log, conversation, finder, entry_finder, archive),
+            forgetting=ErasureStore(home, db, people, log, conversation, finder, entry_finder, archive),
             archive=archive,
             people=People(db),
             pairings=Pairings(db),
             places=ConversationRoutes(db),
             typed=SlashCommandQueue(db),
             backups=BackupFolder(home, settings.values.backup.folder),
-            ground=Ground(home, (db, people)),
+            ground=HomeGuard(home, (db, people)),
             closing=stack.pop_all(),
         )
 
@@ -188,11 +190,11 @@ def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) ->
 
 def is_between_homes(home: Path) -> bool:
     """Whether a restore was cut off, so that there is neither the old home nor the new one before it is finished."""
-    return is_cut_off(home)
+    return is_restore_interrupted(home)
 
 
 def _settle_restore(home: Path) -> None:
-    if finished := settle(home):
+    if finished := finish_interrupted_restore(home):
         log.warning("a restore was cut off", what=finished)
 
 
@@ -206,11 +208,11 @@ def conversation_of(settings: Settings, db: Database, log: MessageLog) -> Stored
 
 
 @contextmanager
-def journal_beside(home: Path) -> Iterator[Journal]:
+def journal_beside(home: Path) -> Iterator[StoredJournal]:
     """The journal alone, for reading beside whoever serves the home. Raises `NewerSchema`, `StoreError`."""
     people = Database.reader(home / "character.db")
     try:
-        yield Journal(people)
+        yield StoredJournal(people)
     finally:
         people.close()
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.backups import BackupResult
-from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup.folder import BackupFolder
 from assistant.wire import backup as wire_backup
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home, opened

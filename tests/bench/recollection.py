@@ -17,7 +17,7 @@ from assistant.core.messages import Message, Role
 from assistant.core.records import ContextView
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.runtime.recollection import Recollection
-from assistant.store.search import StoredHistory
+from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.figures import Row, percentile, spread

@@ -16,9 +16,7 @@ from typing import Any
 
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.store.database import Database
-from assistant.store.memory_batch import MemoryBatch
-from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.indexes import memory_migrations as schema
 from tests.semantic_memory import NOW, memory
 
@@ -34,7 +32,7 @@ vector_store = importlib.import_module("assistant.mem0.vector_store")
 
 
 def house() -> Any:
-    batch = MemoryBatch(Database.open(HOME / "memory.db", schema, NOW))
+    batch = MemoryTransaction(Database.open(HOME / "memory.db", schema, NOW))
     embedder = WordLlamaEmbedder()
     vectors = vector_store.LocalVectors(MemoryVectors(batch), embedder.name, embedder.dimensions)
     return ours.HouseMemory(ours.PreparedEmbeddings(embedder), vectors, MemoryHistory(batch))

@@ -15,12 +15,12 @@ import pytest
 from assistant.core.erasure import ErasureRequest, ErasureResult
 from assistant.core.errors import ArchiveUnavailable
 from assistant.core.messages import Message
-from assistant.erasure.forgetting import Forgetting
-from assistant.store.archive_restore import restore
-from assistant.store.archiving import StoredArchive
+from assistant.erasure.service import ErasureService
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import restore_to_log
 from assistant.store.database import Database
-from assistant.store.forgetting import ForgettingStore
-from assistant.store.marked import Marked, read_notes
+from assistant.store.erasure.plan import ErasurePlan, read_plan_files
+from assistant.store.erasure.store import ErasureStore
 from assistant.store.schema.character import character_migrations
 from tests.archive_home import FAULTY, IDENTITY, KEY, FaultyFileSystem, archive_of, refused
 from tests.store_home import NOW, StoreHome
@@ -40,10 +40,10 @@ class Forgetful(StoreHome):
         super().open()
         self.people = Database.open(self.path / "character.db", character_migrations, NOW)
         self.archive = archive_of(self, self.url, self.key)
-        self.copies = ForgettingStore(
+        self.copies = ErasureStore(
             self.path, self.db, self.people, self.log, self.conversation, None, None, self.archive
         )
-        self.forgetting: Forgetting[Marked] = Forgetting(self.copies, None)
+        self.forgetting: ErasureService[ErasurePlan] = ErasureService(self.copies, None)
         return self
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
     assert [record.content for record in archive.read("main", 1)][:4] == [
         "question 0", "answer 0", "question 1", "answer 1",
     ]  # fmt: skip
-    assert not read_notes(home.path)
+    assert not read_plan_files(home.path)
     assert not (await home.forgetting.find(ErasureRequest("owner", text=SECRET)))
 
 
@@ -143,9 +143,9 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     assert not done.complete
     assert [(left.where, left.why[:9]) for left in done.left] == [(archive.listed()[0].url, "not done:")]
     assert RARE not in remote.raw()
-    assert len(read_notes(remote.path)) == 1
+    assert len(read_plan_files(remote.path)) == 1
     FaultyFileSystem.faults.clear()
-    for reads in (archive.read, archive.notes, partial(restore, archive, remote.path)):
+    for reads in (archive.read, archive.notes, partial(restore_to_log, archive, remote.path)):
         with pytest.raises(ArchiveUnavailable, match="still has words that were forgotten"):
             reads("main", 1)
     FaultyFileSystem.faults["read"] = refused
@@ -158,7 +158,7 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     assert again.complete
     assert RARE not in remote.object()
     assert remote.archive.verify("main", 1) == []
-    assert not read_notes(remote.path)
+    assert not read_plan_files(remote.path)
 
 
 async def test_a_place_that_fails_between_keeps_the_archive_before_and_the_note(remote: Forgetful) -> None:
@@ -249,11 +249,11 @@ async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remot
     remote.say(SECRET, "noted")
     remote.archived(f"Open: {SECRET}")
     copy = archive_of(remote, FAULTY, is_copy=True)
-    remote.copies = ForgettingStore(
+    remote.copies = ErasureStore(
         remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
     )  # fmt: skip
     FaultyFileSystem.seen.clear()
-    done = await Forgetting(remote.copies, None).forget(ErasureRequest("owner", text=SECRET), NOW)
+    done = await ErasureService(remote.copies, None).forget(ErasureRequest("owner", text=SECRET), NOW)
     assert done.complete
     assert FaultyFileSystem.seen == []
 

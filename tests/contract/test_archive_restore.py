@@ -11,8 +11,8 @@ import pytest
 
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, UsageError
-from assistant.store.archive_restore import restore
-from assistant.store.archiving import StoredArchive
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import restore_to_log
 from assistant.store.script import sessions as session_rows
 from tests.archive_home import FAULTY, FaultyFileSystem, archive_of
 from tests.store_home import NOW, StoreHome, blank
@@ -51,7 +51,7 @@ def test_a_log_that_lost_its_end_has_it_again(home: StoreHome, kept: int | None)
     archive = archived(home)
     whole = home.raw()
     lose(home, None if kept is None else b"".join(lines(whole)[:kept]))
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(kept or 0, 6 - (kept or 0))
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(kept or 0, 6 - (kept or 0))
     assert home.raw() == whole
     assert home.log.path("main").stat().st_mode & 0o777 in (0o600, 0o644)
     assert home.verify().ok
@@ -61,7 +61,7 @@ def test_a_record_that_was_cut_off_is_whole_again(home: StoreHome) -> None:
     archive = archived(home)
     whole = home.raw()
     lose(home, whole[:-40])
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
     assert home.raw() == whole
 
 
@@ -70,7 +70,7 @@ def test_a_log_that_lost_nothing_is_not_touched(home: StoreHome) -> None:
     home.say("later", "yes")
     path = home.log.path("main")
     before, touched = home.raw(), path.stat().st_mtime_ns
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
     assert (home.raw(), path.stat().st_mtime_ns) == (before, touched)
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_record_in_the_middle_is_put_right(home: StoreHome, damage: ob
     broken[3] = damage(broken[3])  # type: ignore[operator]
     lose(home, b"".join(broken))
     assert not home.verify().ok
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
     assert home.raw() == whole
     assert home.verify().ok
 
@@ -101,7 +101,7 @@ def test_what_was_forgotten_since_stays_forgotten(home: StoreHome) -> None:
     archive = archived(home)
     blank(home, 3, "question 1")
     forgotten = home.raw()
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
     assert home.raw() == forgotten
 
 
@@ -112,7 +112,7 @@ def test_another_record_in_its_place_is_never_changed(home: StoreHome, tmp_path:
     theirs = other.raw()
     lose(home, theirs)
     with pytest.raises(UsageError, match=r"Another record stands at byte 0.* Nothing was changed"):
-        restore(archive, home.path, "main", 1)
+        restore_to_log(archive, home.path, "main", 1)
     assert home.raw() == theirs
     other.close()
 
@@ -126,9 +126,9 @@ def test_generations_come_back_in_their_order(home: StoreHome) -> None:
     whole = home.raw()
     lose(home, None)
     with pytest.raises(UsageError, match=r"ends before generation 2 begins .*restore the generations before it first"):
-        restore(archive, home.path, "main", 2)
-    assert restore(archive, home.path, "main", 1) == LogRestoreResult(0, 6)
-    assert restore(archive, home.path, "main", 2) == LogRestoreResult(0, 2)
+        restore_to_log(archive, home.path, "main", 2)
+    assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(0, 6)
+    assert restore_to_log(archive, home.path, "main", 2) == LogRestoreResult(0, 2)
     assert home.raw() == whole
     assert home.verify().ok
 
@@ -138,7 +138,7 @@ def test_an_archive_under_another_name_is_not_taken_for_it(home: StoreHome) -> N
     path = home.path / archive.listed()[0].url
     path.rename(path.with_name("2.jsonl.gz"))
     with pytest.raises(ArchiveUnavailable, match="does not prove right"):
-        restore(archive, home.path, "main", 2)
+        restore_to_log(archive, home.path, "main", 2)
 
 
 def test_an_archive_that_does_not_prove_brings_nothing_back(home: StoreHome) -> None:
@@ -147,7 +147,7 @@ def test_an_archive_that_does_not_prove_brings_nothing_back(home: StoreHome) -> 
     path.write_bytes(path.read_bytes()[:-8])
     lose(home, b"")
     with pytest.raises(ArchiveUnavailable, match=re.escape("damaged or cut off")):
-        restore(archive, home.path, "main", 1)
+        restore_to_log(archive, home.path, "main", 1)
     assert home.raw() == b""
 
 
@@ -157,7 +157,7 @@ def test_words_that_were_changed_in_an_archive_are_not_brought_back(home: StoreH
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"question 1", b"question 7")))
     lose(home, b"")
     with pytest.raises(ArchiveUnavailable, match="does not prove right"):
-        restore(archive, home.path, "main", 1)
+        restore_to_log(archive, home.path, "main", 1)
     assert home.raw() == b""
 
 
@@ -168,7 +168,7 @@ def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_pat
     archive = archive_of(new, FAULTY)
     assert archive.listed() == []
     assert [record.content for record in archive.read("main", 1)] == home.said()
-    assert restore(archive, new.path, "main", 1) == LogRestoreResult(0, 6)
+    assert restore_to_log(archive, new.path, "main", 1) == LogRestoreResult(0, 6)
     assert archive.listed() == [one]
     new.conversation.reconcile(NOW)
     assert new.said() == home.said()

@@ -18,8 +18,8 @@ from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import ArchiveUnavailable, CorruptStore, UsageError
 from assistant.core.messages import Message
 from assistant.core.sessions import GenerationEnd
-from assistant.store.archive_form import Walk, header_of, lines_of, walked
-from assistant.store.archiving import StoredArchive
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.format import ArchiveCheck, check_archive, read_header, read_lines
 from assistant.store.log.reader import session_folder_name
 from tests.archive_home import FAULTY, KEY, FaultyFileSystem, archive_of, cut, refused, turned
 from tests.store_home import NOW, StoreHome, blank
@@ -376,14 +376,14 @@ def test_the_same_lines_and_header_make_the_same_bytes(home: StoreHome) -> None:
     archive.remove("main", 1)
     assert stored(archive).bytes == len(first)
     assert path.read_bytes() == first
-    header, walk = walked(first)
+    header, walk = check_archive(first)
     assert not walk.problems
-    assert replace(header, reason="") == replace(header_of(first), reason="")
-    assert b"".join(lines_of(first)) == home.raw()
+    assert replace(header, reason="") == replace(read_header(first), reason="")
+    assert b"".join(read_lines(first)) == home.raw()
 
 
 def test_the_first_problems_alone_are_told() -> None:
-    walk = Walk("main", 1)
+    walk = ArchiveCheck("main", 1)
     for _ in range(1000):
         walk.take(b"junk\n")
     assert len(walk.problems) == 20

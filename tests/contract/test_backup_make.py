@@ -14,7 +14,7 @@ import pytest
 
 from assistant.core.backups import MANIFEST_NAME
 from assistant.core.errors import CorruptStore, StoreError, UsageError
-from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup.folder import BackupFolder
 from tests.backup_home import ELSEWHERE, FILES, BackupHome, contents
 from tests.store_home import NOW, StoreHome
 

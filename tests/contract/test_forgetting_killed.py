@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.store.marked import NOTES
+from assistant.store.erasure.plan import PLAN_FILES
 from tests.forgetful_home import SECRET, ForgetfulHome, fill, wanted
 from tests.store_home import NOW, in_memory
 
@@ -47,7 +47,7 @@ async def test_a_forgetting_killed_anywhere_is_finished_at_the_next_start(filled
     shutil.copytree(filled, path)
     ended = _run(path, 1 + point * (steps - 1) // (POINTS - 1))
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    begun = list(path.glob(NOTES))
+    begun = list(path.glob(PLAN_FILES))
     home = ForgetfulHome(path).open()
     home.conversation.reconcile(NOW)
     assert home.verify().problems == (), "whole before it is finished"

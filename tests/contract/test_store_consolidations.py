@@ -11,9 +11,9 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, PhaseCursor
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from tests.store_home import NOW
 
@@ -28,14 +28,14 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def store(db: Database) -> Consolidations:
-    return Consolidations(db)
+def store(db: Database) -> StoredConsolidations:
+    return StoredConsolidations(db)
 
 
 def written(db: Database, *texts: str, scope: str = "owner", **more: object) -> list[int]:
     fields: dict[str, object] = {"source_type": "extraction"} | more
     entries = [JournalEntry(f"{scope}:{text}", scope, "main", 1, text, NOW, **fields) for text in texts]  # type: ignore[arg-type]
-    return [entry.id or 0 for entry in Journal(db).add(entries, NOW)]
+    return [entry.id or 0 for entry in StoredJournal(db).add(entries, NOW)]
 
 
 def plan(key: str = "k", cycle: int = 1, entries: tuple[int, ...] = (1, 2, 3)) -> ChangePlan:
@@ -46,7 +46,7 @@ def plan(key: str = "k", cycle: int = 1, entries: tuple[int, ...] = (1, 2, 3)) -
     return ChangePlan(key, cycle, "owner", changes, entries, ((1, 2),), ((3, "small talk"),))
 
 
-def test_a_plan_is_kept_whole_until_it_is_carried_out(db: Database, store: Consolidations) -> None:
+def test_a_plan_is_kept_whole_until_it_is_carried_out(db: Database, store: StoredConsolidations) -> None:
     written(db, "a", "b", "c")
     store.plan(plan(), NOW)
     assert store.planned() == [plan()]
@@ -55,7 +55,9 @@ def test_a_plan_is_kept_whole_until_it_is_carried_out(db: Database, store: Conso
     assert store.of_cycle(1) == [plan()]
 
 
-def test_a_plan_that_is_known_stays_as_it_was_and_is_carried_out_once(db: Database, store: Consolidations) -> None:
+def test_a_plan_that_is_known_stays_as_it_was_and_is_carried_out_once(
+    db: Database, store: StoredConsolidations
+) -> None:
     written(db, "a", "b", "c")
     store.plan(plan(), NOW)
     store.plan(replace(plan(), changes=()), NOW)
@@ -66,13 +68,13 @@ def test_a_plan_that_is_known_stays_as_it_was_and_is_carried_out_once(db: Databa
     assert store.planned() == []
 
 
-def test_what_was_carried_out_is_written_together(db: Database, store: Consolidations) -> None:
+def test_what_was_carried_out_is_written_together(db: Database, store: StoredConsolidations) -> None:
     ids = written(db, "a", "b", "c", "d")
     store.plan(plan(), NOW)
     store.applied("k", NOW)
     assert store.memory_of(ids) == {1: "m1", 2: "m2"}
     assert [entry.content for entry in store.pending()] == ["d"]
-    assert {entry.id: entry.superseded_by for entry in Journal(db).entries("owner")} == {
+    assert {entry.id: entry.superseded_by for entry in StoredJournal(db).entries("owner")} == {
         1: 2,
         2: None,
         3: None,
@@ -83,7 +85,7 @@ def test_what_was_carried_out_is_written_together(db: Database, store: Consolida
     assert store.entries_of("") == []
 
 
-def test_an_entry_that_was_forgotten_meanwhile_is_passed_over(db: Database, store: Consolidations) -> None:
+def test_an_entry_that_was_forgotten_meanwhile_is_passed_over(db: Database, store: StoredConsolidations) -> None:
     written(db, "a", "b", "c")
     store.plan(plan(entries=(1, 2, 3, 99)), NOW)
     with db.write():
@@ -93,7 +95,7 @@ def test_an_entry_that_was_forgotten_meanwhile_is_passed_over(db: Database, stor
     assert [entry.superseded_by for entry in store.entries_of("m1")] == [None]
 
 
-def test_plans_stand_in_their_order_and_by_their_cycle(db: Database, store: Consolidations) -> None:
+def test_plans_stand_in_their_order_and_by_their_cycle(db: Database, store: StoredConsolidations) -> None:
     written(db, "a", "b", "c")
     plans = [plan("x", 1), plan("y", 1), plan("z", 2)]
     for one in plans:
@@ -104,47 +106,47 @@ def test_plans_stand_in_their_order_and_by_their_cycle(db: Database, store: Cons
     assert ([one.key for one in store.of_cycle(1)], [one.key for one in store.of_cycle(2)]) == (["y", "x"], ["z"])
 
 
-def test_what_was_taken_back_is_neither_pending_nor_consolidated(db: Database, store: Consolidations) -> None:
+def test_what_was_taken_back_is_neither_pending_nor_consolidated(db: Database, store: StoredConsolidations) -> None:
     ids = written(db, "a", "b", "c")
     store.plan(plan(), NOW)
     store.applied("k", NOW)
     store.undone(["k"], LATER)
     store.undone(["k", "unknown"], LATER)
     assert (store.pending(), store.memory_of(ids), store.of_cycle(1)) == ([], {}, [])
-    assert [entry.superseded_by for entry in Journal(db).entries("owner")] == [None, None, None]
+    assert [entry.superseded_by for entry in StoredJournal(db).entries("owner")] == [None, None, None]
 
 
-def test_a_plan_that_was_not_carried_out_is_not_taken_back(db: Database, store: Consolidations) -> None:
+def test_a_plan_that_was_not_carried_out_is_not_taken_back(db: Database, store: StoredConsolidations) -> None:
     written(db, "a", "b", "c")
     store.plan(plan(), NOW)
     store.undone(["k"], LATER)
     assert store.planned() == [plan()]
 
 
-def test_summaries_of_conversations_never_wait(db: Database, store: Consolidations) -> None:
+def test_summaries_of_conversations_never_wait(db: Database, store: StoredConsolidations) -> None:
     written(db, "whole summary", source_type="context_synthesis")
     written(db, "noted", source_type="tool")
     assert [entry.content for entry in store.pending()] == ["noted"]
 
 
-def test_what_waits_comes_oldest_first_and_no_more_than_asked_for(db: Database, store: Consolidations) -> None:
+def test_what_waits_comes_oldest_first_and_no_more_than_asked_for(db: Database, store: StoredConsolidations) -> None:
     entries = [
         JournalEntry(f"k{n}", "owner", "main", 1, str(n), NOW - timedelta(days=n), "extraction") for n in range(5)
     ]
-    Journal(db).add(entries, NOW)
+    StoredJournal(db).add(entries, NOW)
     assert [entry.content for entry in store.pending(limit=3)] == ["4", "3", "2"]
 
 
-def test_weights_are_written_with_how_far_was_read(db: Database, store: Consolidations) -> None:
+def test_weights_are_written_with_how_far_was_read(db: Database, store: StoredConsolidations) -> None:
     ids = [written(db, text, importance=weight)[0] for text, weight in (("a", 0.4), ("b", 0.5), ("c", 0.9))]
     assert [entry.content for entry in store.unscored(0, 0.35, 0.55)] == ["a", "b"]
     store.scored({ids[0]: 0.8}, PhaseCursor("score", "", 0, ids[1]), NOW)
-    assert Journal(db).reading("score", "", 0) == ids[1]
+    assert StoredJournal(db).reading("score", "", 0) == ids[1]
     assert store.unscored(ids[1], 0.35, 0.55) == []
     assert [entry.importance for entry in store.pending()] == [0.8, 0.5, 0.9]
 
 
-def test_nothing_is_written_in_half(db: Database, store: Consolidations) -> None:
+def test_nothing_is_written_in_half(db: Database, store: StoredConsolidations) -> None:
     ids = written(db, "a", "b", "c")
     store.plan(plan(), NOW)
     with db.write():

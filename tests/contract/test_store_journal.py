@@ -11,8 +11,8 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from tests.store_home import NOW
 
@@ -32,8 +32,8 @@ def db(path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def journal(db: Database) -> Journal:
-    return Journal(db)
+def journal(db: Database) -> StoredJournal:
+    return StoredJournal(db)
 
 
 def entry(content: str, key: str = "", *, scope: str = "owner", hours: float = 0, **more: object) -> JournalEntry:
@@ -59,14 +59,14 @@ def contents(found: list[JournalEntry]) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------ entries
 
 
-def test_an_entry_comes_back_as_it_was_written(journal: Journal) -> None:
+def test_an_entry_comes_back_as_it_was_written(journal: StoredJournal) -> None:
     wanted = entry("She sails.", source_type="compaction", importance=0.7, tags=("fact", "boat"), sources=(3, 9))
     (written,) = journal.add([wanted], NOW)
     assert written.id is not None and replace(written, id=None) == wanted
     assert journal.entries("owner") == [written]
 
 
-def test_what_is_written_twice_is_there_once(journal: Journal) -> None:
+def test_what_is_written_twice_is_there_once(journal: StoredJournal) -> None:
     (first,) = journal.add([entry("She sails.", "a"), entry("again", "a")], NOW)
     again = journal.add([entry("She sails no more.", "a"), entry("She rows.", "b")], LATER)
     assert contents(again) == ["She rows."]
@@ -74,7 +74,7 @@ def test_what_is_written_twice_is_there_once(journal: Journal) -> None:
     assert contents(journal.search("sails", "owner")) == ["She sails."]
 
 
-def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(journal: Journal) -> None:
+def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(journal: StoredJournal) -> None:
     journal.add(
         [
             entry("old", hours=-48), entry("new", hours=-1), entry("theirs", scope="peer:x:ann"),
@@ -88,7 +88,7 @@ def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(jou
     assert contents(journal.entries("peer:x:ann")) == ["theirs"]
 
 
-def test_broken_characters_are_mended(journal: Journal) -> None:
+def test_broken_characters_are_mended(journal: StoredJournal) -> None:
     (written,) = journal.add([entry("half \ud83d", "a", tags=("\ud83d",))], NOW)
     assert written.content == "half \ufffd" and journal.entries("owner")[0].tags == ("\ufffd",)
 
@@ -96,7 +96,7 @@ def test_broken_characters_are_mended(journal: Journal) -> None:
 # ------------------------------------------------------------------------------------------------------------- search
 
 
-def test_entries_are_found_by_their_words_best_first(journal: Journal) -> None:
+def test_entries_are_found_by_their_words_best_first(journal: StoredJournal) -> None:
     journal.add(
         [entry("Anna keeps bees in Bergen."), entry("The bees of Anna swarm; Anna loves bees."), entry("A car.")], NOW
     )
@@ -107,19 +107,19 @@ def test_entries_are_found_by_their_words_best_first(journal: Journal) -> None:
     assert len(journal.search("bees", "owner", limit=1)) == 1
 
 
-def test_f33_nobody_finds_what_another_was_told(journal: Journal) -> None:
+def test_f33_nobody_finds_what_another_was_told(journal: StoredJournal) -> None:
     journal.add([entry("The code is 4711."), entry("金庫の番号は四七一一", scope="owner")], NOW)
     assert journal.search("code 4711 番号", "peer:x:ann") == []
     assert journal.entries("peer:x:ann") == []
 
 
 @pytest.mark.parametrize("query", ["住んで", "京都", "京都に住んでいます", "Tokyo 京都"])
-def test_a_part_of_a_text_without_spaces_is_found(journal: Journal, query: str) -> None:
+def test_a_part_of_a_text_without_spaces_is_found(journal: StoredJournal, query: str) -> None:
     journal.add([entry("私は京都に住んでいます。"), entry("我喜欢绿茶。"), entry("She lives in Kyoto.")], NOW)
     assert contents(journal.search(query, "owner")) == ["私は京都に住んでいます。"]
 
 
-def test_what_has_the_most_of_the_words_comes_first_in_any_script(journal: Journal) -> None:
+def test_what_has_the_most_of_the_words_comes_first_in_any_script(journal: StoredJournal) -> None:
     journal.add([entry("私は京都に住んでいます。"), entry("京都の妻"), entry("妻は大阪")], NOW)
     assert contents(journal.search("京都に住んで", "owner")) == ["私は京都に住んでいます。", "京都の妻"]
 
@@ -128,7 +128,7 @@ def test_what_has_the_most_of_the_words_comes_first_in_any_script(journal: Journ
     "query",
     ["", "   ", '"', "AND", "bees OR", "NEAR(", "col:x", "*", "-", "a" * 50_000, "\ud83d", "x\0y", "🐝", "'; --"],
 )
-def test_no_question_is_read_as_syntax(journal: Journal, query: str) -> None:
+def test_no_question_is_read_as_syntax(journal: StoredJournal, query: str) -> None:
     journal.add([entry("Anna keeps bees.")], NOW)
     assert len(journal.search(query, "owner")) <= 1
 
@@ -136,7 +136,7 @@ def test_no_question_is_read_as_syntax(journal: Journal, query: str) -> None:
 # ------------------------------------------------------------------------------------------------------------ reading
 
 
-def test_reading_is_of_a_phase_a_session_and_a_generation(journal: Journal) -> None:
+def test_reading_is_of_a_phase_a_session_and_a_generation(journal: StoredJournal) -> None:
     assert journal.reading("extract", "main", 1) == 0
     journal.add([entry("a")], NOW, reading=PhaseCursor("extract", "main", 1, 12))
     assert journal.reading("extract", "main", 1) == 12
@@ -145,7 +145,7 @@ def test_reading_is_of_a_phase_a_session_and_a_generation(journal: Journal) -> N
     ] * 3
 
 
-def test_where_an_entry_cannot_be_written_nothing_is_read(journal: Journal, db: Database) -> None:
+def test_where_an_entry_cannot_be_written_nothing_is_read(journal: StoredJournal, db: Database) -> None:
     """The cursor never runs ahead of what it stands for."""
     with db.write():
         db.execute(
@@ -157,18 +157,18 @@ def test_where_an_entry_cannot_be_written_nothing_is_read(journal: Journal, db: 
     assert journal.search("first", "owner") == []
 
 
-def test_reading_only_goes_forward_and_stands_after_a_restart(journal: Journal, path: Path) -> None:
+def test_reading_only_goes_forward_and_stands_after_a_restart(journal: StoredJournal, path: Path) -> None:
     journal.add([], NOW, reading=PhaseCursor("extract", "main", 1, 9))
     journal.add([], LATER, reading=PhaseCursor("extract", "main", 1, 4))
     again = Database.open(path, character_migrations, LATER)
-    assert Journal(again).reading("extract", "main", 1) == 9
+    assert StoredJournal(again).reading("extract", "main", 1) == 9
     again.close()
 
 
 # ------------------------------------------------------------------------------------------------------------- cycles
 
 
-def test_a_cycle_is_kept_as_it_was_last_noted(journal: Journal) -> None:
+def test_a_cycle_is_kept_as_it_was_last_noted(journal: StoredJournal) -> None:
     first = journal.begin_cycle("nap", NOW)
     assert journal.cycles() == [SleepReport(first, "nap", NOW, None, "running")]
     done = SleepReport(first, "nap", NOW, LATER, "done", {"extract": {"read": 3, "cost_usd": None, "rejected": ["x"]}})
@@ -178,25 +178,25 @@ def test_a_cycle_is_kept_as_it_was_last_noted(journal: Journal) -> None:
     assert [cycle.id for cycle in journal.cycles(limit=1)] == [second]
 
 
-def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: Journal, path: Path) -> None:
+def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: StoredJournal, path: Path) -> None:
     cut = journal.begin_cycle("sleep", NOW)
     journal.note_cycle(SleepReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
     again = Database.open(path, character_migrations, LATER)
-    restarted = Journal(again)
+    restarted = StoredJournal(again)
     assert [(one.state, one.phases) for one in restarted.cycles()] == [("interrupted", {"settle": {"written": 1}})]
     restarted.begin_cycle("sleep", LATER)
     assert [one.state for one in restarted.cycles()] == ["running", "interrupted"]
     again.close()
 
 
-def test_the_last_sleep_is_the_one_begun_last_though_a_wrong_clock_dated_another_later(journal: Journal) -> None:
+def test_the_last_sleep_is_the_one_begun_last_though_a_wrong_clock_dated_another_later(journal: StoredJournal) -> None:
     for when in (LATER, NOW):
         journal.note_cycle(SleepReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
     journal.note_cycle(SleepReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
     assert journal.slept_at() == NOW
 
 
-def test_one_cycle_runs_at_a_time(journal: Journal) -> None:
+def test_one_cycle_runs_at_a_time(journal: StoredJournal) -> None:
     journal.begin_cycle("sleep", NOW)
     journal.begin_cycle("manual", LATER)
     assert [one.state for one in journal.cycles()] == ["running", "interrupted"]

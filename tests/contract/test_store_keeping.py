@@ -11,12 +11,12 @@ import pytest
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import OutgoingMessage, TokenCalibration
+from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.state import ModelFacts
-from assistant.store.todos import Todos
 from tests.store_home import NOW
 
 
@@ -28,9 +28,9 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def todos(tmp_path: Path) -> Iterator[Todos]:
+def todos(tmp_path: Path) -> Iterator[StoredTodos]:
     db = Database.open(tmp_path / "character.db", character_migrations, NOW)
-    yield Todos(db)
+    yield StoredTodos(db)
     db.close()
 
 
@@ -90,7 +90,7 @@ def test_recent_are_the_newest_oldest_first(db: Database) -> None:
 # --------------------------------------------------------------------------------------------------------------- to-dos
 
 
-def test_a_todo_is_added_done_and_removed(todos: Todos) -> None:
+def test_a_todo_is_added_done_and_removed(todos: StoredTodos) -> None:
     milk, bread = todos.add("owner", ["milk", "bread"], "k1", NOW)
     (done,) = todos.complete("owner", [milk.id], "k2", NOW + timedelta(hours=1))
     assert (done.done, done.done_at) == (True, NOW + timedelta(hours=1))
@@ -100,7 +100,7 @@ def test_a_todo_is_added_done_and_removed(todos: Todos) -> None:
     assert [todo.text for todo in todos.all("owner", include_done=True)] == ["milk"]
 
 
-def test_a_change_under_the_same_key_is_made_once(todos: Todos) -> None:
+def test_a_change_under_the_same_key_is_made_once(todos: StoredTodos) -> None:
     first = todos.add("owner", ["milk"], "t1:c1", NOW)
     assert todos.add("owner", ["milk"], "t1:c1", NOW + timedelta(days=1)) == first
     done = todos.complete("owner", [first[0].id], "t1:c2", NOW)
@@ -108,7 +108,7 @@ def test_a_change_under_the_same_key_is_made_once(todos: Todos) -> None:
     assert len(todos.all("owner", include_done=True)) == 1
 
 
-def test_unknown_todos_are_named_and_none_is_changed(todos: Todos) -> None:
+def test_unknown_todos_are_named_and_none_is_changed(todos: StoredTodos) -> None:
     (milk,) = todos.add("owner", ["milk"], "k1", NOW)
     with pytest.raises(ToolError, match=r"no to-do 98, 99\."):
         todos.complete("owner", [milk.id, 98, 99], "k2", NOW)
@@ -117,7 +117,7 @@ def test_unknown_todos_are_named_and_none_is_changed(todos: Todos) -> None:
     assert done.done
 
 
-def test_i10_a_scope_sees_and_changes_its_own_alone(todos: Todos) -> None:
+def test_i10_a_scope_sees_and_changes_its_own_alone(todos: StoredTodos) -> None:
     (mine,) = todos.add("owner", ["secret"], "k1", NOW)
     (theirs,) = todos.add("guest", ["theirs"], "k1", NOW)
     assert [todo.text for todo in todos.all("guest")] == ["theirs"]

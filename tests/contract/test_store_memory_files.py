@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from assistant.core.errors import StaleView, StoreError, UsageError
-from assistant.store.memory_files import MemoryFiles
+from assistant.store.character.memory_files import StoredMemoryFiles
 from tests.memory_home import DAY, GUEST, MOST, NOW, MemoryHome, tokens
 
 LATER = NOW + timedelta(hours=1)
@@ -72,7 +72,7 @@ def test_what_a_person_saves_while_the_change_is_being_written_wins(tmp_path: Pa
         home.curated.write_text("mine\n")
         return len(text)
 
-    files = MemoryFiles(home.path, home.db, count=count, most=MOST)
+    files = StoredMemoryFiles(home.path, home.db, count=count, most=MOST)
     with pytest.raises(StaleView):
         files.curate("two\n", "one\n", "sleep", NOW, key="k")
     assert home.curated.read_text() == "mine\n" and files.edits("owner") == [] and home.leftovers() == []

@@ -10,9 +10,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
-from assistant.store.memory_batch import MemoryBatch
-from assistant.store.memory_history import MemoryHistory
-from assistant.store.memory_vectors import MemoryVectors
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.indexes import memory_migrations
 from tests.semantic_memory import NOW, words_in
 
@@ -24,14 +22,14 @@ AWKWARD = (
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Iterator[MemoryBatch]:
+def batch(tmp_path: Path) -> Iterator[MemoryTransaction]:
     db = Database.open(tmp_path / "memory.db", memory_migrations, NOW)
-    yield MemoryBatch(db)
+    yield MemoryTransaction(db)
     db.close()
 
 
 @pytest.fixture
-def store(batch: MemoryBatch) -> MemoryVectors:
+def store(batch: MemoryTransaction) -> MemoryVectors:
     return MemoryVectors(batch)
 
 
@@ -107,7 +105,9 @@ def test_a_payload_alone_leaves_the_vector(store: MemoryVectors) -> None:
     assert store.get("a") == ("a", payload("I live in Oslo.", kind="task"))
 
 
-def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(batch: MemoryBatch, store: MemoryVectors) -> None:
+def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(
+    batch: MemoryTransaction, store: MemoryVectors
+) -> None:
     history = MemoryHistory(batch)
     with pytest.raises(LookupError), batch.writing():
         put(store, a="I live in Oslo.")
@@ -119,10 +119,10 @@ def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(batch: Memor
 
 
 def test_another_process_reads_what_was_committed_while_one_writes(
-    batch: MemoryBatch, store: MemoryVectors, tmp_path: Path
+    batch: MemoryTransaction, store: MemoryVectors, tmp_path: Path
 ) -> None:
     put(store, a="I live in Oslo.")
-    beside = MemoryVectors(MemoryBatch(Database.reader(tmp_path / "memory.db")))
+    beside = MemoryVectors(MemoryTransaction(Database.reader(tmp_path / "memory.db")))
     with batch.writing():
         put(store, b="Cake is nice.")
         assert [name for name, _ in beside.all()] == ["a"]
@@ -142,7 +142,9 @@ def test_vectors_of_another_embedder_wait_beside_those_that_answer(store: Memory
     assert (store.answering(), list(store.vectors("e"))) == (("f", {"kind": "f"}), [])
 
 
-def test_what_is_erased_is_gone_from_file_and_log(batch: MemoryBatch, store: MemoryVectors, tmp_path: Path) -> None:
+def test_what_is_erased_is_gone_from_file_and_log(
+    batch: MemoryTransaction, store: MemoryVectors, tmp_path: Path
+) -> None:
     history = MemoryHistory(batch)
     put(store, a="The password is swordfish.", b="Cake is nice.")
     history.add([{"memory_id": name, "event": "ADD", "new_memory": f"{name}: marlin{name}"} for name in "ab"])

@@ -10,12 +10,12 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
-from assistant.backup.backing_up import BackingUp
+from assistant.backup.scheduler import BackupScheduler
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import SessionInfo
-from assistant.store.backup_make import Order, make
-from assistant.store.backup_restore import ASIDE
-from assistant.store.backup_tar import unpacked
+from assistant.store.backup.make import BackupRequest, make_backup
+from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
+from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
@@ -42,7 +42,9 @@ def _files(home: Path) -> None:
 
 
 def _old_backup(home: Path, hours: int) -> None:
-    make(wire_backup.folder_of(settings_of(home)), Order("daily", BEGUN + timedelta(hours=hours)), _QUICK)
+    make_backup(
+        wire_backup.folder_of(settings_of(home)), BackupRequest("daily", BEGUN + timedelta(hours=hours)), _QUICK
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- backup
@@ -66,7 +68,7 @@ async def _backed_up(home: Path) -> None:
         def sessions() -> list[SessionInfo]:
             return stores.conversation.sessions()
 
-        room = BackingUp(
+        room = BackupScheduler(
             folder, wire_backup.making_here(folder, workspace=True), Nights("05:00", UTC), 1,
             begun=lambda: begun_at(sessions()), forgetting=lambda: False, clock=clock,
         )  # fmt: skip
@@ -98,7 +100,7 @@ def _held(path: Path) -> dict[str, Any]:
     place = witness_of(path.parents[1]).with_name("unpacked")
     shutil.rmtree(place, ignore_errors=True)
     try:
-        unpacked(path, place, _QUICK)
+        unpack_backup_file(path, place, _QUICK)
         held = {**pictures.stored(place), "log": pictures.logged(place), "files": pictures.files(place)}
         return pictures.without_turn_ids(held, place)
     finally:
@@ -137,7 +139,7 @@ def _restore(home: Path) -> None:
     for left in reversed(range(_TRIES)):
         try:
             wire_restore.finish(home)
-            if not any(home.glob(f"{ASIDE}*")):
+            if not any(home.glob(f"{PREVIOUS_HOME_PREFIX}*")):
                 wire_restore.restore(settings, wire_restore.found(settings, ""), home, _DUE, force=True)
             return
         except StoreError as error:
@@ -149,7 +151,7 @@ def _restore(home: Path) -> None:
 def _both(home: Path) -> Picture:
     """The restored home, and the one that was there before."""
     picture = {**look(home)}
-    for aside in home.glob(f"{ASIDE}*"):
+    for aside in home.glob(f"{PREVIOUS_HOME_PREFIX}*"):
         before = {**pictures.stored(aside), "log": pictures.logged(aside)}
         picture["before"] = pictures.without_turn_ids(before, aside)
     return picture

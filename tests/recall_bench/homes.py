@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assistant.core.messages import Message
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.store.search import StoredHistory
+from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.homes import opened
 from tests.recall_bench.dataset import Said, Talk

@@ -26,12 +26,12 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
+from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit, split
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
-from assistant.store.search_shelf import SearchShelf
-from assistant.store.stems import Stems
+from assistant.store.search.index_store import SqliteIndexStore
 from sleep.cycle.extraction import Extractor
 from tests.consolidating import NOW, Night, night
 from tests.journal_home import learned
@@ -123,8 +123,8 @@ def _turns_of(
 
 def _engine(memories: Sequence[Memory], path: Path) -> Engine:
     """The search engine over the memories' words, which stand by themselves."""
-    stems, embedder = Stems(), WordLlamaEmbedder()
-    shelf = SearchShelf(
+    stems, embedder = Stemmer(), WordLlamaEmbedder()
+    shelf = SqliteIndexStore(
         Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
     engine = Engine(shelf, stems.of, embedder.embed, Bounds())

@@ -19,12 +19,12 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.bounds import Bounds
 from assistant.search.engine import Engine
+from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
 from assistant.search.units import Unit
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
-from assistant.store.search_shelf import SearchShelf
-from assistant.store.stems import Stems
+from assistant.store.search.index_store import SqliteIndexStore
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 
@@ -94,8 +94,8 @@ def _place_of(fact: int) -> int:
 
 
 def _engine(folder: Path) -> Engine:
-    stems, embedder = Stems(), WordLlamaEmbedder()
-    shelf = SearchShelf(
+    stems, embedder = Stemmer(), WordLlamaEmbedder()
+    shelf = SqliteIndexStore(
         Database.open(folder / "search.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
     return Engine(shelf, stems.of, embedder.embed, Bounds())

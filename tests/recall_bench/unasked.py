@@ -21,8 +21,8 @@ from pathlib import Path
 
 from assistant.core.memories import JournalEntry, Memory, MemoryHit
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
 from tests.bench.chatter import CHATTER
@@ -78,7 +78,7 @@ def _noted(talk: Talk, home: Path) -> dict[int, frozenset[str]]:
         )
         for number, one in enumerate(talk.observations)
     ]  # fmt: skip
-    kept = Journal(people).add(entries, talk.said[-1].at)
+    kept = StoredJournal(people).add(entries, talk.said[-1].at)
     people.close()
     return {entry.id or 0: frozenset(talk.observations[int(entry.key)].turns) for entry in kept}
 

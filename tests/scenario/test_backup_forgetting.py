@@ -12,12 +12,12 @@ import pytest
 
 from assistant.core.erasure import ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
-from assistant.erasure.forgetting import Forgetting
+from assistant.erasure.service import ErasureService
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.store.backup_folder import BackupFolder
-from assistant.store.backup_make import Order, make
-from assistant.store.marked import Marked
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import BackupRequest, make_backup
+from assistant.store.erasure.plan import ErasurePlan
 from assistant.wire import restore as wire_restore
 from assistant.wire.backup import ForgettingBackups
 from tests.backup_home import quick
@@ -39,9 +39,9 @@ def settings_of(home: ForgetfulHome, **variables: str) -> Settings:
     )
 
 
-def forgetting(home: ForgetfulHome, **variables: str) -> Forgetting[Marked]:
+def forgetting(home: ForgetfulHome, **variables: str) -> ErasureService[ErasurePlan]:
     backups = ForgettingBackups(settings_of(home, **variables))
-    return Forgetting(home.copies, home.memories, backups=backups)  # type: ignore[arg-type]
+    return ErasureService(home.copies, home.memories, backups=backups)  # type: ignore[arg-type]
 
 
 def fill(home: ForgetfulHome) -> int:
@@ -58,7 +58,7 @@ def fill(home: ForgetfulHome) -> int:
 
 def back_up(home: ForgetfulHome, chosen: str = "") -> Path:
     folder = BackupFolder(home.path, chosen)
-    return folder.path / make(folder, Order("manual", NOW), quick()).backup.name
+    return folder.path / make_backup(folder, BackupRequest("manual", NOW), quick()).backup.name
 
 
 def has_words(path: Path) -> bool:
@@ -170,7 +170,7 @@ async def test_a_folder_that_is_not_there_is_told_and_tried_again(home: Forgetfu
 
 async def test_while_a_backup_is_made_nothing_is_forgotten(home: ForgetfulHome) -> None:
     fill(home)
-    busy = Forgetting(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
+    busy = ErasureService(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="makes a backup"):
         await busy.forget(ErasureRequest("owner", text=SECRET), NOW)
 

@@ -12,7 +12,15 @@ import pytest
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.store import backup_restore as placing
+from assistant.store.backup.restore import (
+    _mark,
+    _Marked,
+    finish_interrupted_restore,
+    is_restore_interrupted,
+    list_occupants,
+    require_disk_space,
+    staging_folder,
+)
 from assistant.wire import restore as wire_restore
 from tests.backup_home import FILES, BackupHome, contents
 from tests.scenario.command_line import look, one_line_error
@@ -121,12 +129,12 @@ def test_one_of_a_newer_version_changes_nothing(home: BackupHome, tmp_path: Path
         db.execute("INSERT INTO _sqlite_migrations VALUES (99, 'script', '9999_later', '')")
     with pytest.raises(NewerSchema, match="newer version"):
         restore(home, backed_up(home), to=tmp_path / "new")
-    assert placing.occupants(tmp_path / "new") == []
+    assert list_occupants(tmp_path / "new") == []
 
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_unpacked(home: BackupHome) -> None:
     with pytest.raises(StoreError, match="Nothing was changed; make room"):
-        placing.room_or_refuse(home.path / "not" / "there", 1 << 60)
+        require_disk_space(home.path / "not" / "there", 1 << 60)
 
 
 # ------------------------------------------------------------------------------------------------------------ cut off
@@ -141,7 +149,7 @@ def test_a_restore_that_was_cut_off_is_told_and_finished(home: BackupHome, moved
     done = look(home.path, "backup", "restore")
     assert done.returncode == 0 and "was finished" in done.err and "before-restore-" in done.err
     assert "Albatross." in look(home.path, "log").out
-    assert not placing.is_cut_off(home.path) and not placing.new_home(home.path).exists()
+    assert not is_restore_interrupted(home.path) and not staging_folder(home.path).exists()
     assert look(home.path, "backup", "restore").returncode == 2
     home.open()
 
@@ -149,19 +157,19 @@ def test_a_restore_that_was_cut_off_is_told_and_finished(home: BackupHome, moved
 def _cut_off(home: BackupHome, path: Path, moved: int, tmp_path: Path) -> None:
     """As a kill leaves it: the marker stands, and some of the old home is aside."""
     restore(home, path, to=tmp_path / "new")
-    shutil.move(tmp_path / "new", placing.new_home(home.path))
-    shutil.rmtree(placing.new_home(home.path) / "run", ignore_errors=True)
+    shutil.move(tmp_path / "new", staging_folder(home.path))
+    shutil.rmtree(staging_folder(home.path) / "run", ignore_errors=True)
     staying = (home.path / "script.db", home.path / "log", home.path / "memory")[:moved]
-    placing._mark(home.path, placing._Marked("before-restore-1", (), settings=True, out=False))
+    _mark(home.path, _Marked("before-restore-1", (), settings=True, out=False))
     (home.path / "before-restore-1").mkdir()
     for one in staying:
         one.rename(home.path / "before-restore-1" / one.name)
 
 
 def test_what_a_restore_left_that_had_changed_nothing_goes(home: BackupHome) -> None:
-    placing.new_home(home.path).mkdir()
-    assert "changed nothing" in placing.settle(home.path)
-    assert not placing.new_home(home.path).exists() and placing.settle(home.path) == ""
+    staging_folder(home.path).mkdir()
+    assert "changed nothing" in finish_interrupted_restore(home.path)
+    assert not staging_folder(home.path).exists() and finish_interrupted_restore(home.path) == ""
 
 
 @pytest.mark.parametrize("place", ["workspace/carried.tar.gz", "memory/carried.tar.gz"])
@@ -174,7 +182,7 @@ def test_a_backup_that_lies_where_the_restored_home_would_come_is_refused_before
     before = contents(home.path)
     with pytest.raises(UsageError, match="Nothing was changed; move it out of there"):
         restore(home, home.path / place, force=True)
-    assert contents(home.path) == before and not placing.is_cut_off(home.path)
+    assert contents(home.path) == before and not is_restore_interrupted(home.path)
     assert restore(home, path, force=True).aside is not None
     home.open()
     assert (home.path / "workspace/plans/gate.txt").exists()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.backup.backing_up import BackingUp
+from assistant.backup.scheduler import BackupScheduler
 from assistant.core.backups import parse_backup_name
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
@@ -52,7 +52,7 @@ class ByTheClock:
     clock: SteppingClock = field(default_factory=lambda: SteppingClock(NOW))
 
     def __post_init__(self) -> None:
-        self.room = BackingUp(
+        self.room = BackupScheduler(
             self.home.folder, making_here(self.home.folder, workspace=True), Nights("05:00", UTC), self.keep,
             begun=lambda: NOW, forgetting=lambda: self.forgetting, clock=self.clock,
         )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from assistant.core.messages import Message
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
-from assistant.store.archiving import StoredArchive
+from assistant.store.archive.archive import StoredArchive
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.script import sessions as session_rows

@@ -25,9 +25,9 @@ from assistant.daemon import running
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.store.backup_folder import BackupFolder
+from assistant.store.backup.folder import BackupFolder
 from assistant.store.files import TextFile
-from assistant.store.ground import Ground
+from assistant.store.home.guard import HomeGuard
 from assistant.wire.house import House, build
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import limited_files, may_mount, small_disk
@@ -246,7 +246,7 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
                 pytest.fail("it cannot be held")
             assert "Read-only file system" in str(refused.value) and is_clear(str(refused.value))
             with pytest.raises(StoreError) as found:
-                Ground(settings.home.path, []).must_be_writable()
+                HomeGuard(settings.home.path, []).must_be_writable()
             assert is_clear(str(found.value))
         with home_lock(settings.home):
             build(settings, SteppingClock()).close()

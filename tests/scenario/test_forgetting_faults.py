@@ -12,20 +12,20 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
 from assistant.core.memories import Memory
 from assistant.core.messages import Message
-from assistant.erasure.forgetting import Forgetting
+from assistant.erasure.service import ErasureService
 from assistant.mem0.worker import MemoryStoreSettings
 from assistant.store.database import Database
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
 from assistant.store.log.format import decode_record, encode_record, split_line
-from assistant.store.marked import NOTES
 from assistant.wire.memory import memories
 from tests.forgetful_home import KEPT, SECRET, ForgetfulHome, fill, wanted
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
 from tests.semantic_memory import add, memory
 from tests.store_home import NOW, in_memory
 
-NOTE = NOTES.replace("*", "1")
+NOTE = PLAN_FILES.replace("*", "1")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def test_f11_databases_that_cannot_be_written_anew_are_told_of(disk: Disk)
 async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_next_start(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     layer = Unreachable(home)
-    forgetting = Forgetting(home.copies, layer)  # type: ignore[arg-type]
+    forgetting = ErasureService(home.copies, layer)  # type: ignore[arg-type]
     done = await forgetting.forget(wanted(), NOW)
     assert not done.complete
     assert "semantic memory" in {one.where for one in done.left}
@@ -111,7 +111,7 @@ async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_nex
 async def test_asking_again_finishes_what_was_cut_off_and_says_so(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     layer = Unreachable(home)
-    forgetting = Forgetting(home.copies, layer)  # type: ignore[arg-type]
+    forgetting = ErasureService(home.copies, layer)  # type: ignore[arg-type]
     await forgetting.forget(wanted(), NOW)
     await forgetting.ask(wanted(), NOW)
     assert NOTE in home.bytes_with()
@@ -150,10 +150,10 @@ async def test_what_was_cut_off_for_somebody_else_is_finished_and_not_told(home:
 async def test_what_could_not_be_done_is_not_forgotten_by_a_later_forgetting(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     layer = Unreachable(home)
-    forgetting = Forgetting(home.copies, layer)  # type: ignore[arg-type]
+    forgetting = ErasureService(home.copies, layer)  # type: ignore[arg-type]
     await forgetting.forget(wanted(), NOW)
     await forgetting.forget(wanted("called Albatross"), NOW)
-    assert {path.name for path in home.path.glob(NOTES)} == {NOTE}
+    assert {path.name for path in home.path.glob(PLAN_FILES)} == {NOTE}
     layer.answers = True
     assert [one.complete for one in await forgetting.settle(NOW)] == [True]
     assert home.bytes_with() == []
@@ -165,7 +165,7 @@ async def test_the_memory_layer_itself_leaves_nothing(home: ForgetfulHome) -> No
     try:
         await house.apply(add(gone, kept))
         assert "memory.db" in {name.partition("-")[0] for name in home.bytes_with()}
-        done = await Forgetting(home.copies, house).forget(wanted(), NOW)  # type: ignore[arg-type]
+        done = await ErasureService(home.copies, house).forget(wanted(), NOW)  # type: ignore[arg-type]
         assert done.complete
         assert await house.all("owner") == [kept]
     finally:
@@ -252,14 +252,14 @@ async def test_an_archive_that_cannot_be_read_is_told_of(home: ForgetfulHome) ->
 async def test_nobody_forgets_while_a_sleep_may_write_of_it(home: ForgetfulHome) -> None:
     home.say(f"Keep {SECRET}", "Yes.")
     with pytest.raises(UsageError, match="sleeps, or makes room"):
-        await Forgetting(home.copies, home.memories, lambda: True).forget(wanted(), NOW)  # type: ignore[arg-type]
+        await ErasureService(home.copies, home.memories, lambda: True).forget(wanted(), NOW)  # type: ignore[arg-type]
     assert home.verify().redactions == ()
 
 
 async def test_what_was_cut_off_waits_while_a_sleep_may_write_of_it(home: ForgetfulHome) -> None:
     fill(home, SECRET, SECRET)
     home.copies.begin(home.copies.mark(wanted()))
-    asleep = Forgetting(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
+    asleep = ErasureService(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
     assert (await asleep.ask(wanted(), NOW))[0].finished == ()
     assert NOTE in home.bytes_with()
 

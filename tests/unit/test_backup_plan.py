@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.backup import plan as backup_plan
+from assistant.backup.scheduler import backups_to_remove, first_missed_backup, is_backup_due
 from assistant.core.backups import Backup, BackupKind, backup_name, parse_backup_name
 from sleep.cycle.nights import Nights
 
@@ -28,19 +28,19 @@ def at(day: int, hour: int, month: int = 3) -> datetime:
     ("now", "is_due"), [(at(1, 14), False), (at(2, 4), False), (at(2, 5), True), (at(2, 23), True), (at(9, 3), True)]
 )
 def test_the_first_backup_is_due_at_its_hour_after_the_home_was_begun(now: datetime, is_due: bool) -> None:
-    assert backup_plan.due(DAYS, [], BEGUN, now) == is_due
+    assert is_backup_due(DAYS, [], BEGUN, now) == is_due
 
 
 def test_a_home_in_which_nothing_was_said_needs_none() -> None:
-    assert not backup_plan.due(DAYS, [], None, at(9, 12))
-    assert not backup_plan.due(Nights("", OSLO), [], BEGUN, at(9, 12))
+    assert not is_backup_due(DAYS, [], None, at(9, 12))
+    assert not is_backup_due(Nights("", OSLO), [], BEGUN, at(9, 12))
 
 
 def test_what_was_missed_for_a_week_is_made_once() -> None:
     now = at(9, 12)
-    assert backup_plan.due(DAYS, [backup(at(2, 5))], BEGUN, now)
-    assert not backup_plan.due(DAYS, [backup(at(2, 5)), backup(now)], BEGUN, now + timedelta(hours=1))
-    assert backup_plan.due(DAYS, [backup(now)], BEGUN, at(10, 5))
+    assert is_backup_due(DAYS, [backup(at(2, 5))], BEGUN, now)
+    assert not is_backup_due(DAYS, [backup(at(2, 5)), backup(now)], BEGUN, now + timedelta(hours=1))
+    assert is_backup_due(DAYS, [backup(now)], BEGUN, at(10, 5))
 
 
 @pytest.mark.parametrize("at_night", ["02:30", "05:00"])
@@ -48,7 +48,7 @@ def test_there_is_one_a_day_over_a_year_with_both_changes_of_the_clocks(at_night
     days, made, now = Nights(at_night, OSLO), list[Backup](), datetime(2026, 1, 1, 11, tzinfo=UTC)
     begun = now
     while now < begun + timedelta(days=365):
-        if backup_plan.due(days, made[-2:], begun, now):
+        if is_backup_due(days, made[-2:], begun, now):
             made.append(backup(now))
         now += timedelta(minutes=30)
     local = [one.made_at.astimezone(OSLO).date() for one in made]
@@ -56,25 +56,25 @@ def test_there_is_one_a_day_over_a_year_with_both_changes_of_the_clocks(at_night
 
 
 def test_a_day_without_one_is_told_and_a_late_hour_is_not() -> None:
-    assert backup_plan.overdue(DAYS, [backup(at(2, 5))], BEGUN, at(3, 23)) is None
-    assert backup_plan.overdue(DAYS, [backup(at(2, 5))], BEGUN, at(4, 6)) == at(3, 5)
-    assert backup_plan.overdue(DAYS, [backup(at(2, 5)), backup(at(4, 1), "manual")], BEGUN, at(4, 6)) is None
+    assert first_missed_backup(DAYS, [backup(at(2, 5))], BEGUN, at(3, 23)) is None
+    assert first_missed_backup(DAYS, [backup(at(2, 5))], BEGUN, at(4, 6)) == at(3, 5)
+    assert first_missed_backup(DAYS, [backup(at(2, 5)), backup(at(4, 1), "manual")], BEGUN, at(4, 6)) is None
 
 
 def test_only_those_made_by_themselves_go_the_oldest_first_and_never_the_newest() -> None:
     daily = [backup(at(day, 5)) for day in (4, 2, 3, 5)]
     by_hand = [backup(at(day, 6), "manual") for day in (1, 2)]
-    assert backup_plan.surplus([*by_hand, *daily], 2, at(6, 1)) == [daily[1], daily[2]]
-    assert backup_plan.surplus([*by_hand, *daily], 0, at(6, 1)) == [daily[1], daily[2], daily[0]]
-    assert backup_plan.surplus(by_hand, 1, at(6, 1)) == []
+    assert backups_to_remove([*by_hand, *daily], 2, at(6, 1)) == [daily[1], daily[2]]
+    assert backups_to_remove([*by_hand, *daily], 0, at(6, 1)) == [daily[1], daily[2], daily[0]]
+    assert backups_to_remove(by_hand, 1, at(6, 1)) == []
 
 
 def test_backups_that_a_wrong_clock_dated_in_the_future_neither_stand_for_todays_nor_outlive_it() -> None:
     wrong, now = [backup(at(day, 5, month=9)) for day in (1, 2, 3)], at(9, 12)
-    assert backup_plan.due(DAYS, wrong, BEGUN, now)
-    assert backup_plan.overdue(DAYS, wrong, BEGUN, now) == at(2, 5)
-    assert not backup_plan.due(DAYS, [*wrong, backup(now)], BEGUN, now + timedelta(hours=1))
-    assert backup_plan.surplus([*wrong, backup(now)], 3, now) == wrong[:1]
+    assert is_backup_due(DAYS, wrong, BEGUN, now)
+    assert first_missed_backup(DAYS, wrong, BEGUN, now) == at(2, 5)
+    assert not is_backup_due(DAYS, [*wrong, backup(now)], BEGUN, now + timedelta(hours=1))
+    assert backups_to_remove([*wrong, backup(now)], 3, now) == wrong[:1]
 
 
 @pytest.mark.parametrize("kind", ["daily", "manual"])

@@ -10,7 +10,7 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.settings.config_text import check_only_key_changed, set_key
-from assistant.store.config_file import ConfigFile
+from assistant.store.home.config_file import ConfigFile
 from tests.scenario.faulty_disk import limited_files
 
 TEXT = "# mine\n[turn]\nmax_steps = 3 # few\n"

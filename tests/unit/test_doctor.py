@@ -22,7 +22,12 @@ from assistant.health.surroundings import Programs
 from assistant.health.values import Finding, problem
 from assistant.service.unit_files import ServiceSpec, render_systemd_unit
 from assistant.settings.settings import Settings, load_settings
-from assistant.store.soundness import close_to_others, flaws_of, open_to_others, sync_seconds
+from assistant.store.home.guard import (
+    check_database_pages,
+    find_exposed_files,
+    measure_sync_seconds,
+    restrict_permissions,
+)
 from assistant.store.verify.verifier import Verifier
 from tests.store_home import StoreHome
 
@@ -32,8 +37,8 @@ WELL = Programs("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": Fals
 
 def files(home: Path, **changed: object) -> Files:
     well = Files(
-        path=str(home), exists=True, opened=lambda: open_to_others(home), close=lambda one: close_to_others(home, one),
-        databases={}, sync_seconds=lambda: 0.001, free=10**10,
+        path=str(home), exists=True, opened=lambda: find_exposed_files(home), close=lambda one:
+        restrict_permissions(home, one), databases={}, sync_seconds=lambda: 0.001, free=10**10,
     )  # fmt: skip
     return replace(well, **changed)  # type: ignore[arg-type]
 
@@ -75,7 +80,8 @@ def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Pat
     (home / "script.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
     (home / "memory.db").write_text("no database at all, and long enough to be read as if it were one" * 20)
     looked = files(
-        home, databases={name: lambda name=name: flaws_of(home / name) for name in ("script.db", "memory.db")}
+        home,
+        databases={name: lambda name=name: check_database_pages(home / name) for name in ("script.db", "memory.db")},
     )
     found = list(at_home.databases(looked))
     assert [one.verdict for one in found] == ["problem", "problem"]
@@ -131,10 +137,10 @@ def test_what_a_store_says_of_itself_is_told_without_other_advice(home: Path) ->
 
 def test_the_disk_is_really_tried_and_nothing_is_left_behind(home: Path) -> None:
     before = sorted(home.rglob("*"))
-    assert sync_seconds(home) > 0
+    assert measure_sync_seconds(home) > 0
     assert sorted(home.rglob("*")) == before
     with pytest.raises(StoreError):
-        sync_seconds(home / "missing")
+        measure_sync_seconds(home / "missing")
 
 
 @pytest.mark.parametrize(("ahead", "verdict"), [(timedelta(0), "ok"), (timedelta(hours=2), "problem")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import CorruptStore
-from assistant.store.search import MOST_BYTES, MOST_RECORDS
+from assistant.store.search.history import MAX_BYTES_PER_READ, MAX_RECORDS_PER_READ
 from tests.room import OWNER, Room
 
 
@@ -51,15 +51,15 @@ def test_recent_pages_backwards_oldest_first(room: Room) -> None:
 
 
 def test_a_read_is_bounded_and_the_last_span_tells_where_to_go_on(room: Room) -> None:
-    ids = room.say(*(f"line {number}" for number in range(MOST_RECORDS + 5)))
+    ids = room.say(*(f"line {number}" for number in range(MAX_RECORDS_PER_READ + 5)))
     records = room.history.read_span("main", 0, 1 << 40, OWNER)
-    assert len(records) == MOST_RECORDS
+    assert len(records) == MAX_RECORDS_PER_READ
     rest = room.history.read_span("main", records[-1].span.end, 1 << 40, OWNER)
     assert [record.id for record in (*records, *rest)] == ids
 
 
 def test_a_read_takes_few_giant_records_at_once_but_always_one(room: Room) -> None:
-    giant = room.say("a" * (MOST_BYTES + 1), role="tool")
+    giant = room.say("a" * (MAX_BYTES_PER_READ + 1), role="tool")
     small = room.say("first", "second")
     assert [record.id for record in room.history.read_span("main", 0, 1 << 40, OWNER)] == giant
     assert [record.id for record in room.history.recent(OWNER)] == small

@@ -16,12 +16,11 @@ from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.core.ports import ToolContext
 from assistant.memory.then import moment_then, split_then
-from assistant.store.character_words import forget_in_character
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.as_of import KnowledgeAsOf, file_text_as_of
+from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.database import Database
-from assistant.store.file_then import text_then
-from assistant.store.known_then import KnowledgeThen
-from assistant.store.marked import Marked
+from assistant.store.erasure.character_db import erase_in_character_db
+from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.schema.character import character_migrations
 from tests.known_home import GUEST
 from tests.lived_home import Life, lived
@@ -152,7 +151,7 @@ async def test_f33_what_is_anothers_was_not_known(life: Life) -> None:
         assert [one.memory.text for one in found] == ["I live in Rome."]
     assert life.home.consolidations.first_known(GUEST) == noted
     assert life.home.consolidations.first_known("peer:nobody") is None
-    then, mine = KnowledgeThen(life.home.people), next(iter(life.home.memories.held.values()))
+    then, mine = KnowledgeAsOf(life.home.people), next(iter(life.home.memories.held.values()))
     assert then.of_entries([1, 2], GUEST, slept).keys() == {2}
     assert then.memory(mine.id, GUEST, slept) is None and then.memory(mine.id, "owner", slept) == mine
 
@@ -170,7 +169,7 @@ async def test_a_search_finds_what_was_known_among_much_that_came_later(life: Li
 
 def forget(life: Life, *words: str, memories: tuple[str, ...] = (), entries: tuple[int, ...] = ()) -> None:
     with life.home.people.write() as db:
-        forget_in_character(db, Marked("owner", words, memories=memories, entries=entries))
+        erase_in_character_db(db, ErasurePlan("owner", words, memories=memories, entries=entries))
 
 
 async def test_what_was_forgotten_since_was_never_known(life: Life) -> None:
@@ -238,7 +237,7 @@ def edit(number: int, before: str, after: str, undone: int | None = None) -> Und
 )
 def test_a_page_stood_as_its_edits_tell(edits: list[UndoableEdit], hours: float, text: str, sure: bool) -> None:
     """By now it says "ab", last written after eight hours."""
-    then = text_then(edits[::-1], NOW + hours * HOUR, "ab", NOW + 8 * HOUR)
+    then = file_text_as_of(edits[::-1], NOW + hours * HOUR, "ab", NOW + 8 * HOUR)
     assert (then.text, then.sure) == (text, sure)
 
 
@@ -349,5 +348,5 @@ def test_a_search_reads_only_the_plans_that_it_needs(tmp_path: Path) -> None:
     for sql in ("SELECT s.plan FROM plan_subjects s WHERE s.subject IN (SELECT value FROM json_each('[]'))",):
         steps = " ".join(row["detail"] for row in db.rows(f"EXPLAIN QUERY PLAN {sql}"))
         assert "SEARCH s" in steps and "SCAN s" not in steps
-    assert KnowledgeThen(db).first("owner") is None and Consolidations(db).known_then("owner", NOW).memories == ()
+    assert KnowledgeAsOf(db).first("owner") is None and StoredConsolidations(db).known_then("owner", NOW).memories == ()
     db.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, MemoryHit
-from assistant.store.consolidations import Consolidations
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.journal import Journal
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
 from sleep.cycle.change_plan import first_memory
@@ -28,8 +28,8 @@ class Notes:
     def __init__(self, home: Path) -> None:
         self._home = home
         self.db = Database.open(home / "character.db", character_migrations, JANUARY)
-        self.journal = Journal(self.db)
-        self.consolidations = Consolidations(self.db)
+        self.journal = StoredJournal(self.db)
+        self.consolidations = StoredConsolidations(self.db)
         self.memories: dict[str, Memory] = {}
         self._open()
 

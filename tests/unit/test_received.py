@@ -15,7 +15,7 @@ from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage
 from assistant.gateway.received import LARGEST_FILE, MOST_CHARACTERS, MOST_FILES, Receiving, bounded, loaded, safe_name
-from assistant.store.workspace_files import WorkspaceFiles
+from assistant.store.home.workspace import WorkspaceFiles
 from tools.workspace import opened_file
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)

@@ -18,9 +18,9 @@ from assistant.core.messages import Message
 from assistant.core.records import ContextView, SearchHit
 from assistant.core.tool_results import parse_quotes
 from assistant.runtime.recollection import MARK, Recollection, room_for
-from assistant.store.coincidence import Coincidence
-from assistant.store.search import StoredHistory
-from assistant.store.terms import query_words
+from assistant.search.fulltext import query_words
+from assistant.search.match import Significance
+from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
 from tests.bench.paraphrases import paraphrases
@@ -326,7 +326,7 @@ def test_facts_asked_for_in_other_words_are_recalled_and_chatter_recalls_nothing
 
 def test_chance_is_how_many_passages_would_have_the_telling_words_together() -> None:
     """The house is in every other message; it counts for the share alone."""
-    expected = Coincidence(query_words("zebra quince house"), (6.9, 5.3, 0.7), 999)
+    expected = Significance(query_words("zebra quince house"), (6.9, 5.3, 0.7), 999)
     both = expected.fit({0, 1, 2})
     assert (both.words, both.share) == (2, 1.0)
     assert both.chance == pytest.approx(1000 * math.exp(-6.9 - 5.3))
@@ -335,12 +335,12 @@ def test_chance_is_how_many_passages_would_have_the_telling_words_together() -> 
 
 
 def test_a_word_that_nobody_said_counts_against_the_share() -> None:
-    expected = Coincidence(query_words("zebra quince"), (6.0, 0.0), 999)
+    expected = Significance(query_words("zebra quince"), (6.0, 0.0), 999)
     assert expected.fit({0}).share == pytest.approx(6.0 / (6.0 + math.log(2000)))
 
 
 def test_overlapping_pairs_of_a_word_are_no_two_words() -> None:
     words = query_words("桑拿房钥")
     assert [word.text for word in words] == ["桑拿", "拿房", "房钥"]
-    expected = Coincidence(words, (6.0, 6.0, 6.0), 999)
+    expected = Significance(words, (6.0, 6.0, 6.0), 999)
     assert [expected.fit(found).words for found in ({0}, {0, 1}, {0, 2}, {0, 1, 2})] == [1, 1, 2, 2]

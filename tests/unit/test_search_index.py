@@ -14,7 +14,7 @@ from assistant.search.index import SEAL_AT, Index
 from assistant.search.units import Unit
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
-from assistant.store.search_shelf import SearchShelf
+from assistant.store.search.index_store import SqliteIndexStore
 
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _RESIDENT, _UNITS, _AT_ONCE = 2_048, 8 * SEAL_AT, 256
@@ -33,7 +33,7 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
 def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path: Path) -> None:
     texts = [f"word{number % 500}" for number in range(_UNITS)]
     with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
-    index = Index(SearchShelf(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
+    index = Index(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     most = 0
     for start in range(0, _UNITS, _AT_ONCE):
         units = [
@@ -48,6 +48,6 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
     expected = quantised(_embed(texts)).astype(np.float32) / np.float32(127)
     everything = np.arange(_UNITS)
     assert np.array_equal(index.vectors(everything), expected)
-    again = Index(SearchShelf(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
+    again = Index(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     assert np.array_equal(again.vectors(everything), expected)
     with_db.close()

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
 from assistant.core.text import split_spaceless_runs
-from assistant.store.excerpts import Spot, excerpt
-from assistant.store.matching import Matcher
-from assistant.store.stems import Stems
-from assistant.store.terms import query_words, scope_term
+from assistant.search.fulltext import Stemmer, query_words, scope_term
+from assistant.search.match import WordMatcher, WordSpot, make_excerpt
 from tests.room import GUEST, NOW, OWNER, Room, fill
 
 
@@ -91,8 +89,8 @@ def test_words_of_every_script_are_found(room: Room, text: str, queries: Sequenc
 
 
 def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
-    stems = Stems()
-    matcher = Matcher(query_words("phones"), stems)
+    stems = Stemmer()
+    matcher = WordMatcher(query_words("phones"), stems)
     assert [(spot.start, spot.end) for spot in matcher.spots("新しいphoneを、smartphone phone買")] == [(3, 8), (21, 26)]
     stems.close()
 
@@ -128,8 +126,8 @@ def test_a_short_message_is_quoted_whole(room: Room) -> None:
 @settings(max_examples=100, deadline=None)
 def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
     text = "".join(parts)
-    spots = [Spot(at, at + 5, 0) for at in range(len(text)) if text.startswith("kayak", at)]
-    piece = excerpt(text, spots, [1.0])
+    spots = [WordSpot(at, at + 5, 0) for at in range(len(text)) if text.startswith("kayak", at)]
+    piece = make_excerpt(text, spots, [1.0])
     assert len(piece) <= 410
     assert piece.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
     assert not spots or "kayak" in piece
@@ -188,11 +186,11 @@ _ENDINGS = "e y ies ied ing ed s ness ational ation ible ibility ying ey"
 
 @pytest.mark.parametrize("beginning", _BEGINNINGS.split())
 def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> None:
-    stems = Stems()
+    stems = Stemmer()
     words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
     made = stems.of(words)
     for word in words:
-        matcher = Matcher(query_words(word), stems)
+        matcher = WordMatcher(query_words(word), stems)
         same = [other for other in words if made[other] == made[word]]
         assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()

@@ -14,7 +14,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.records import LogRecord, SearchHit
 from assistant.core.tool_results import is_failed_result
-from assistant.store.journal import Journal
+from assistant.store.character.journal import StoredJournal
 from sleep.rules.importance import importance
 from tests.granting import granting_all
 from tests.memory_home import GUEST, NOW, MemoryHome
@@ -57,7 +57,7 @@ class Talk:
 class House:
     home: MemoryHome
     talk: Talk
-    journal: Journal
+    journal: StoredJournal
     box: Registry
 
     async def use(
@@ -73,7 +73,7 @@ class House:
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     home, talk = MemoryHome(tmp_path / "home").open(), Talk()
-    journal = Journal(home.db)
+    journal = StoredJournal(home.db)
     tools = [
         update_profile_tool(home.profiles, home.files, OSLO), edit_memory_file_tool(home.files),
         add_journal_entry_tool(journal, talk, importance),

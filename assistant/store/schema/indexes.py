@@ -36,7 +36,7 @@ _MEMORY_TABLES = (
         PRIMARY KEY (embedder, memory)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX vectors_memory ON vectors (memory)",
-    # Contentless: it holds terms, never the words (`assistant.store.terms`).
+    # Contentless: it holds terms, never the words (`assistant.search.fulltext`).
     "CREATE VIRTUAL TABLE memories_fts USING fts5 (words, content='', tokenize='porter unicode61 remove_diacritics 2')",
     # The columns of Mem0's own history.
     """CREATE TABLE history (

@@ -1,0 +1,96 @@
+"""Objects encrypted with a passphrase or an identity, in the age format (age-encryption.org): anybody who has it reads
+them with the `age` program, without this one.
+
+age runs in a process of its own, since making a key of a passphrase takes a second and half a gigabyte, in which
+nothing
+else of a Python process runs, and a daemon has people waiting: `python -m assistant.archive.encryption seal|open`. A
+line
+with the passphrase, or with an age identity (AGE-SECRET-KEY-1...), then the object, come in on the input, so that no
+secret is on a command line; the result goes out on the output. Exit code 1 with a line on standard error where the
+object cannot be read with it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Literal
+
+import pyrage
+
+from assistant.core.errors import ArchiveUnavailable
+
+ENCRYPTED_SUFFIX = ".age"
+# Making a key of a passphrase takes a second, on small machines many; the rest is fast.
+_SECONDS = 120.0
+
+
+class AgeEncryption:
+    """`key` "" seals nothing and opens nothing."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key.strip()
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self._key)
+
+    def sealed(self, data: bytes) -> bytes:
+        """Raises `ArchiveUnavailable`."""
+        return self._run("seal", data, "It could not be encrypted")
+
+    def opened(self, data: bytes, url: str) -> bytes:
+        """Raises `ArchiveUnavailable`, also where there is no key or another one."""
+        if not self._key:
+            raise ArchiveUnavailable(f"{url} is encrypted and [archive] key is not set. Nothing was changed; set it.")
+        return self._run("open", data, f"{url} cannot be decrypted with [archive] key")
+
+    def _run(self, way: Literal["seal", "open"], data: bytes, failed: str) -> bytes:
+        command = (sys.executable, "-P", "-B", "-m", "assistant.archive.encryption", way)
+        try:
+            done = subprocess.run(
+                command, input=self._key.encode() + b"\n" + data, capture_output=True, timeout=_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ArchiveUnavailable(f"{failed}: {type(error).__name__}. Nothing was cleared.") from None
+        if done.returncode:
+            *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+            raise ArchiveUnavailable(f"{failed}: {last[:200]}. Nothing was changed.")
+        return done.stdout
+
+
+IDENTITY_PREFIX = "AGE-SECRET-KEY-"
+
+
+def encrypt_with_age(secret: str, data: bytes) -> bytes:
+    """Raises one of pyrage's errors."""
+    if secret.startswith(IDENTITY_PREFIX):
+        done: bytes = pyrage.encrypt(data, [pyrage.x25519.Identity.from_str(secret).to_public()])
+    else:
+        done = pyrage.passphrase.encrypt(data, secret)
+    return done
+
+
+def decrypt_with_age(secret: str, data: bytes) -> bytes:
+    """Raises one of pyrage's errors."""
+    if secret.startswith(IDENTITY_PREFIX):
+        done: bytes = pyrage.decrypt(data, [pyrage.x25519.Identity.from_str(secret)])
+    else:
+        done = pyrage.passphrase.decrypt(data, secret)
+    return done
+
+
+def main() -> int:
+    secret, _, data = sys.stdin.buffer.read().partition(b"\n")
+    change = encrypt_with_age if sys.argv[1] == "seal" else decrypt_with_age
+    try:
+        done = change(secret.decode(), data)
+    except (pyrage.DecryptError, pyrage.EncryptError, pyrage.IdentityError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.buffer.write(done)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

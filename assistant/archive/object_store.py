@@ -1,0 +1,285 @@
+"""The object store for archives, over the file systems that fsspec knows: a folder of this machine, S3, and others.
+
+What always holds:
+- An object has its name only after it was read back under another one and verified, and is read back there once more.
+  What is being written is in `.part/` below the same root, under a name that the next attempt uses again.
+- The home's own folder is never encrypted, since the log is beside it in plain text; any other is if there is a key.
+- Nothing comes from a cache: what is read comes from where it is stored.
+- No step takes longer than its timeout: storage that hangs keeps a thread of its own, which prevents nobody from
+  stopping the program.
+- The error of a file system is reported in one line without the credentials of the address.
+- Names are whole paths below the root, made of letters that no file system takes for a pattern.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from assistant.archive.encryption import ENCRYPTED_SUFFIX, AgeEncryption
+from assistant.core.archives import FetchedObject, StoredObject
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
+
+T = TypeVar("T")
+
+_S3 = ("s3://", "s3a://")
+# Where folders are only a way of writing names; making one would make a bucket.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "obs"})
+# For every so many bytes the place has its time once more.
+_BYTES_A_WAIT = 10_000_000
+
+
+class DurableFiles(Protocol):
+    """What a folder of this machine needs, so that a power cut takes nothing back."""
+
+    def make_directory(self, path: Path) -> None: ...
+    def sync_file(self, path: Path) -> None: ...
+    def sync_directory(self, path: Path) -> None: ...
+
+
+class FsspecFolder:
+    """`url` is the folder; it is not looked at before the first call. Every method but `told` raises
+    `ArchiveUnavailable`."""
+
+    def __init__(self, url: str, disk: DurableFiles, timeout_seconds: float) -> None:
+        self.told = url_without_credentials(url)
+        self._url = url
+        self._disk = disk
+        self._timeout = timeout_seconds
+        self._opened: tuple[Any, str] | None = None
+
+    def write(self, name: str, data: bytes) -> None:
+        """The object is there, on the medium, with these bytes or others: read it back."""
+        fs, path = self._at(name)
+        local = isinstance(fs, LocalFileSystem)
+
+        def act() -> None:
+            if local:
+                self._disk.make_directory(Path(path).parent)
+                # Closed to others before there is a word in it.
+                Path(path).touch(mode=0o600)
+            elif not _OBJECT_STORES & _protocols(fs):
+                fs.makedirs(posixpath.dirname(path), exist_ok=True)
+            fs.pipe_file(path, data)
+            if local:
+                self._disk.sync_file(Path(path))
+
+        self._run(act, "written", len(data))
+
+    def read(self, name: str) -> bytes:
+        """Raises `ArchiveMissing` where there is none."""
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+        size = self._run(lambda: fs.info(path)["size"], "read")
+        return bytes(self._run(lambda: fs.cat_file(path), "read", size or 0))
+
+    def has(self, name: str) -> bool:
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+        return bool(self._run(lambda: fs.exists(path), "read"))
+
+    def move(self, name: str, to: str) -> None:
+        """In place of what stood at `to`."""
+        fs, path = self._at(name)
+        _, target = self._at(to)
+
+        def act() -> None:
+            if isinstance(fs, LocalFileSystem):
+                self._disk.make_directory(Path(target).parent)
+                fs.mv(path, target)
+                self._disk.sync_directory(Path(target).parent)
+                self._disk.sync_directory(Path(path).parent)
+                return
+            if not _OBJECT_STORES & _protocols(fs):
+                fs.makedirs(posixpath.dirname(target), exist_ok=True)
+            fs.mv(path, target)
+
+        self._run(act, "moved to its name")
+
+    def remove(self, name: str) -> None:
+        """None there is as good."""
+        fs, path = self._at(name)
+        fs.invalidate_cache()
+
+        def act() -> None:
+            if fs.exists(path):
+                fs.rm_file(path)
+                if isinstance(fs, LocalFileSystem):
+                    self._disk.sync_directory(Path(path).parent)
+
+        self._run(act, "removed")
+
+    def names(self, folder: str) -> list[str]:
+        """The objects right in a folder below the root."""
+        fs, path = self._at(folder)
+        fs.invalidate_cache()
+
+        def act() -> list[str]:
+            if not fs.exists(path):
+                return []
+            found = fs.ls(path, detail=True)
+            return [posixpath.basename(one["name"]) for one in found if one["type"] == "file"]
+
+        return self._run(act, "listed")
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def _at(self, name: str) -> tuple[Any, str]:
+        if self._opened is None:
+            options = _s3_options(self._timeout) if self._url.startswith(_S3) else {}
+            self._opened = self._run(
+                lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened"
+            )  # fmt: skip
+        fs, root = self._opened
+        return fs, f"{root.rstrip('/')}/{name}"
+
+    def _run(self, act: Callable[[], T], done: str, size: int = 0) -> T:
+        seconds = self._timeout * (1 + size // _BYTES_A_WAIT)
+        outcome: Future[T] = Future()
+        threading.Thread(target=_act, args=(act, outcome), name="archive", daemon=True).start()
+        try:
+            error = outcome.exception(seconds)
+        except TimeoutError:
+            raise ArchiveUnavailable(
+                f"The archive at {self.told} did not answer within {seconds:g} s ([archive] timeout_seconds). Nothing "
+                "was cleared; it is tried again later."
+            ) from None
+        if isinstance(error, FileNotFoundError):
+            raise ArchiveMissing(f"The archive at {self.told} could not be {done}: it is not there.") from None
+        if error is not None:
+            # Not chained: what a file system says of itself may name what it was opened with.
+            raise ArchiveUnavailable(
+                f"The archive at {self.told} could not be {done}: {self._reason(error)}. Nothing was cleared; see "
+                "[archive] in the settings. It is tried again later."
+            ) from None
+        return outcome.result()
+
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, ImportError):
+            brings = (
+                install_hint("s3") if urlsplit(self._url).scheme in ("s3", "s3a") else error.name or "see its manual"
+            )
+            return f"this kind of address needs a package that is not installed ({brings})"
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        first = (said.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+        parts = urlsplit(self._url)
+        for secret in (parts.password, parts.username, parts.query):
+            first = first.replace(secret, "***") if secret else first
+        return first
+
+
+def _act(act: Callable[[], T], outcome: Future[T]) -> None:
+    try:
+        outcome.set_result(act())
+    # File systems raise what they like, those written in Rust even beside `Exception`; unheard, it would be waited for
+    # until the time is up. `Place._run` says what it means.
+    except BaseException as error:  # noqa: BLE001
+        outcome.set_exception(error)
+
+
+def url_without_credentials(url: str) -> str:
+    """An address without what opens it: no user, password or query, and no slash at its end."""
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return url.rstrip("/")
+    rest = rest.partition("?")[0]
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
+
+
+def _protocols(fs: Any) -> frozenset[str]:
+    found = fs.protocol
+    return frozenset((found,) if isinstance(found, str) else found)
+
+
+def _s3_options(seconds: float) -> dict[str, Any]:
+    """Its own waits end before ours does; who may do what comes from AWS's own files and variables."""
+    return {"use_listings_cache": False, "config_kwargs": {"connect_timeout": seconds, "read_timeout": seconds}}
+
+
+ARCHIVE_FOLDER = "archive"
+_PARTS = ".part"
+_LOCAL = ("/", "file://", "local://")
+
+
+class FsspecObjectStore:
+    """`url` "" keeps objects in `archive/` of the home."""
+
+    def __init__(
+        self, home: Path, url: str, sealing: AgeEncryption, timeout_seconds: float, disk: DurableFiles
+    ) -> None:
+        self._sealing = sealing
+        self._seals = bool(url) and sealing.has_key
+        self._disk = disk
+        self._timeout = timeout_seconds
+        self._own = self._place(str(home / ARCHIVE_FOLDER))
+        self._chosen = self._place(url) if url else self._own
+        self._root = url_without_credentials(url) if url else ARCHIVE_FOLDER
+
+    def url_of(self, name: str) -> str:
+        return f"{self._root}/{name}{ENCRYPTED_SUFFIX if self._seals else ''}"
+
+    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> StoredObject:
+        """See `Shelf.put`."""
+        object_name = f"{name}{ENCRYPTED_SUFFIX}" if self._seals else name
+        whole = self._sealing.sealed(data) if self._seals else data
+        kept = StoredObject(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._seals)
+        part = f"{_PARTS}/{object_name.replace('/', '.')}"
+        self._chosen.write(part, whole)
+        back = self._read_back(self._chosen, part, kept)
+        prove(self._sealing.opened(back, kept.url) if self._seals else back)
+        self._chosen.move(part, object_name)
+        self._read_back(self._chosen, object_name, kept)
+        return kept
+
+    def get(self, url: str) -> FetchedObject:
+        place, name = self._at(url)
+        whole = place.read(name)
+        data = self._sealing.opened(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
+        return FetchedObject(data, len(whole), hashlib.sha256(whole).hexdigest())
+
+    def has(self, url: str) -> bool:
+        place, name = self._at(url)
+        return place.has(name)
+
+    def is_local(self, url: str) -> bool:
+        return url.startswith((f"{ARCHIVE_FOLDER}/", *_LOCAL))
+
+    def remove(self, url: str) -> None:
+        place, name = self._at(url)
+        place.remove(name)
+
+    def tidy(self) -> None:
+        for name in self._chosen.names(_PARTS):
+            self._chosen.remove(f"{_PARTS}/{name}")
+
+    def _at(self, url: str) -> tuple[FsspecFolder, str]:
+        """An object that was put where archives do not go any more is found there all the same."""
+        if url.startswith(f"{self._root}/"):
+            return self._chosen, url[len(self._root) + 1 :]
+        if url.startswith(f"{ARCHIVE_FOLDER}/"):
+            return self._own, url[len(ARCHIVE_FOLDER) + 1 :]
+        root, _, name = url.rpartition("/")
+        return self._place(root), name
+
+    def _place(self, root: str) -> FsspecFolder:
+        return FsspecFolder(root, self._disk, self._timeout)
+
+    @staticmethod
+    def _read_back(place: FsspecFolder, name: str, kept: StoredObject) -> bytes:
+        back = place.read(name)
+        if len(back) != kept.bytes or hashlib.sha256(back).hexdigest() != kept.sha256:
+            raise ArchiveUnavailable(
+                f"{kept.url} was written, but other bytes came back ({len(back)} of {kept.bytes}). Nothing was "
+                "cleared; check the archive's store. It is tried again later."
+            )
+        return back

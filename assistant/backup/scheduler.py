@@ -1,0 +1,213 @@
+"""Backups of the home, by the clock and by hand.
+
+What always holds:
+- There is one backup for each day of the home's time zone, whatever its clocks do; one that was missed is made once,
+  late.
+- One is made at a time, and none while an erasure runs, so that no backup keeps words which everything else has lost.
+  Nobody waits for one: it is made beside all other work.
+- Only when a new one is complete and verified is an old one removed. Only daily backups are ever removed automatically,
+  and never the newest.
+- One that fails is reported until another succeeds, and is tried again (I11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import structlog
+
+from assistant.core.backups import Backup, BackupKind, BackupResult
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.text import pluralize
+from sleep.cycle.nights import Nights
+
+RETRY_AFTER = timedelta(hours=1)
+
+
+def is_backup_due(days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime) -> bool:
+    """Whether a backup should have been made by now. `days` tells the time of day, `since` when the home was begun."""
+    return days.due(_last(backups, now), since, now) is not None
+
+
+def first_missed_backup(
+    days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime
+) -> datetime | None:
+    """When the first backup was due that was not made, where that is more than a day ago."""
+    return days.missed(_last(backups, now), since, now)
+
+
+def backups_to_remove(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:
+    """Of those that were made by themselves all but the newest `keep`, oldest first. What is dated after `now` was made
+    before it, by a clock that was wrong."""
+    own = (one for one in backups if one.kind == "daily")
+    daily = sorted(own, key=lambda one: (one.made_at <= now, one.made_at, one.name))
+    return daily[: max(0, len(daily) - max(1, keep))]
+
+
+def _last(backups: Sequence[Backup], now: datetime) -> datetime | None:
+    return max((one.made_at for one in backups if one.made_at <= now), default=None)
+
+
+log = structlog.get_logger()
+
+BACKUP_USAGE = "/backup"
+MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
+"""Makes one and proves it. Raises `AssistantError` with nothing kept of it."""
+
+
+class BackupList(Protocol):
+    """Where backups are. Both methods raise `StoreError`."""
+
+    def all(self) -> Sequence[Backup]:
+        """Oldest first."""
+        ...
+
+    def remove(self, backup: Backup) -> None: ...
+
+
+class BackupScheduler:
+    def __init__(
+        self,
+        folder: BackupList,
+        make: MakeBackup,
+        days: Nights,
+        keep: int,
+        *,
+        begun: Callable[[], datetime | None],
+        forgetting: Callable[[], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`days` tells when one is made every day, `begun` since when something is said in the home, `forgetting`
+        whether something is being forgotten."""
+        self._folder = folder
+        self._make = make
+        self._days = days
+        self._keep = keep
+        self._begun = begun
+        self._forgetting = forgetting
+        self._clock = clock
+        self._task: asyncio.Task[BackupResult] | None = None
+        self._again_at: datetime | None = None
+        self.trouble = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is being made."""
+        return self._task is not None and not self._task.done()
+
+    def look(self) -> None:
+        """Called at every wake-up: begin one that is due."""
+        now = self._clock()
+        if self.busy or self._forgetting() or (self._again_at is not None and now < self._again_at):
+            return
+        try:
+            due = is_backup_due(self._days, self._folder.all(), self._begun(), now)
+        except AssistantError as error:
+            self._failed(error, now)
+        else:
+            if due:
+                self._begin("daily", now).add_done_callback(_noted)
+
+    async def create(self) -> BackupResult:
+        """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
+        something is being forgotten, `StoreError` where it was not made."""
+        if self.busy:
+            raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
+        if self._forgetting():
+            raise UsageError("Something is being forgotten just now. Nothing was changed; try again after that.")
+        return await asyncio.shield(self._begin("manual", self._clock()))
+
+    async def stop(self) -> None:
+        """Give up the one that is being made: nothing is kept of it."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, AssistantError):
+                await self._task
+
+    def _begin(self, kind: BackupKind, now: datetime) -> asyncio.Task[BackupResult]:
+        self._task = asyncio.create_task(self._made(kind, now), name=f"backup ({kind})")
+        return self._task
+
+    async def _made(self, kind: BackupKind, now: datetime) -> BackupResult:
+        try:
+            made = await self._make(kind, now)
+            self.trouble, self._again_at = "", None
+            for old in backups_to_remove(self._folder.all(), self._keep, self._clock()):
+                self._folder.remove(old)
+                log.info("an old backup was removed", name=old.name)
+        except AssistantError as error:
+            self._failed(error, now)
+            raise
+        log.info("backed up", name=made.backup.name, bytes=made.backup.bytes, seconds=round(made.seconds, 1))
+        return made
+
+    def _failed(self, error: AssistantError, now: datetime) -> None:
+        self._again_at = now + RETRY_AFTER
+        self.trouble = f"The home is not backed up: {error} It is tried again by itself."
+        log.error("the home is not backed up", error=str(error))
+
+
+def _noted(task: asyncio.Task[BackupResult]) -> None:
+    """What went wrong was told already."""
+    if not task.cancelled():
+        task.exception()
+
+
+class BackupCommands:
+    """The slash command about backups."""
+
+    def __init__(self, backing_up: BackupScheduler, place: str) -> None:
+        """`place` is the folder, as people read it."""
+        self._backing_up = backing_up
+        self._place = place
+
+    def entries(self) -> Mapping[str, Command]:
+        return {
+            "backup": Command(BACKUP_USAGE, "back the home up now; `assistant backup` lists and restores", self._create)
+        }
+
+    async def _create(self, call: CommandInvocation) -> str:
+        """Markdown, or JSON where `--json` is typed."""
+        if call.rest not in ("", "--json"):
+            raise UsageError(f"Use {BACKUP_USAGE}. Nothing was changed.")
+        made = await self._backing_up.create()
+        return (
+            json.dumps(backup_made_to_json(made), indent=2)
+            if call.rest
+            else "\n".join(render_backup_made(made, self._place))
+        )
+
+
+def render_backup_made(made: BackupResult, place: str) -> list[str]:
+    """What was backed up, as a person reads it."""
+    left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
+    return [
+        f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, {format_megabytes(made.unpacked_bytes)} "
+        f"packed into {format_megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
+        *left[:10],
+        *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
+    ]
+
+
+def backup_made_to_json(made: BackupResult) -> dict[str, Any]:
+    return {
+        **backup_to_json(made.backup), "files": made.files, "unpacked_bytes": made.unpacked_bytes,
+        "left_out": dict(made.left_out), "seconds": round(made.seconds, 3),
+    }  # fmt: skip
+
+
+def backup_to_json(backup: Backup) -> dict[str, Any]:
+    return {
+        "name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes
+    }  # fmt: skip
+
+
+def format_megabytes(count: int) -> str:
+    """A size as people read it."""
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

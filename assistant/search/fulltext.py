@@ -1,0 +1,116 @@
+"""The full-text side of search: what the FTS5 index is given, how a question is put to it, and stems exactly as it
+makes them.
+
+What always holds:
+- The index is contentless: it holds what `index_text` makes of a record's words, never the words themselves. Whoever
+  writes, rebuilds or deletes a row of it uses this function, or what was deleted would still be found.
+- A question becomes single words, each quoted: nothing is left of what a person or a model types that FTS5 could read
+  as syntax.
+- Scripts written without spaces are indexed as overlapping pairs of characters; `unicode61` alone would make one word
+  of a whole sentence. It costs up to two bytes of index for each byte of such text; English takes half a byte.
+- Private-use characters are removed from texts, so that the scope's own term occurs in no text.
+- Stems are computed by SQLite, so that no second stemmer can disagree with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless, split_spaceless_runs
+
+MAX_QUERY_WORDS = 24
+"""How many different words of a question count; the rest of a longer one is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """One word of a question. `text` is folded; `match` is how FTS5 is asked for it. A piece of a spaceless run is
+    found anywhere, any other word only whole."""
+
+    text: str
+    match: str
+    spaceless: bool = False
+
+
+def index_text(text: str, scope: str, speaker: str | None = None) -> str:
+    """What the full-text index is given of a record with these words, said by `speaker` in `scope`; nothing where
+    nothing was said."""
+    if not text:
+        return ""
+    return f"{scope_term(scope)} {split_spaceless_runs(f'{speaker}: {text}' if speaker else text)}"
+
+
+def scope_term(scope: str) -> str:
+    """The term that every row of a scope carries, so that a small scope is not searched for among a large one's rows.
+    It saves time only; what may be seen is decided by the scope column."""
+    digest = hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+    return "".join(chr(0xE000 + byte) for byte in digest)
+
+
+def query_words(query: str) -> list[QueryWord]:
+    """The different words of a question in their order, stop words left out unless there is nothing else."""
+    found = distinct_words(query)[: 4 * MAX_QUERY_WORDS]
+    words = [word for word in found if word not in STOP_WORDS] or found
+    return [_query_word(word) for word in words[:MAX_QUERY_WORDS]]
+
+
+def _query_word(word: str) -> QueryWord:
+    spaceless = is_spaceless(word)
+    return QueryWord(word, f'"{word}"*' if spaceless and len(word) == 1 else f'"{word}"', spaceless)
+
+
+def match_any(words: Sequence[QueryWord]) -> str:
+    """The FTS5 expression for rows that hold any of the words."""
+    return f"({' OR '.join(word.match for word in words)})"
+
+
+def match_all(parts: Sequence[str]) -> str:
+    """The FTS5 expression for rows that fit all the parts."""
+    return " AND ".join(parts)
+
+
+FTS_TOKENIZER = "porter unicode61 remove_diacritics 2"
+"""What `messages_fts` is declared with."""
+
+_MOST_KEPT = 20_000
+
+
+class Stemmer:
+    """Word -> stem, remembered for the last 20,000 words or so. A word that `unicode61` takes apart has its pieces'
+    stems joined by spaces. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._scratch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (word, content='', tokenize='{FTS_TOKENIZER}')")
+        self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
+
+    def of(self, words: Iterable[str]) -> dict[str, str]:
+        """The stem of each word; "" for one that has no letter or digit."""
+        asked = list(dict.fromkeys(words))
+        missing = [word for word in asked if word not in self._known]
+        if missing:
+            if len(self._known) + len(missing) > _MOST_KEPT:
+                self._known.clear()
+                missing = asked
+            self._known.update(self._made(missing))
+        return {word: self._known[word] for word in asked}
+
+    def one(self, word: str) -> str:
+        known = self._known.get(word)
+        return self.of((word,))[word] if known is None else known
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def _made(self, words: list[str]) -> dict[str, str]:
+        pieces: list[list[str]] = [[] for _ in words]
+        self._scratch.execute("BEGIN")
+        self._scratch.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(words))
+        for term, row in self._scratch.execute("SELECT term, doc FROM terms ORDER BY doc, offset"):
+            pieces[row].append(term)
+        self._scratch.execute("ROLLBACK")
+        return {word: " ".join(piece) for word, piece in zip(words, pieces, strict=True)}

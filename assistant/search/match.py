@@ -1,0 +1,210 @@
+"""How a text matches a question: where the question's words are in it, the excerpt that answers best, and whether it
+has these words by more than chance.
+
+Words match as in the full-text index: whole words by their stems, pieces of spaceless runs anywhere.
+
+Why chance is measured: a search returns the best there is, and for a question about nothing that was ever said that is
+still something. The scores of a search say which of its hits are better, not whether any is good. Were words scattered
+over everything that was said independently of each other, so many passages as long as an excerpt would have these words
+together. If that number is small, they are here together for a reason. Words of a language are not independent: common
+ones come in company ("talk to you tomorrow"). So only words that at most one passage in twenty has are counted; with
+commoner ones the measure means nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from assistant.core.records import MatchQuality
+from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
+from assistant.search.fulltext import QueryWord, Stemmer
+from assistant.search.index_values import FinderPort
+
+EXCERPT_CHARACTERS = 240
+"""About how many characters an excerpt has; never more than a third above."""
+
+_SLACK = EXCERPT_CHARACTERS // 3
+_SENTENCE = lazy_regex(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
+_SPACE = lazy_regex(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpot:
+    """A word of the question at characters [start, end) of a text."""
+
+    start: int
+    end: int
+    word: int
+
+
+def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) -> tuple[float, int, int]:
+    """(worth, first, last) of the run of spots within `width` characters that has the most of the question."""
+    best = (0.0, 0, -1)
+    counts: dict[int, int] = {}
+    worth = 0.0
+    first = 0
+    for last, spot in enumerate(spots):
+        seen = counts.get(spot.word, 0)
+        counts[spot.word] = seen + 1
+        worth += idf[spot.word] * (1.0 if not seen else 0.1)
+        while spot.end - spots[first].start > width and first < last:
+            out = spots[first].word
+            counts[out] -= 1
+            worth -= idf[out] * (1.0 if not counts[out] else 0.1)
+            first += 1
+        if worth > best[0]:
+            best = (worth, first, last)
+    return best
+
+
+def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float]) -> str:
+    """About 300 characters of `text` around the passage with the most of the question's words, from the start of a
+    sentence to the end of one where that fits; runs of white space become one space. "…" stands where text was left
+    out. A text without any of the words gives its beginning."""
+    _, first, last = best_passage(spots, idf, EXCERPT_CHARACTERS)
+    core = (spots[first].start, spots[last].end) if last >= first else (0, 0)
+    start, end = _widened(text, *core)
+    piece = _SPACE.sub(" ", text[start:end]).strip()
+    before = "… " if text[:start].strip() else ""
+    after = " …" if text[end:].strip() else ""
+    return f"{before}{piece}{after}"
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """The passage with the rest of its sentences, as far as there is room."""
+    end = min(end, start + EXCERPT_CHARACTERS + _SLACK)
+    room = max(0, EXCERPT_CHARACTERS - (end - start))
+    begin = _sentence_start(text, start, room + _SLACK // 2)
+    finish = _sentence_end(text, end, max(0, EXCERPT_CHARACTERS - (end - begin)) + _SLACK // 2)
+    return begin, finish
+
+
+def _sentence_start(text: str, at: int, room: int) -> int:
+    """The earliest start of a sentence within `room` characters before `at`, but rather not so early that nothing is
+    left for what follows; else the start of a word."""
+    low = max(0, at - room)
+    if low == 0:
+        return 0
+    starts = [match.end() for match in _SENTENCE.finditer(text, low, at) if match.end() <= at]
+    if starts:
+        # The answer tends to follow the words of the question: of several sentences before, only the nearest.
+        return starts[-1]
+    space = text.find(" ", max(low, at - _SLACK // 2), at)
+    return space + 1 if space >= 0 else max(low, at - _SLACK // 2)
+
+
+def _sentence_end(text: str, at: int, room: int) -> int:
+    """The last end of a sentence within `room` characters after `at`, else the end of a word."""
+    high = min(len(text), at + room)
+    if high == len(text):
+        return high
+    ends = [match.start() for match in _SENTENCE.finditer(text, at, high)]
+    if ends:
+        return ends[-1]
+    space = text.rfind(" ", at, high)
+    return space if space > at else high
+
+
+_LONGEST_WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedWord:
+    word: int
+    stem: str
+    beginning: str
+    anywhere: bool
+
+
+class WordMatcher:
+    """Finds the words of one question. A text's word counts when its stem is a wanted one; only words that begin as a
+    wanted one does are looked at, which is what makes this fast."""
+
+    def __init__(self, words: Sequence[QueryWord], stems: Stemmer) -> None:
+        self._stems = stems
+        made = stems.of(word.text for word in words)
+        self._wanted = [
+            _WantedWord(i, word.text, word.text, True)
+            if word.spaceless
+            else _WantedWord(i, made[word.text], _beginning(word.text, made[word.text]), False)
+            for i, word in enumerate(words)
+        ]
+
+    def spots(self, text: str) -> list[WordSpot]:
+        """Every place in `text`, in order."""
+        folded = fold_text(text)
+        spots: dict[tuple[int, int], WordSpot] = {}
+        for wanted in self._wanted:
+            for spot in self._places(folded, wanted):
+                spots[spot.start, spot.word] = spot
+        return [spots[place] for place in sorted(spots)]
+
+    def words_in(self, text: str) -> frozenset[int]:
+        return frozenset(spot.word for spot in self.spots(text))
+
+    def _places(self, folded: str, wanted: _WantedWord) -> Iterator[WordSpot]:
+        begin = folded.find(wanted.beginning)
+        while begin >= 0:
+            end = begin + len(wanted.beginning)
+            if wanted.anywhere:
+                yield WordSpot(begin, end, wanted.word)
+            elif begin == 0 or not LETTER.match(folded, begin - 1):
+                match = WORD.match(folded, begin, begin + _LONGEST_WORD)
+                end = match.end() if match else end
+                if self._stems.one(folded[begin:end]) == wanted.stem:
+                    yield WordSpot(begin, end, wanted.word)
+            begin = folded.find(wanted.beginning, end)
+
+
+def _beginning(word: str, stem: str) -> str:
+    """What every word with this stem begins with: Porter's endings may put another last letter to the stem."""
+    shared = 0
+    while shared < min(len(word), len(stem)) and word[shared] == stem[shared]:
+        shared += 1
+    return word[: max(1, min(shared, max(2, len(stem) - 1)))]
+
+
+_TELLING = math.log(20)
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """What is to be expected of chance for one question. `idf` is that of its words, 0 for one that nobody said, taken
+    from so many `passages`."""
+
+    words: Sequence[QueryWord]
+    idf: Sequence[float]
+    passages: int
+
+    def fit(self, found: Set[int]) -> MatchQuality:
+        """How an excerpt fits that has the words `found` (by index)."""
+        unheard = math.log(2 * (self.passages + 1))
+        whole = sum(worth or unheard for worth in self.idf)
+        telling = [i for i in self._apart(sorted(found)) if self.idf[i] >= _TELLING]
+        chance = (self.passages + 1) * math.exp(-sum(self.idf[i] for i in telling))
+        return MatchQuality(len(telling), chance, sum(self.idf[i] for i in found) / whole if whole else 0.0)
+
+    def _apart(self, found: Sequence[int]) -> list[int]:
+        """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every
+        other one, since the next one says half of the same."""
+        kept: list[int] = []
+        for i in found:
+            word, before = self.words[i], self.words[kept[-1]] if kept and kept[-1] == i - 1 else None
+            if not (before and word.spaceless and before.spaceless and before.text[-1] == word.text[0]):
+                kept.append(i)
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    matcher: WordMatcher
+    chance: Significance
+
+
+def prepare_query(finder: FinderPort, words: Sequence[QueryWord], stems: Stemmer) -> PreparedQuery:
+    """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
+    counts, sources = finder.frequencies([word.text for word in words])
+    idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
+    return PreparedQuery(WordMatcher(words, stems), Significance(words, idf, sources))

@@ -1,0 +1,387 @@
+"""Archives of ended generations, over the home's logs and an object store. Implements the port `Archive`.
+
+What always holds: a generation counts as archived (has a row) only after its object was read back and found to have,
+line by line, what the log has; the log is hashed once more after the row was written, since an erasure may come
+between. Databases are opened anew for each call: this runs in worker threads, beside whoever has the home open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from sqlite3 import Row
+
+from assistant import __version__
+from assistant.core.archives import ArchiveEntry, ArchiveNotes, ObjectStore, StoredObject
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
+from assistant.core.messages import LogByteRange
+from assistant.core.records import IntegrityProblem, LogRecord
+from assistant.store.archive.format import (
+    ArchiveCheck,
+    ArchiveHeader,
+    DamagedArchive,
+    build_archive,
+    check_archive,
+    compress_lines,
+    matches_header,
+    read_header,
+    read_lines,
+)
+from assistant.store.archive.index import (
+    archived_from_header,
+    archived_from_row,
+    delete_archive_row,
+    find_archive_row,
+    list_archive_rows,
+    save_archive_row,
+)
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, format_time
+from assistant.store.log.format import decode_record, hash_header, split_line
+from assistant.store.log.reader import LogFiles, session_folder_name
+
+_PROGRAM = f"nocturne-assistant {__version__}"
+_TRIES = 3
+
+
+def candidate_object_names(session: str, generation: int) -> Iterator[str]:
+    """The name of an archive, and those it has where the name is taken by what must not be replaced."""
+    yield f"{session_folder_name(session)}/{generation}.jsonl.gz"
+    yield from (f"{session_folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
+
+
+def object_name(session: str, generation: int) -> str:
+    return next(candidate_object_names(session, generation))
+
+
+class StoredArchive:
+    """`home` is the home's directory; `open_shelf` is called when the shelf is first needed. Of a copy of a home
+    (`is_copy`) the archives elsewhere are the home's own affair."""
+
+    def __init__(self, home: Path, open_shelf: Callable[[], ObjectStore], *, is_copy: bool = False) -> None:
+        self._home = home
+        self._is_copy = is_copy
+        self._log = LogFiles(home)
+        self._open_shelf = open_shelf
+        # What is being written has one name a generation.
+        self.lock = threading.RLock()
+
+    @cached_property
+    def shelf(self) -> ObjectStore:
+        return self._open_shelf()
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        db = Database.reader(self._home / "script.db")
+        try:
+            yield db
+        finally:
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """Inside a transaction."""
+        db = Database.as_it_is(self._home / "script.db")
+        try:
+            with db.write():
+                yield db
+        finally:
+            db.close()
+
+    # ---------------------------------------------------------------------------------------------------------- storing
+
+    def store(
+        self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
+    ) -> ArchiveEntry:
+        """See `Archive.store`."""
+        with self.lock:
+            self.shelf.tidy()
+            for _ in range(_TRIES):
+                start, walk, member = self._taken(session, generation)
+                if not walk.records:
+                    return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
+                header = walk.header(
+                    start, reason=clean_text(reason), archived_at=format_time(now), program=_PROGRAM,
+                    handover=clean_text(handover), summary=clean_text(summary),
+                )  # fmt: skip
+                kept, header = self._kept(header, member)
+                with self.writing() as db:
+                    save_archive_row(db, header, kept)
+                if self._still_says(header):
+                    return archived_from_header(header, kept)
+        raise ArchiveUnavailable(
+            f"What was said in {session!r} changed while it was archived. Nothing was cleared; it is tried again later."
+        )
+
+    def _taken(self, session: str, generation: int) -> tuple[int, ArchiveCheck, bytes]:
+        """The lines of a generation as the log has them: from which byte, what they come to, compressed. Raises
+        `CorruptStore` where the log is not whole there: an archive must not stand for what it cannot prove."""
+        walk = ArchiveCheck(session, generation)
+        span, records = self._span(session, generation)
+        member = compress_lines(self._walking(walk, span)) if records else b""
+        if walk.problems or walk.records != records:
+            found = walk.problems[0] if walk.problems else f"{walk.records} of {records} records are there"
+            raise CorruptStore(
+                f"The log of {session!r} is not whole in generation {generation}: {found}. Nothing was archived or "
+                "cleared; run `assistant verify`."
+            )
+        return span.start, walk, member
+
+    def _still_says(self, header: ArchiveHeader) -> bool:
+        """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
+        span, records = self._span(header.session, header.generation, header.to_seq)
+        digest = hashlib.sha256()
+        for offset, line in self._log.lines(header.session, span.start):
+            if offset >= span.end:
+                break
+            digest.update(line)
+        return not records or digest.hexdigest() == header.lines_sha256
+
+    def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[LogByteRange, int]:
+        """Where a generation stands in the log, and how many records of it the index knows."""
+        with self.reading() as db:
+            row = db.row(
+                "SELECT min(byte_start) AS start, max(byte_end) AS end, count(*) AS records FROM messages"
+                " WHERE session = ? AND generation = ? AND (seq <= ? OR ? IS NULL)",
+                (session, generation, to_seq, to_seq),
+            )
+        return (
+            (LogByteRange(row["start"], row["end"]), row["records"])
+            if row and row["records"]
+            else (LogByteRange(0, 0), 0)
+        )
+
+    def _walking(self, walk: ArchiveCheck, span: LogByteRange) -> Iterator[bytes]:
+        for offset, line in self._log.lines(walk.session, span.start):
+            if offset >= span.end:
+                return
+            walk.take(line)
+            yield line
+
+    def _kept(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
+        """What stands there already, if it says the same; else what was put in its place."""
+        with self.reading() as db:
+            row = find_archive_row(db, header.session, header.generation)
+        found = self._known(row["url"], header) if row else None
+        if found is not None:
+            return found
+        data = build_archive(header, member)
+        name, found = self.place_for(header, data, row["url"] if row else "")
+        kept, said = found or (self.shelf.put(name, data, lambda back: require_intact(back, header)), header)
+        if row and row["url"] != kept.url:
+            with suppress(ArchiveUnavailable):
+                self.shelf.remove(row["url"])
+        return kept, said
+
+    def place_for(
+        self, header: ArchiveHeader, data: bytes, own: str
+    ) -> tuple[str, tuple[StoredObject, ArchiveHeader] | None]:
+        """The name at which an archive may be put, and what stands there if that says the same. What holds records that
+        this one has not (the home was set back to an earlier state, and went on otherwise) keeps its name. `own` is
+        where the index says that this one stands, "" for nowhere. Raises `ArchiveUnavailable`, also where the place
+        is another home's."""
+        names = candidate_object_names(header.session, header.generation)
+        for name in names:
+            url = self.shelf.url_of(name)
+            if url == own:
+                break
+            try:
+                got = self.shelf.get(url)
+                standing, walk = check_archive(got.data)
+            except (ArchiveMissing, DamagedArchive):
+                break
+            if not walk.problems and _says_the_same(standing, header):
+                return name, (StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing)
+            if any(hash_header(split_line(line)[0]) == standing.last_hash for line in read_lines(data)):
+                break
+            self._must_be_own(url, standing, header)
+        return name, None
+
+    def _known(self, url: str, header: ArchiveHeader) -> tuple[StoredObject, ArchiveHeader] | None:
+        """What the index says stands at `url`, if it says the same."""
+        try:
+            got = self.shelf.get(url)
+            standing, walk = check_archive(got.data)
+        except (ArchiveUnavailable, DamagedArchive):
+            return None
+        if walk.problems or not _says_the_same(standing, header):
+            return None
+        return StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing
+
+    def _must_be_own(self, url: str, standing: ArchiveHeader, header: ArchiveHeader) -> None:
+        """Raises `ArchiveUnavailable` where nothing tells that what stands at `url` is of this home."""
+        with self.reading() as db:
+            rows = [row for row in list_archive_rows(db) if row["session"] == header.session]
+        folder = url.rpartition("/")[0]
+        if standing.first_hash != header.first_hash and not any(
+            row["url"].rpartition("/")[0] == folder for row in rows
+        ):
+            raise ArchiveUnavailable(
+                f"At {url} stands an archive of something else, as another home would put there. Nothing was changed; "
+                "set [archive] url to a folder of this home's own."
+            )
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    def find(self, session: str, generation: int) -> ArchiveEntry | None:
+        with self.reading() as db:
+            row = find_archive_row(db, session, generation)
+        return None if row is None else archived_from_row(row)
+
+    def listed(self, scope: str | None = None) -> list[ArchiveEntry]:
+        with self.reading() as db:
+            return [archived_from_row(row) for row in list_archive_rows(db, scope)]
+
+    def lost(self, scope: str | None = None) -> list[ArchiveEntry]:
+        with self.reading() as db:
+            rows = [row for row in list_archive_rows(db, scope) if not self._is_logged(db, row)]
+        return [archived_from_row(row) for row in rows]
+
+    def _is_logged(self, db: Database, row: Row) -> bool:
+        place = db.row("SELECT byte_end FROM messages WHERE session = ? AND seq = ?", (row["session"], row["to_seq"]))
+        return place is not None and place["byte_end"] <= self._log.size(row["session"])
+
+    def notes(self, session: str, generation: int) -> ArchiveNotes:
+        """See `Archive.notes`."""
+        header = self._opened(session, generation)[0]
+        return ArchiveNotes(header.handover, header.summary)
+
+    def read(self, session: str, generation: int) -> list[LogRecord]:
+        """See `Archive.read`; `span` of each record is its place in the log."""
+        header, data = self._opened(session, generation)
+        records, start = [], header.start
+        try:
+            for line in read_lines(data):
+                records.append(decode_record(line, start))
+                start += len(line)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _broken(self.url(session, generation), error) from None
+        return records
+
+    def _opened(self, session: str, generation: int) -> tuple[ArchiveHeader, bytes]:
+        url = self.url(session, generation)
+        self.must_be_free(session, generation)
+        data = self.shelf.get(url).data
+        try:
+            return read_header(data), data
+        except DamagedArchive as error:
+            raise _broken(url, error) from None
+
+    def url(self, session: str, generation: int) -> str:
+        """By the index, or where it would stand if the index lost it. Raises `UsageError` where there is none."""
+        row = self.find(session, generation)
+        if row is not None:
+            return row.url
+        url = self.shelf.url_of(object_name(session, generation))
+        if generation < 1 or not self.shelf.has(url):
+            raise UsageError(
+                f"Generation {generation} of {session!r} is not archived. Nothing was changed; `assistant archive list`"
+                " shows what is."
+            )
+        return url
+
+    def must_be_free(self, session: str, generation: int) -> None:
+        """Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
+        with self.reading() as db:
+            row = find_archive_row(db, session, generation)
+        if row is not None and row["outdated"]:
+            raise ArchiveUnavailable(
+                f"{row['url']} still has words that were forgotten, since it could not be rewritten. It is not read "
+                "until it was: start the assistant, or forget something, when its place can be reached."
+            )
+
+    # --------------------------------------------------------------------------------------------------------- checking
+
+    def verify(self, session: str, generation: int) -> list[IntegrityProblem]:
+        """See `Archive.verify`."""
+        url = self.url(session, generation)
+        with self.reading() as db:
+            row = find_archive_row(db, session, generation)
+        try:
+            got = self.shelf.get(url)
+            header, walk = check_archive(got.data)
+        except (ArchiveUnavailable, DamagedArchive) as error:
+            return [IntegrityProblem("archive", url, str(error))]
+        found = list(walk.problems)
+        if (header.session, header.generation) != (session, generation):
+            found.append(f"it is of generation {header.generation} of {header.session!r}")
+        if row is not None:
+            found += _differs(row, got.bytes, got.sha256, header)
+        if not self._still_says(header):
+            found.append("the home's log does not say the same; `assistant verify` tells whether it is whole")
+        return [IntegrityProblem("archive", url, text) for text in found]
+
+    def check(self, *, remote: bool) -> list[IntegrityProblem]:
+        """See `Archive.check`."""
+        chosen = [one for one in self.listed() if remote or self.shelf.is_local(one.url)]
+        return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
+
+    # ---------------------------------------------------------------------------------------------------------- keeping
+
+    def outdated(self, scope: str) -> list[Row]:
+        """The index of those that have to be rewritten, of one scope."""
+        with self.reading() as db:
+            rows = [row for row in list_archive_rows(db, scope) if row["outdated"]]
+        return [row for row in rows if not self._is_copy or row["url"].startswith("archive/")]
+
+    def store_again(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
+        """See `Archive.store_again`."""
+        with self.reading() as db:
+            row = find_archive_row(db, session, generation)
+            whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
+        if row is None or not whole:
+            raise UsageError(
+                f"The home's log does not have what was archived of {session!r} {generation}. Nothing was changed; "
+                "`assistant archive restore` brings it back from an archive that is whole."
+            )
+        return self.store(
+            session, generation, now, handover=row["handover"], summary=row["summary"], reason=row["reason"]
+        )
+
+    def remove(self, session: str, generation: int) -> None:
+        """See `Archive.remove`."""
+        with self.lock:
+            found = self.find(session, generation)
+            if found is not None:
+                self.shelf.remove(found.url)
+                with self.writing() as db:
+                    delete_archive_row(db, session, generation)
+
+    def tidy(self) -> None:
+        """See `Archive.tidy`."""
+        with self.lock:
+            for part in (self._home / "archive" / ".part").glob("*"):
+                # One that cannot be removed is in nobody's way; a forgetting tells of it.
+                with suppress(OSError):
+                    part.unlink()
+
+
+def require_intact(data: bytes, header: ArchiveHeader) -> None:
+    """Raises `ArchiveUnavailable` where an object that came back is not what was written."""
+    try:
+        same = matches_header(data, header)
+    except DamagedArchive as error:
+        raise ArchiveUnavailable(f"The archive came back damaged: {error}. Nothing was cleared.") from None
+    if not same:
+        raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
+
+
+def _says_the_same(standing: ArchiveHeader, header: ArchiveHeader) -> bool:
+    return replace(standing, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
+
+
+def _differs(row: Row, size: int, sha256: str, header: ArchiveHeader) -> list[str]:
+    if (row["bytes"], row["sha256"]) != (size, sha256):
+        return ["other bytes than were put there"]
+    return [] if row["lines_sha256"] == header.lines_sha256 else ["its records are not those that were put there"]
+
+
+def _broken(url: str, error: Exception) -> ArchiveUnavailable:
+    return ArchiveUnavailable(f"{url} cannot be read: {error}. Nothing was changed; run `assistant archive verify`.")

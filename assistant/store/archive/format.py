@@ -1,0 +1,195 @@
+"""The format of an archive of one generation: a header, then the log's own lines, compressed.
+
+What always holds: the same lines and the same header give the same bytes. Header and lines are two members of one gzip
+file, which `gzip -d` reads as one text of JSON lines, so the lines are compressed while they are read from the log and
+the header is made last. Lines are the log's, byte for byte: what proves the log proves them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+from assistant.store.encoding import dump_json
+from assistant.store.log.format import compute_commitment, hash_header, split_line
+
+ARCHIVE_KIND = "archive"
+_VERSION = 1
+# Half the time of the usual one, for a twentieth more bytes.
+_LEVEL = 4
+_TOLD = 20
+
+
+class DamagedArchive(ValueError):
+    """The object is no whole archive; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveHeader:
+    """The first line. `start` is the byte at which the first record stands in the log, `prev` the header hash before
+    it; `first_hash` and `last_hash` are those of the first and the last record; times are as stored."""
+
+    session: str
+    generation: int
+    scope: str
+    reason: str
+    archived_at: str
+    program: str
+    records: int
+    first_id: int
+    last_id: int
+    from_seq: int
+    to_seq: int
+    from_ts: str
+    to_ts: str
+    start: int
+    prev: str
+    first_hash: str
+    last_hash: str
+    lines_sha256: str
+    handover: str
+    summary: str
+
+
+@dataclass
+class ArchiveCheck:
+    """Log lines of one generation, counted and checked one by one. `problems` tells of the first ones."""
+
+    session: str
+    generation: int
+    scope: str = ""
+    records: int = 0
+    first_id: int = 0
+    last_id: int = 0
+    from_seq: int = 0
+    to_seq: int = 0
+    from_ts: str = ""
+    to_ts: str = ""
+    prev: str = ""
+    first_hash: str = ""
+    last_hash: str = ""
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    @property
+    def lines_sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def take(self, line: bytes) -> None:
+        """The next line."""
+        self._digest.update(line)
+        self.records += 1
+        try:
+            opened, salt, body = split_line(line)
+            header: dict[str, Any] = json.loads(opened + b"}")
+            said = (header["session"], header["generation"])
+            self._place(header, hash_header(opened), header["id"], header["seq"], header["prev"])
+            if said != (self.session, self.generation):
+                self._tell(f"record {header['id']} is of generation {said[1]} of {said[0]!r}")
+            if salt.strip() and compute_commitment(salt, body) != header["commit"]:
+                self._tell(f"the words of record {header['id']} were changed")
+        except (ValueError, KeyError, TypeError):
+            self._tell(f"line {self.records} is no record")
+
+    def _place(self, header: dict[str, Any], hashed: str, message_id: int, seq: int, prev: str) -> None:
+        if not self.first_hash:
+            self.scope, self.prev, self.first_hash, self.from_seq = header["scope"], prev, hashed, seq
+            self.from_ts, self.first_id, self.last_id = header["ts"], message_id, message_id
+        elif prev != self.last_hash or seq != self.to_seq + 1:
+            self._tell(f"record {message_id} (seq {seq}) does not continue the one before")
+        self.last_hash, self.to_seq, self.to_ts = hashed, seq, header["ts"]
+        self.first_id, self.last_id = min(self.first_id, message_id), max(self.last_id, message_id)
+
+    def _tell(self, text: str) -> None:
+        if len(self.problems) < _TOLD:
+            self.problems.append(text)
+
+    def header(
+        self, start: int, *, reason: str, archived_at: str, program: str, handover: str, summary: str
+    ) -> ArchiveHeader:
+        """What an archive of the lines that were taken says of them."""
+        return ArchiveHeader(
+            self.session, self.generation, self.scope, reason, archived_at, program, self.records, self.first_id,
+            self.last_id, self.from_seq, self.to_seq, self.from_ts, self.to_ts, start, self.prev, self.first_hash,
+            self.last_hash, self.lines_sha256, handover, summary,
+        )  # fmt: skip
+
+
+def compress_lines(lines: Iterable[bytes]) -> bytes:
+    """One member of a gzip file; of the lines one is held at a time."""
+    target = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=target, mtime=0) as file:
+        for line in lines:
+            file.write(line)
+    return target.getvalue()
+
+
+def build_archive(header: ArchiveHeader, member: bytes) -> bytes:
+    """The object: `member` is what `compressed` made of the lines."""
+    return (
+        compress_lines([dump_json({"kind": ARCHIVE_KIND, "v": _VERSION, **asdict(header)}).encode() + b"\n"]) + member
+    )
+
+
+def read_header(data: bytes) -> ArchiveHeader:
+    """Raises `Damaged`."""
+    for line in islice(_unpacked(data), 1):
+        return _parsed(line)
+    raise DamagedArchive("it is empty")
+
+
+def read_lines(data: bytes) -> Iterator[bytes]:
+    """The log's lines, one at a time. Raises `Damaged`, also when only the end is broken."""
+    yield from islice(_unpacked(data), 1, None)
+
+
+def matches_header(data: bytes, header: ArchiveHeader) -> bool:
+    """Whether an object has this header and the lines it speaks of, byte for byte. Raises `Damaged`."""
+    digest, records = hashlib.sha256(), 0
+    for line in read_lines(data):
+        digest.update(line)
+        records += 1
+    return (read_header(data), records, digest.hexdigest()) == (header, header.records, header.lines_sha256)
+
+
+def check_archive(data: bytes) -> tuple[ArchiveHeader, ArchiveCheck]:
+    """Header and lines, checked against each other. Raises `Damaged` where they cannot be read."""
+    header = read_header(data)
+    walk = ArchiveCheck(header.session, header.generation)
+    for line in read_lines(data):
+        walk.take(line)
+    same = ("records", "first_id", "last_id", "from_seq", "to_seq", "prev", "first_hash", "last_hash", "lines_sha256")
+    wrong = [name for name in same if getattr(header, name) != getattr(walk, name)]
+    if wrong:
+        walk.problems.append(f"the lines are not what the header says: {', '.join(wrong)}")
+    return header, walk
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            yield from file
+    except (OSError, EOFError, zlib.error) as error:
+        raise DamagedArchive(f"it is damaged or cut off ({error})") from None
+
+
+def _parsed(line: bytes) -> ArchiveHeader:
+    try:
+        raw = json.loads(line)
+        kind, version = raw.pop("kind"), raw.pop("v")
+        if (kind, version) != (ARCHIVE_KIND, _VERSION):
+            raise DamagedArchive(f"its form ({kind} {version}) is unknown to this version")
+        return ArchiveHeader(**raw)
+    except DamagedArchive:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DamagedArchive("its first line is no header of an archive") from None

@@ -1,0 +1,141 @@
+"""Records that a home's log lost, brought back from an archive to the bytes where they were.
+
+What always holds: a record that is there is never changed, moved or duplicated, and what was erased since stays erased.
+A line is written only where the log ends, or where there is no record; before anything is written it is checked that
+all of it fits, and that the log continues into it (I2). After a kill in between, the same restore continues. Only the
+holder of the home's lock may do it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from assistant.core.archives import LogRestoreResult, StoredObject
+from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_archive, read_lines
+from assistant.store.archive.index import save_archive_row
+from assistant.store.files import make_directory, sync, sync_directory, write_all
+from assistant.store.log.format import GENESIS_HASH, SALT_KEY, compute_commitment, hash_header, split_line
+from assistant.store.log.reader import LogFiles, read_last_line
+from assistant.store.log.redact import is_blank_line
+
+
+def restore_to_log(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
+    """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
+    what a full disk cut off."""
+    url = archive.url(session, generation)
+    archive.must_be_free(session, generation)
+    got = archive.shelf.get(url)
+    header = _proved(url, got.data, session, generation)
+    path = LogFiles(home).path(session)
+    try:
+        missing, held = _missing(path, header, got.data)
+        if missing:
+            _write(path, header, got.data, missing)
+    except OSError as error:
+        raise StoreError(
+            f"{path} was not written: {error.strerror}. Make room or mend the disk, then restore it again."
+        ) from error
+    if archive.find(session, generation) is None:
+        with archive.writing() as db:
+            save_archive_row(db, header, StoredObject(url, got.bytes, got.sha256, url.endswith(".age")))
+    return LogRestoreResult(held, len(missing))
+
+
+def _proved(url: str, data: bytes, session: str, generation: int) -> ArchiveHeader:
+    try:
+        header, walk = check_archive(data)
+    except DamagedArchive as error:
+        raise ArchiveUnavailable(f"{url} cannot be read: {error}. Nothing was changed.") from None
+    if walk.problems or (header.session, header.generation) != (session, generation):
+        raise ArchiveUnavailable(f"{url} does not prove right. Nothing was changed; see `assistant archive verify`.")
+    return header
+
+
+def _placed(header: ArchiveHeader, data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = header.start
+    for line in read_lines(data):
+        yield at, line
+        at += len(line)
+
+
+def _missing(path: Path, header: ArchiveHeader, data: bytes) -> tuple[set[int], int]:
+    """Where lines are to be written, and how many are there. Raises `UsageError` where they do not belong."""
+    if not path.exists():
+        _must_begin(header, 0, GENESIS_HASH)
+        return {at for at, _ in _placed(header, data)}, 0
+    missing, held = set(), 0
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        _must_begin(header, size, _hash_before(descriptor, min(header.start, size)))
+        for at, line in _placed(header, data):
+            there = os.pread(descriptor, len(line), at)
+            if there == line or _is_forgotten(line, there):
+                held += 1
+            elif _is_another(line, there):
+                raise UsageError(
+                    f"Another record stands at byte {at} of {path}, so that this archive is not of this log. Nothing "
+                    "was changed."
+                )
+            else:
+                missing.add(at)
+    finally:
+        os.close(descriptor)
+    return missing, held
+
+
+def _must_begin(header: ArchiveHeader, size: int, hashed: str | None) -> None:
+    if size < header.start:
+        raise UsageError(
+            f"The log of {header.session!r} ends before generation {header.generation} begins (byte {size:,} of "
+            f"{header.start:,}). Nothing was changed; restore the generations before it first."
+        )
+    if hashed is not None and hashed != header.prev:
+        raise UsageError(
+            f"The log of {header.session!r} does not go on to this archive: it is of another log. Nothing was changed."
+        )
+
+
+def _hash_before(descriptor: int, start: int) -> str | None:
+    """The header hash of the record that ends at byte `start`; None where none can be read there."""
+    line = read_last_line(descriptor, start)[1]
+    try:
+        return hash_header(split_line(line)[0]) if start else GENESIS_HASH
+    except ValueError:
+        return None
+
+
+def _is_forgotten(line: bytes, there: bytes) -> bool:
+    """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the forgetting."""
+    at = line.index(SALT_KEY) + len(SALT_KEY)
+    return there[:at] == line[:at] and is_blank_line(there)
+
+
+def _is_another(line: bytes, there: bytes) -> bool:
+    """Whether a whole record begins there that is not this one, damaged."""
+    try:
+        opened, salt, body = split_line(there.partition(b"\n")[0] + b"\n")
+        commit = json.loads(opened + b"}")["commit"]
+        proves = not salt.strip() or compute_commitment(salt, body) == commit
+    except (ValueError, KeyError, TypeError):
+        return False
+    return proves and f'"commit":"{commit}"'.encode() not in line
+
+
+def _write(path: Path, header: ArchiveHeader, data: bytes, missing: set[int]) -> None:
+    make_directory(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        for at, line in _placed(header, data):
+            if at in missing:
+                os.lseek(descriptor, at, os.SEEK_SET)
+                write_all(descriptor, line)
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_directory(path.parent)

@@ -1,0 +1,131 @@
+"""The folder of backups: which there are, and one operation on them at a time.
+
+What always holds: a backup appears under its name when it is complete and verified, and not before; what a crash left
+of an unfinished one has another name, and is removed at the next start. Whoever makes, rewrites or removes a backup
+holds the lock, whichever process it is; the kernel releases it however that process ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from assistant.core.backups import Backup, parse_backup_name
+from assistant.core.errors import StoreError, UsageError
+from assistant.store.files import make_directory, sync_directory
+
+_PARTIAL = ".nocturne-backup-"
+_LOCK = "backup.lock"
+_LOOK_EVERY = 0.05
+
+
+class BackupFolder:
+    """`chosen` is the folder in the settings, "" for `backups/` in the home."""
+
+    def __init__(self, home: Path, chosen: str = "") -> None:
+        self.home = home
+        self.is_own = not chosen
+        self.path = Path(chosen).expanduser().absolute() if chosen else home / "backups"
+
+    def all(self) -> list[Backup]:
+        """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
+        try:
+            found = [
+                parse_backup_name(entry.name, entry.stat().st_size)
+                for entry in os.scandir(self.path)
+                if _is_plain(entry)
+            ]
+        except FileNotFoundError:
+            if self.is_own:
+                return []
+            raise self._absent() from None
+        except OSError as error:
+            raise StoreError(f"The folder of backups {self.path} cannot be read: {error.strerror}.") from error
+        return sorted((one for one in found if one is not None), key=lambda one: (one.made_at, len(one.name), one.name))
+
+    def find(self, name: str) -> Backup:
+        """Raises `UsageError` for one that is not there."""
+        for backup in self.all():
+            if backup.name == name:
+                return backup
+        raise UsageError(f"There is no backup {name!r} in {self.path}. Nothing was changed; `assistant backup list`.")
+
+    def remove(self, backup: Backup) -> None:
+        """Raises `StoreError`."""
+        try:
+            (self.path / backup.name).unlink(missing_ok=True)
+            sync_directory(self.path)
+        except OSError as error:
+            raise StoreError(f"{self.path / backup.name} was not removed: {error.strerror}.") from error
+
+    def ready(self) -> None:
+        """Make the home's own folder. Raises `StoreError` where a chosen one is not there: the disk that it is on may
+        not be, and what would be made in its place would fill another."""
+        try:
+            if self.is_own:
+                make_directory(self.path, home=self.path.parent)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be made: {error.strerror}. Nothing was changed.") from error
+        if not self.path.is_dir():
+            raise self._absent()
+
+    def partial(self, what: str) -> Path:
+        """Where something lies that is not a backup yet; taken away at the next start."""
+        return self.path / f"{_PARTIAL}{what}"
+
+    def tidy(self) -> None:
+        """Take away what was being made when a crash came. The caller holds the lock. Raises `StoreError`."""
+        try:
+            for left in self.path.glob(f"{_PARTIAL}*"):
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"What a backup that was cut off left in {self.path} was not removed: {error.strerror}. Remove what "
+                f"is called {_PARTIAL}* there."
+            ) from error
+
+    @contextmanager
+    def alone(self, *, within: float = 0.0) -> Iterator[None]:
+        """Hold the lock of the home's backups, waited for so many seconds. Raises `UsageError` while another has it."""
+        run = self.home / "run"
+        try:
+            run.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{run / _LOCK} cannot be written: {error.strerror}. Nothing was changed.") from error
+        try:
+            _take(file, time.monotonic() + within)
+            yield
+        finally:
+            os.close(file)
+
+    def _absent(self) -> StoreError:
+        return StoreError(
+            f"The folder of backups {self.path} is not there. Nothing was written; connect its disk, or make it."
+        )
+
+
+def _take(file: int, until: float) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise UsageError(
+                    "A backup is being made or changed just now. Nothing was changed; try again after that."
+                ) from None
+            time.sleep(_LOOK_EVERY)
+        else:
+            return
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)

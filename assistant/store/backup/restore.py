@@ -1,0 +1,227 @@
+"""Replacing a home by a backup, so that a kill at any moment leaves the old home or the new one; and which messages
+that had been redacted come back with it.
+
+What always holds: the new home is unpacked and verified in a folder within the home that nothing else reads. Then a
+marker is written, durably: from here on every start, and every restore, continues until the new home is in place. First
+all of the old home moves aside into a folder of its own, then the new one moves in; each step is a rename and can be
+repeated. The settings, which are read before anything is recovered, are one or the other all the time. The home's
+folder itself stays, and so do its lock, its backups, and what was downloaded for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.messages import LogByteRange
+from assistant.store.database import Database
+from assistant.store.files import sync_directory, sync_file
+from assistant.store.log.reader import LogFiles
+from assistant.store.script.index import find_spans
+
+PREVIOUS_HOME_PREFIX = "before-restore-"
+_NEW = ".restoring"
+_MARKER = ".restoring.json"
+_STAYING = frozenset(("run", "backups", "bridges", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
+_MADE_AGAIN = ("run", "backups")
+_SETTINGS = "config.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """What a restore was about to do: `aside` is where the old home goes ("" for none), `staying` what does not move,
+    `settings` whether the new home has some, `out` whether all of the old home is aside."""
+
+    aside: str
+    staying: tuple[str, ...]
+    settings: bool
+    out: bool
+
+
+def staging_folder(home: Path) -> Path:
+    """Where a home lies until it is put in place."""
+    return home / _NEW
+
+
+def is_restore_interrupted(home: Path) -> bool:
+    """Whether a restore was begun and has to be gone on with before the home is a whole one."""
+    return (home / _MARKER).exists()
+
+
+def list_occupants(home: Path, staying: Collection[str] = ()) -> list[str]:
+    """What a restore into this home would put aside; sorted."""
+    if not home.is_dir():
+        return []
+    return sorted(
+        path.name
+        for path in home.iterdir()
+        if path.name not in _STAYING and path.name not in staying and not path.name.startswith(PREVIOUS_HOME_PREFIX)
+    )
+
+
+def finish_interrupted_restore(home: Path) -> str:
+    """Go on with a restore that was cut off, or clear away what one left that had changed nothing yet; what was done,
+    in a line, "" for nothing. The caller holds the home's lock. Raises `StoreError`."""
+    if is_restore_interrupted(home):
+        aside = _go_on(home)
+        kept = f" What was here before is in {home / aside}." if aside else ""
+        return f"A restore of {home} that was cut off was finished: the backup is in place.{kept}"
+    if staging_folder(home).exists():
+        remove_staging(home)
+        return f"A restore of {home} that was cut off had changed nothing; what it left was removed."
+    return ""
+
+
+def remove_staging(home: Path) -> None:
+    """Take away a new home that is not wanted. Raises `StoreError`."""
+    with _explained(home):
+        if staging_folder(home).exists():
+            shutil.rmtree(staging_folder(home))
+
+
+def require_no_conflict(home: Path, staying: Collection[str]) -> None:
+    """Raises `UsageError` where the new home would come into the place of what has to stay: once begun, that could
+    never be ended."""
+    taken = sorted(
+        path.name for path in staging_folder(home).iterdir() if path.name in staying and path.name not in _MADE_AGAIN
+    )
+    if taken:
+        raise UsageError(
+            f"A backup lies in {home / taken[0]}, which the restored one would take the place of. Nothing was changed; "
+            "move it out of there (backup.folder as well), then restore again."
+        )
+
+
+def replace_home(home: Path, now: datetime, staying: Collection[str] = ()) -> str:
+    """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
+    ("" where nothing was there). Raises `StoreError`; then the next start or restore goes on."""
+    with _explained(home):
+        for made_again in _MADE_AGAIN:
+            shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)
+        sync_directory(staging_folder(home))
+        there = list_occupants(home, staying)
+        aside = _free_name(home, now) if there else ""
+        _mark(home, _Marked(aside, tuple(sorted(staying)), (staging_folder(home) / _SETTINGS).exists(), out=False))
+    return _go_on(home)
+
+
+def _go_on(home: Path) -> str:
+    with _explained(home):
+        told = json.loads((home / _MARKER).read_text(encoding="utf-8"))
+        marked = _Marked(told["aside"], tuple(told["staying"]), told["settings"], told["out"])
+        if not marked.out:
+            _move_out(home, marked)
+            marked = _Marked(marked.aside, marked.staying, marked.settings, out=True)
+            _mark(home, marked)
+        if not marked.settings:
+            (home / _SETTINGS).unlink(missing_ok=True)
+        _move_in(home)
+        (home / _MARKER).unlink()
+        sync_directory(home)
+    return marked.aside
+
+
+def _move_out(home: Path, marked: _Marked) -> None:
+    if not marked.aside:
+        return
+    aside = home / marked.aside
+    aside.mkdir(mode=0o700, exist_ok=True)
+    if _SETTINGS in list_occupants(home):
+        (aside / _SETTINGS).write_bytes((home / _SETTINGS).read_bytes())
+        shutil.copymode(home / _SETTINGS, aside / _SETTINGS)
+        sync_file(aside / _SETTINGS)
+    for name in list_occupants(home, marked.staying):
+        if name != _SETTINGS:
+            (home / name).rename(aside / name)
+    sync_directory(aside)
+    sync_directory(home)
+
+
+def _move_in(home: Path) -> None:
+    new = staging_folder(home)
+    if not new.exists():
+        return
+    for path in sorted(new.iterdir()):
+        path.replace(home / path.name)
+    sync_directory(home)
+    sync_directory(new)
+    new.rmdir()
+
+
+def _mark(home: Path, marked: _Marked) -> None:
+    """Durable on return."""
+    fresh = home / f"{_MARKER}.new"
+    fresh.write_text(json.dumps(asdict(marked)), encoding="utf-8")
+    sync_file(fresh)
+    fresh.replace(home / _MARKER)
+    sync_directory(home)
+
+
+def _free_name(home: Path, now: datetime) -> str:
+    name = f"{PREVIOUS_HOME_PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    taken = {path.name for path in home.glob(f"{PREVIOUS_HOME_PREFIX}*")}
+    return next(one for one in _numbered(name) if one not in taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1
+
+
+@contextmanager
+def _explained(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+        state = (
+            "Both homes are kept; repeat the restore, or start the assistant, and it is gone on with"
+            if is_restore_interrupted(home)
+            else "Nothing was changed"
+        )
+        raise StoreError(f"{home} was not restored: {what}{where}. {state}.") from error
+
+
+def require_disk_space(home: Path, needed: int) -> None:
+    """Raises `StoreError` where a home of so many bytes does not fit beside what is there."""
+    free = shutil.disk_usage(_existing(home)).free
+    if free < needed:
+        raise StoreError(
+            f"The restored home needs {-(-needed // 10**6)} MB at {home}, where {free // 10**6} MB are free. Nothing "
+            "was changed; make room, then try again."
+        )
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() or path == path.parent else _existing(path.parent)
+
+
+def find_unredacted_messages(old: Path, new: Path) -> list[int]:
+    """Messages that redactions of the old home name and that have their words in the new one; of an old home that
+    cannot be read, nothing."""
+    try:
+        named = _redacted(old)
+        with closing(Database.reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
+            places = find_spans(db, sorted(named))
+            return sorted(one for one, (session, span) in places.items() if not log.is_blank(session, span))
+    except StoreError:
+        return []
+
+
+def _redacted(home: Path) -> set[int]:
+    if not (home / "script.db").exists():
+        return set()
+    with closing(Database.reader(home / "script.db")) as db, closing(LogFiles(home)) as log:
+        rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
+        records = [log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
+    return {message_id for record in records for message_id in record.refs}

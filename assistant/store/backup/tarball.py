@@ -1,0 +1,256 @@
+"""The file of a backup: a plain tar in gzip, which any `tar` opens, with its manifest (JSON that a person can read)
+as the last member.
+
+What always holds: what is written is read back by the same rules as a file from elsewhere. Members are plain files and
+folders under the names that a home has; links, devices, absolute names and names that lead out of the folder are
+refused, and so is a file in which anything differs from its manifest.
+
+Level 1 of gzip: on the texts and databases of a home it is four times as fast as level 6, for a fifth more bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
+from assistant.core.errors import CorruptStore, NewerSchema, StoreError
+from assistant.store.encoding import format_time, parse_time
+from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_directory
+
+_FORMAT = 1
+_MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."
+
+
+def manifest_to_json(manifest: BackupManifest) -> bytes:
+    """Names that are no UTF-8 are escaped, as JSON can."""
+    told: dict[str, Any] = {
+        "format": _FORMAT,
+        "program": manifest.program,
+        "made_at": format_time(manifest.made_at),
+        "kind": manifest.kind,
+        "rewritten_at": format_time(manifest.rewritten_at) if manifest.rewritten_at else None,
+        "schemas": {name: list(applied) for name, applied in manifest.schemas.items()},
+        "logs": dict(manifest.logs),
+        "left_out": dict(manifest.left_out),
+        "note": _MADE_AGAIN,
+        "files": [asdict(entry) for entry in manifest.files],
+    }
+    return json.dumps(told, indent=1).encode() + b"\n"
+
+
+def manifest_from_json(data: bytes) -> BackupManifest:
+    """Raises `CorruptStore` for what is no manifest, `NewerSchema` for one of a later form."""
+    try:
+        told = json.loads(data)
+        if told["format"] > _FORMAT:
+            raise NewerSchema("The backup was made by a newer version. Nothing was changed; install that version.")
+        return BackupManifest(
+            program=str(told["program"]),
+            made_at=parse_time(told["made_at"]),
+            kind="daily" if told["kind"] == "daily" else "manual",
+            files=tuple(BackupEntry(str(one["path"]), int(one["bytes"]), str(one["sha256"])) for one in told["files"]),
+            schemas={str(name): tuple(map(str, applied)) for name, applied in told["schemas"].items()},
+            logs={str(name): int(length) for name, length in told["logs"].items()},
+            left_out={str(name): str(why) for name, why in told["left_out"].items()},
+            rewritten_at=parse_time(told["rewritten_at"]) if told["rewritten_at"] else None,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptStore(f"{MANIFEST_NAME} of the backup cannot be read ({error}). Nothing was changed.") from error
+
+
+_LEVEL = 1
+_BLOCK = 1 << 18
+_WHOLE = 1 << 23
+_LARGEST_MANIFEST = 1 << 28
+
+
+class BackupWriter:
+    """An archive that is being written to a new file. Raises `OSError`, and `StoreError` as its pace does."""
+
+    def __init__(self, path: Path, pace: WriteThrottle) -> None:
+        self._file = ThrottledFile(path, pace)
+        self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)
+        self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
+
+    def add(self, name: str, path: Path, size: int | None = None) -> BackupEntry:
+        """The first `size` bytes of a file, all of it without. Raises `StoreError` where it has fewer by now."""
+        with path.open("rb") as file:
+            state = os.fstat(file.fileno())
+            size = state.st_size if size is None else size
+            # A small file that somebody writes meanwhile is taken in one piece, however long it is by then.
+            piece = file.read(size) if size <= _WHOLE else None
+            size = size if piece is None else len(piece)
+            member = _member(name, size, state.st_mode, state.st_mtime)
+            measured = _Measured(file if piece is None else io.BytesIO(piece))
+            try:
+                self._tar.addfile(member, measured)  # type: ignore[arg-type]
+            except OSError as error:
+                if measured.ended_early:
+                    raise StoreError(
+                        f"{path} grew shorter while it was copied. No backup was kept of this; try again."
+                    ) from error
+                raise
+        return BackupEntry(name, size, measured.digest.hexdigest())
+
+    def add_folder(self, name: str) -> None:
+        member = tarfile.TarInfo(name)
+        member.type, member.mode = tarfile.DIRTYPE, 0o700
+        self._tar.addfile(member)
+
+    def finish(self, manifest: BackupManifest) -> None:
+        """The manifest, and everything on the disk."""
+        data = manifest_to_json(manifest)
+        self._tar.addfile(_member(MANIFEST_NAME, len(data), 0o600, manifest.made_at.timestamp()), io.BytesIO(data))
+        self._tar.close()
+        self._zipped.close()
+        sync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Measured:
+    """Bytes that are hashed as they are read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.ended_early = False
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self.digest.update(data)
+        self.ended_early = self.ended_early or len(data) < size
+        return data
+
+
+def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime, member.mode = size, int(changed), 0o600 | (mode & 0o100)
+    return member
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def verify_backup_file(path: Path, pace: WriteThrottle) -> BackupManifest:
+    """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
+    return _read(path, lambda member, name, source: _hashed(name, source, pace.go_on))
+
+
+def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupManifest:
+    """As `proved`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`, `StoreError`;
+    then something may be left in `target`."""
+    folders = {target}
+
+    def put(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> BackupEntry | None:
+        tarfile.data_filter(member, str(target))
+        place = target / name
+        folder = place if source is None else place.parent
+        for one in (*reversed(folder.parents), folder):
+            if target in one.parents and one not in folders:
+                one.mkdir(mode=0o700, exist_ok=True)
+                folders.add(one)
+        if source is None:
+            return None
+        file = ThrottledFile(place, pace, 0o600 | (member.mode & 0o100))
+        try:
+            entry = _hashed(name, source, pace.go_on, file.write)
+            sync(file.fileno())
+        finally:
+            file.close()
+        os.utime(place, (member.mtime, member.mtime))
+        return entry
+
+    with _explained(path):
+        target.mkdir(mode=0o700)
+    manifest = _read(path, put)
+    with _explained(path):
+        for folder in sorted(folders, reverse=True):
+            sync_directory(folder)
+    return manifest
+
+
+MemberHandler = Callable[[tarfile.TarInfo, str, IO[bytes] | None], BackupEntry | None]
+
+
+def _read(path: Path, take: MemberHandler) -> BackupManifest:
+    found: dict[str, BackupEntry] = {}
+    manifest: BackupManifest | None = None
+    with _explained(path):
+        for member, name, source in _members(path):
+            if name in found or manifest is not None:
+                raise CorruptStore(f"{path} has {name!r} twice, or after its end. Nothing was changed.")
+            if name == MANIFEST_NAME and source is not None and member.size <= _LARGEST_MANIFEST:
+                manifest = manifest_from_json(source.read())
+            elif (entry := take(member, name, source)) is not None:
+                found[name] = entry
+    if manifest is None:
+        raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST_NAME}. Nothing was changed.")
+    promised = {entry.path: entry for entry in manifest.files}
+    wrong = sorted({*promised, *found} - {name for name in found if found[name] == promised.get(name)})
+    if wrong:
+        some = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+        raise CorruptStore(f"{path} is damaged: {some} differ from its manifest. Nothing was changed.")
+    return manifest
+
+
+def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, str, IO[bytes] | None]]:
+    """Each member with its name and bytes (None for a folder), in their order; read to the end of the gzip stream,
+    whose own checksum stands there."""
+    with gzip.open(path, "rb") as unzipped:
+        with tarfile.open(fileobj=unzipped, mode="r|", errorlevel=2) as tar:
+            for member in tar:
+                name = _allowed(path, member)
+                yield member, name, tar.extractfile(member) if member.type != tarfile.DIRTYPE else None
+        while unzipped.read(_BLOCK):
+            continue
+
+
+def _allowed(path: Path, member: tarfile.TarInfo) -> str:
+    parts = member.name.split("/")
+    plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
+    inside = not {"", ".", ".."} & {*parts} and "\0" not in member.name
+    known = parts[0] in BACKUP_PARTS or (parts == [MANIFEST_NAME] and member.type != tarfile.DIRTYPE)
+    if not (plain and inside and known):
+        raise CorruptStore(f"{path} has {member.name!r}, which no backup has. Nothing was unpacked from it.")
+    return member.name
+
+
+def _hashed(
+    name: str, source: IO[bytes] | None, go_on: Callable[[], None], write: Callable[[bytes], object] | None = None
+) -> BackupEntry | None:
+    if source is None:
+        return None
+    digest, size = hashlib.sha256(), 0
+    while data := source.read(_BLOCK):
+        go_on()
+        digest.update(data)
+        size += len(data)
+        if write is not None:
+            write(data)
+    return BackupEntry(name, size, digest.hexdigest())
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise CorruptStore(f"{path} is no whole backup ({error}). Nothing was changed.") from error
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename and error.filename != str(path) else ""
+        raise StoreError(
+            f"{path} cannot be read or unpacked: {error.strerror or error}{where}. Nothing was changed."
+        ) from error

@@ -1,0 +1,211 @@
+"""The journal: what was learned, entry by entry, and how far each phase of sleep has read. Implements the port
+`Journal` over character.db.
+
+What always holds: an entry's key is deterministic, so an entry that is written twice exists once (I4); the position up
+to which a phase has read is written in the transaction of what it read there; every query is limited to one scope
+(I10).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
+from assistant.search.fulltext import match_any, query_words
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+
+UNDONE_NOTE = "taken back"
+# What a sleep extracted, and was taken back with it.
+_STANDS = (
+    "NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c"
+    f" WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.cycle IS journal.cycle)"
+)
+
+
+class StoredJournal:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._begun: set[int] = set()
+
+    def add(
+        self,
+        entries: Sequence[JournalEntry],
+        now: datetime,
+        *,
+        reading: PhaseCursor | None = None,
+        replaced: Mapping[str, str] | None = None,
+    ) -> list[JournalEntry]:
+        with self._db.write():
+            written = [new for entry in entries if (new := self._written(entry, now)) is not None]
+            self._replace(replaced or {}, {entry.key for entry in written})
+            if reading is not None:
+                self._db.execute(
+                    "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
+                    (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
+                )
+        return written
+
+    def _written(self, entry: JournalEntry, now: datetime) -> JournalEntry | None:
+        """The entry with its id; None where its key is there already."""
+        if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
+            return None
+        content = clean_text(entry.content)
+        entry_id = self._db.insert(
+            "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
+            " sources, superseded_by, created_at, cycle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.key, entry.scope, entry.session, entry.generation, content, entry.importance,
+                format_time(entry.timestamp), entry.source_type, dump_json(list(entry.tags)),
+                dump_json(list(entry.sources)), entry.superseded_by, format_time(now), entry.cycle,
+            ),
+        )  # fmt: skip
+        self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
+        return replace(entry, content=content, id=entry_id)
+
+    def _replace(self, replaced: Mapping[str, str], new: Collection[str]) -> None:
+        for former, by in replaced.items():
+            if former in new or by in new:
+                self._db.execute(
+                    "UPDATE journal SET superseded_by = instead.id FROM journal instead"
+                    " WHERE journal.key = ? AND instead.key = ? AND instead.scope = journal.scope",
+                    (former, by),
+                )
+                self._db.execute(
+                    "INSERT INTO replacements (entry_id, by_entry) SELECT j.id, r.id FROM journal j, journal r"
+                    " WHERE j.key = ? AND r.key = ? AND r.scope = j.scope ON CONFLICT DO NOTHING",
+                    (former, by),
+                )
+
+    def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
+        rows = self._db.rows(
+            f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_STANDS}"
+            " ORDER BY id",
+            (dump_json(list(entry_ids)), scope),
+        )
+        return [entry_from_row(row) for row in rows]
+
+    def reading(self, phase: str, session: str, generation: int) -> int:
+        row = self._db.row(
+            "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?", (phase, session, generation)
+        )
+        return 0 if row is None else int(row["seq"])
+
+    def entries(
+        self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
+    ) -> list[JournalEntry]:
+        rows = self._db.rows(
+            "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
+            f" AND {_STANDS} ORDER BY timestamp DESC, id DESC LIMIT ?",
+            (scope, format_time(since) if since else "", source_type, limit),
+        )
+        return [entry_from_row(row) for row in rows]
+
+    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+        rows = self._db.rows(f"SELECT * FROM journal WHERE id > ? AND {_STANDS} ORDER BY id LIMIT ?", (entry_id, limit))
+        return [entry_from_row(row) for row in rows]
+
+    def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
+        words = query_words(clean_text(query))
+        spaced = [word for word in words if not word.spaceless]
+        pieces = [word.match.strip('"*') for word in words if word.spaceless]
+        found = {entry.id: entry for entry in self._with_words(match_any(spaced), scope, limit)} if spaced else {}
+        if pieces and len(found) < limit:
+            found.update((entry.id, entry) for entry in self._with_pieces(pieces, scope, limit))
+        return list(found.values())[:limit]
+
+    def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
+        rows = self._db.rows(
+            "SELECT journal.* FROM journal_fts JOIN journal ON journal.id = journal_fts.rowid"
+            f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_STANDS}"
+            " ORDER BY journal_fts.rank, journal.id DESC LIMIT ?",
+            (match, scope, limit),
+        )
+        return [entry_from_row(row) for row in rows]
+
+    def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
+        """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
+        hits = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
+        rows = self._db.rows(
+            f"SELECT * FROM (SELECT *, {hits} AS hits FROM journal WHERE scope = ? AND {_STANDS}) WHERE hits > 0"
+            " ORDER BY hits DESC, id DESC LIMIT ?",
+            (*pieces, scope, limit),
+        )
+        return [entry_from_row(row) for row in rows]
+
+    # ----------------------------------------------------------------------------------------------------------- cycles
+
+    def last_cycle(self) -> int:
+        row = self._db.row("SELECT max(id) AS id FROM sleep_cycles WHERE ended_at IS NOT NULL")
+        return int(row["id"] or 0) if row else 0
+
+    def begin_cycle(self, trigger: str, now: datetime) -> int:
+        with self._db.write() as db:
+            # One process sleeps at a time: whatever runs still was cut off.
+            db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
+            begun = db.insert(
+                "INSERT INTO sleep_cycles (trigger, started_at, state, phases) VALUES (?, ?, 'running', '{}')",
+                (clean_text(trigger), format_time(now)),
+            )
+        self._begun.add(begun)
+        return begun
+
+    def note_cycle(self, report: SleepReport) -> None:
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
+                (
+                    format_time(report.ended_at) if report.ended_at else None,
+                    report.state,
+                    dump_json(report.phases),
+                    report.id,
+                ),
+            )
+
+    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
+        """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
+        found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
+        return [
+            replace(one, state="interrupted")
+            if one.state == "running" and one.id not in self._begun and not elsewhere
+            else one
+            for one in found
+        ]
+
+    def slept_at(self) -> datetime | None:
+        row = self._db.row(
+            "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
+            " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",
+            (dump_json(list(FULL_CYCLE_TRIGGERS)),),
+        )
+        return None if row is None else parse_time(row["at"])
+
+
+def entry_from_row(row: Row) -> JournalEntry:
+    return JournalEntry(
+        key=row["key"],
+        scope=row["scope"],
+        session=row["session"],
+        generation=row["generation"],
+        content=row["content"],
+        timestamp=parse_time(row["timestamp"]),
+        source_type=row["source_type"],
+        importance=row["importance"],
+        tags=tuple(json.loads(row["tags"])),
+        sources=tuple(json.loads(row["sources"])),
+        id=row["id"],
+        superseded_by=row["superseded_by"],
+        cycle=row["cycle"],
+    )
+
+
+def _cycle(row: Row) -> SleepReport:
+    ended = parse_time(row["ended_at"]) if row["ended_at"] else None
+    return SleepReport(
+        row["id"], row["trigger"], parse_time(row["started_at"]), ended, row["state"], json.loads(row["phases"])
+    )

@@ -1,0 +1,264 @@
+"""MEMORY.md and the daily notes. Implements the port `MemoryFiles` over the home's directory and character.db.
+
+What always holds:
+- A person may edit any of the files at any time, and what they wrote wins: a text is replaced only while it is the one
+  that the change was made for; a note is appended to whatever is there.
+- A change of a file is an `Edit` in character.db and a waiting text beside the file. The text is written first, the
+  edit is committed, then the text takes the file's place: killed anywhere, crash recovery (and the next change of that
+  file) finds either no edit, and removes the waiting text, or an edit whose text still waits, and finishes it.
+- The key of a note is stored with its edit, not in the file: a person who deletes a note does not get it back, and
+  nothing but words is read with every prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from datetime import time as clock
+from pathlib import Path
+
+from assistant.core.errors import StaleView, StoreError, UsageError
+from assistant.core.memories import EditAuthor, FileSnapshot, UndoableEdit
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import lazy_regex
+from assistant.store.character.as_of import file_text_as_of
+from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore
+from assistant.store.character.profiles import undo_profile
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text
+from assistant.store.files import MAX_TEXT_BYTES, TextFile
+from assistant.store.log.reader import session_folder_name
+
+MEMORY_FILE = "MEMORY.md"
+DAILY_NOTES_FOLDER = "memory"
+MEMORY_FILE_TARGET = f"{FILE_TARGET}{MEMORY_FILE}"
+_LONGEST_LINE = 2000
+_TRIES = 5
+_UNDOING = "-undo"
+_MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
+
+
+class StoredMemoryFiles:
+    """`count` gives the tokens of a text, `most` is how many of them MEMORY.md may have."""
+
+    def __init__(self, home: Path, db: Database, *, count: Callable[[str], int], most: int) -> None:
+        self._home = home
+        self._db = db
+        self._edits = EditStore(db)
+        self._count = count
+        self._most = most
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    def curated(self) -> str:
+        """Raises `StoreError` for what is no text file."""
+        return self._file(MEMORY_FILE_TARGET).read()
+
+    def curated_then(self, at: datetime) -> FileSnapshot:
+        """Raises `StoreError` for what is no text file."""
+        file = self._file(MEMORY_FILE_TARGET)
+        edits = self._edits.all(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
+        return file_text_as_of(edits, at, file.read(), file.changed_at())
+
+    def day(self, scope: str, day: date) -> str:
+        """Raises `StoreError` for what is no text file."""
+        return self._file(_day_target(scope, day)).read()
+
+    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
+        return self._edits.all(scope, target=target, limit=limit)
+
+    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
+        return self._edits.of_cycle(cycle)
+
+    # --------------------------------------------------------------------------------------------------------- changing
+
+    def curate(
+        self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> UndoableEdit:
+        """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
+        self._settle(MEMORY_FILE_TARGET)
+        known = self._edits.keyed(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
+        if known is not None:
+            return known
+        edit = UndoableEdit(MEMORY_FILE_TARGET, OWNER_SCOPE, by, base, clean_text(text), now, cycle)
+        self._check_still(MEMORY_FILE_TARGET, base)
+        if edit.after == base:
+            return edit
+        self._check_size(edit.after, base)
+        return self._replace(edit, key)
+
+    def note(
+        self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
+    ) -> bool:
+        """Each line stays one line, cut at 2,000 characters. The edit is dated by the day alone. Raises `UsageError`
+        where the day's file is full, `StaleView` where somebody edits it again and again."""
+        target = _day_target(scope, day)
+        self._settle(target)
+        if self._edits.keyed(key, scope, target) is not None:
+            return False
+        said = [clean_text(line) for line in lines if line.strip()]
+        for _ in range(_TRIES):
+            edit = replace(self._noted(target, scope, day, clean_text(time), said), cycle=cycle)
+            with suppress(StaleView):
+                self._replace(edit, key)
+                return True
+        raise self._stale(target)
+
+    def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
+        stood = self._file(target).read()
+        text = _with_note(stood, day, time, lines)
+        if len(text.encode()) > MAX_TEXT_BYTES:
+            raise UsageError(
+                f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written there; the"
+                " journal has the entries."
+            )
+        return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
+
+    def undo(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+        """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
+        edit = self._edits.to_undo(edit_id, scope)
+        if edit.target.startswith(PROFILE_TARGET):
+            return undo_profile(self._db, self._edits, edit, now)
+        self._settle(edit.target)
+        file = self._file(edit.target)
+        try:
+            waiting = file.waiting(f"{edit.id}{_UNDOING}")
+            waiting.write(edit.before)
+            with self._db.write():
+                undone = self._edits.mark_undone(edit, now)
+            self._put_in_place(undone, waiting, undoing=True)
+        except StaleView:
+            raise UsageError(
+                f"{file.name} was changed after change {edit_id}. Nothing was changed; take the later change back"
+                " first, or edit the file."
+            ) from None
+        if not edit.before and edit.target != MEMORY_FILE_TARGET:
+            self._remove_empty(file)
+        return undone
+
+    def _remove_empty(self, file: TextFile) -> None:
+        # An empty file is as good as none: it is not worth failing for.
+        with suppress(StoreError):
+            if not file.path.is_symlink() and not file.read():
+                file.remove()
+
+    # --------------------------------------------------------------------------------------------------------- settling
+
+    def reconcile(self) -> list[str]:
+        """At start: finish or take back what a crash cut off; what could not be settled, a line each."""
+        failed = []
+        for target in sorted({_target_of(self._home, found) for found in self._waiting()}):
+            try:
+                self._settle(target)
+            except StoreError as error:
+                failed.append(str(error))
+        return failed
+
+    def _waiting(self) -> Iterator[Path]:
+        for pattern in (
+            f".{MEMORY_FILE}.*.partial",
+            f"{DAILY_NOTES_FOLDER}/.*.partial",
+            f"{DAILY_NOTES_FOLDER}/*/.*.partial",
+        ):
+            yield from self._home.glob(pattern)
+
+    def _settle(self, target: str) -> None:
+        file = self._file(target)
+        for mark in list(file.marks()):
+            waiting = file.waiting(mark)
+            edit, undoing = self._marked(mark, target)
+            if edit is None:
+                waiting.remove()
+                continue
+            stood, wanted = (edit.after, edit.before) if undoing else (edit.before, edit.after)
+            if file.read() == stood and waiting.read() == wanted:
+                waiting.move_to(file)
+            else:
+                self._give_up(edit, waiting, undoing=undoing)
+
+    def _marked(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
+        """The committed edit that a waiting text belongs to, and whether it takes that back."""
+        found = _MARK.fullmatch(mark)
+        edit = self._edits.by_id(int(found[1])) if found else None
+        undoing = bool(found and found[2])
+        if edit is None or edit.target != target or (edit.undone_at is None) == undoing:
+            return None, undoing
+        return edit, undoing
+
+    def _give_up(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
+        """A person was faster: the change was not made, and may be made anew under its key."""
+        with self._db.write():
+            if undoing:
+                self._edits.mark_undone(edit, None)
+            else:
+                self._edits.drop(edit)
+        waiting.remove()
+
+    # -------------------------------------------------------------------------------------------------------- replacing
+
+    def _replace(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
+        with self._db.write():
+            edit = self._edits.add(edit, key)
+            waiting = self._file(edit.target).waiting(str(edit.id))
+            waiting.write(edit.after)
+        self._put_in_place(edit, waiting, undoing=False)
+        return edit
+
+    def _put_in_place(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
+        try:
+            self._check_still(edit.target, edit.after if undoing else edit.before)
+            waiting.move_to(self._file(edit.target))
+        except (StaleView, StoreError):
+            if not waiting.path.exists():
+                # It is in its place, if not for sure after a power cut; that would leave it waiting, to be settled.
+                return
+            self._give_up(edit, waiting, undoing=undoing)
+            raise
+
+    def _check_still(self, target: str, base: str) -> None:
+        if self._file(target).read() != base:
+            raise self._stale(target)
+
+    def _stale(self, target: str) -> StaleView:
+        name = target.removeprefix(FILE_TARGET)
+        return StaleView(f"{name} was edited meanwhile. It stays as it is; read it again, then change it.")
+
+    def _check_size(self, text: str, base: str) -> None:
+        too_long = len(text.encode()) > MAX_TEXT_BYTES
+        tokens = 0 if too_long else self._count(text)
+        if too_long or (tokens > self._most and tokens >= self._count(base)):
+            has = f"{len(text.encode()) // 1024} KB" if too_long else f"{tokens:,} tokens"
+            raise UsageError(
+                f"{MEMORY_FILE} would have {has}; {self._most:,} tokens fit (`[memory] file_max_tokens`). Nothing was"
+                " changed; shorten it or take something out."
+            )
+
+    def _file(self, target: str) -> TextFile:
+        return TextFile(self._home, target.removeprefix(FILE_TARGET))
+
+
+def _day_target(scope: str, day: date) -> str:
+    folder = DAILY_NOTES_FOLDER if scope == OWNER_SCOPE else f"{DAILY_NOTES_FOLDER}/{session_folder_name(scope)}"
+    return f"{FILE_TARGET}{folder}/{day.isoformat()}.md"
+
+
+def _target_of(home: Path, waiting: Path) -> str:
+    """The target of a waiting text, `.NAME.MARK.partial`."""
+    name = waiting.name[1:].rsplit(".", 2)[0]
+    return f"{FILE_TARGET}{waiting.with_name(name).relative_to(home).as_posix()}"
+
+
+def _with_note(stood: str, day: date, time: str, lines: Sequence[str]) -> str:
+    end = "\r\n" if "\r\n" in stood else "\n"
+    text = stood or f"# {day.isoformat()}{end}"
+    text += "" if text.endswith("\n") else end
+    note = [f"## {' '.join(time.split())}", "", *map(_line, lines)]
+    return text + end + "".join(f"{line}{end}" for line in note)
+
+
+def _line(line: str) -> str:
+    flat = " ".join(line.split())
+    listed = flat if flat.startswith("- ") else f"- {flat}"
+    return listed if len(listed) <= _LONGEST_LINE else f"{listed[: _LONGEST_LINE - 1]}…"

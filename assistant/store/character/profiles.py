@@ -1,0 +1,223 @@
+"""Profiles of the people and things that conversations come back to. Implements the port `Profiles` over character.db.
+
+What always holds: every query is limited to one scope (I10); a profile and the `Edit` that records its change are
+written in one transaction; what was written under a key is not written again. A profile's text in an edit is its JSON,
+one value a line, so that a change can be shown as lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.errors import UsageError
+from assistant.core.memories import EditAuthor, UndoableEdit
+from assistant.core.profiles import Profile, ProfileAttribute, fold_name
+from assistant.core.text import lazy_regex
+from assistant.store.character.edits import PROFILE_TARGET, EditStore
+from assistant.store.database import Database
+from assistant.store.encoding import dump_json, format_time, json_safe, parse_time
+
+MAX_PROFILE_BYTES = 64 * 1024
+MAX_PROFILE_NAME_CHARACTERS = 200
+_LONGEST_READ = 100_000
+_SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+class StoredProfiles:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._edits = EditStore(db)
+
+    def all(self, scope: str) -> list[Profile]:
+        rows = self._db.rows("SELECT * FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,))
+        return [_profile(row) for row in rows]
+
+    def find(self, name: str, scope: str) -> Profile | None:
+        """A name goes before somebody else's alias."""
+        wanted = fold_name(name)
+        if not wanted:
+            return None
+        named = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, wanted))
+        if named is not None:
+            return _profile(named)
+        aliased = (one for one in self.all(scope) if wanted in map(fold_name, one.aliases))
+        return next(aliased, None)
+
+    def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
+        """Of a very long text its beginning is read."""
+        read = fold_name(text[:_LONGEST_READ])
+        rows = self._db.rows(
+            "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
+        )
+        names = [(row["id"], [row["folded"], *map(fold_name, json.loads(row["aliases"]))]) for row in rows]
+        found = sorted((min(places), one) for one, called in names if (places := list(_places(called, read))))
+        profiles = (profile_by_id(self._db, one, scope) for _place, one in found[:limit])
+        return [profile for profile in profiles if profile is not None]
+
+    def save(
+        self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
+    ) -> Profile:
+        """Raises `UsageError` for a name that is empty, too long or somebody else's, a profile that is too large, and
+        an id that the scope does not have."""
+        wanted = _checked(profile)
+        with self._db.write():
+            known = self._edits.keyed(key, profile.scope, PROFILE_TARGET)
+            if known is not None:
+                return self._by_target(known.target, profile.scope) or wanted
+            stood = self._stood(wanted)
+            if stood is not None and profile_to_text(stood) == profile_to_text(wanted):
+                return stood
+            profile_id = write_profile(self._db, wanted, stood, now)
+            before = profile_to_text(stood) if stood else ""
+            target = f"{PROFILE_TARGET}{profile_id}"
+            self._edits.add(UndoableEdit(target, wanted.scope, by, before, profile_to_text(wanted), now, cycle), key)
+        return replace(wanted, id=profile_id, updated_at=now)
+
+    def remove(self, profile_id: int, scope: str) -> None:
+        """With everything that its edits keep of it: none of its words is left in these tables."""
+        with self._db.write() as db:
+            if not db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope)):
+                raise UsageError(f"There is no profile {profile_id}. Nothing was changed.")
+            self._edits.drop_all(scope, f"{PROFILE_TARGET}{profile_id}")
+
+    def _by_target(self, target: str, scope: str) -> Profile | None:
+        return profile_by_id(self._db, int(target.removeprefix(PROFILE_TARGET)), scope)
+
+    def _stood(self, profile: Profile) -> Profile | None:
+        """What is there already. Raises `UsageError` where the name is taken or the id is not there."""
+        row = self._db.row(
+            "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, fold_name(profile.name))
+        )
+        named = None if row is None else _profile(row)
+        if profile.id is None:
+            return named
+        if named is not None and named.id != profile.id:
+            raise UsageError(f"There is another profile called {named.name}. Nothing was changed; choose another name.")
+        stood = profile_by_id(self._db, profile.id, profile.scope)
+        if stood is None:
+            raise UsageError(f"There is no profile {profile.id}. Nothing was changed.")
+        return stood
+
+
+def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: datetime) -> UndoableEdit:
+    """Put back what stood before. Raises `UsageError` where the profile was changed since."""
+    profile_id = int(edit.target.removeprefix(PROFILE_TARGET))
+    with db.write():
+        stands = profile_by_id(db, profile_id, edit.scope)
+        if stands is None or profile_to_text(stands) != edit.after:
+            raise UsageError(
+                f"The profile was changed after change {edit.id}. Nothing was changed; take the later one back first."
+            )
+        if not edit.before:
+            db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, edit.scope))
+        else:
+            write_profile(db, profile_from_text(edit.before, edit.scope), stands, now)
+        return edits.mark_undone(edit, now)
+
+
+def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
+    row = db.row("SELECT * FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope))
+    return None if row is None else _profile(row)
+
+
+def write_profile(db: Database, profile: Profile, stood: Profile | None, now: datetime) -> int:
+    """Inside `write()`: write a profile where it stood, or anew; its id."""
+    values = (
+        profile.kind, profile.name, fold_name(profile.name), dump_json(list(profile.aliases)), profile.summary,
+        dump_json([_raw(one) for one in profile.attributes]), format_time(now),
+    )  # fmt: skip
+    if stood is not None and stood.id is not None:
+        db.execute(
+            "UPDATE entity_profiles SET kind = ?, name = ?, folded = ?, aliases = ?, summary = ?, attributes = ?,"
+            " updated_at = ? WHERE id = ?",
+            (*values, stood.id),
+        )
+        return stood.id
+    return db.insert(
+        "INSERT INTO entity_profiles (kind, name, folded, aliases, summary, attributes, updated_at, created_at, scope)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, format_time(now), profile.scope),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+def profile_to_text(profile: Profile) -> str:
+    """The profile as an edit keeps it, one value a line; its id and the time of its change are not part of it."""
+    return json.dumps(
+        json_safe(
+            {
+                "kind": profile.kind,
+                "name": profile.name,
+                "aliases": list(profile.aliases),
+                "summary": profile.summary,
+                "attributes": [_raw(one) for one in profile.attributes],
+            }
+        ),
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def profile_from_text(text: str, scope: str) -> Profile:
+    raw = json.loads(text)
+    attributes = tuple(_attribute(one) for one in raw["attributes"])
+    return Profile(scope, raw["kind"], raw["name"], tuple(raw["aliases"]), raw["summary"], attributes)
+
+
+def _checked(profile: Profile) -> Profile:
+    """The profile as it is stored: clean text, one line a name. Raises `UsageError`."""
+    text = profile_to_text(profile)
+    if len(text.encode()) > MAX_PROFILE_BYTES:
+        raise UsageError(
+            f"The profile is too large: {len(text.encode()) // 1024} KB, {MAX_PROFILE_BYTES // 1024} KB fit. Nothing was"
+            " changed; shorten it."
+        )
+    stored = replace(profile_from_text(text, profile.scope), id=profile.id)
+    name = " ".join(stored.name.split())
+    aliases = tuple(dict.fromkeys(" ".join(one.split()) for one in stored.aliases if one.strip()))
+    if not fold_name(name) or any(len(one) > MAX_PROFILE_NAME_CHARACTERS for one in (name, *aliases)):
+        raise UsageError(f"A name has 1 to {MAX_PROFILE_NAME_CHARACTERS} characters. Nothing was changed.")
+    return replace(stored, name=name, aliases=aliases)
+
+
+def _places(names: Sequence[str], read: str) -> Iterator[int]:
+    """Where a text has one of the names as a word, all of them folded; scripts without spaces have no words to stand
+    in."""
+    for wanted in names:
+        if not wanted or wanted not in read:
+            continue
+        start = "" if _SPACELESS.match(wanted[0]) else r"(?<!\w)"
+        end = "" if _SPACELESS.match(wanted[-1]) else r"(?!\w)"
+        found = re.search(f"{start}{re.escape(wanted)}{end}", read)
+        if found:
+            yield found.start()
+
+
+def _raw(attribute: ProfileAttribute) -> dict[str, object]:
+    return {
+        "name": attribute.name,
+        "value": attribute.value,
+        "since": format_time(attribute.since),
+        "until": format_time(attribute.until) if attribute.until else None,
+        "sources": list(attribute.sources),
+    }
+
+
+def _attribute(raw: dict[str, str]) -> ProfileAttribute:
+    until = parse_time(raw["until"]) if raw["until"] else None
+    return ProfileAttribute(raw["name"], raw["value"], parse_time(raw["since"]), until, tuple(map(int, raw["sources"])))
+
+
+def _profile(row: Row) -> Profile:
+    attributes = tuple(_attribute(one) for one in json.loads(row["attributes"]))
+    return Profile(
+        row["scope"], row["kind"], row["name"], tuple(json.loads(row["aliases"])), row["summary"], attributes,
+        parse_time(row["updated_at"]), row["id"],
+    )  # fmt: skip

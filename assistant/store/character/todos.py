@@ -1,0 +1,107 @@
+"""The to-do lists, one a scope. A change carries a key and is applied once, however often it is called: the result of
+the first call is stored with the key, in the same transaction, and returned again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from sqlite3 import Row
+
+from assistant.core.errors import ToolError
+from assistant.core.records import TodoItem
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.store.database import Database
+from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+
+# Of anybody but the owner: what they write down must not fill the home.
+MAX_GUEST_TODOS = 200
+MAX_GUEST_TODO_CHARACTERS = 1000
+
+
+class StoredTodos:
+    """Implements `ports.Todos` over character.db. What is removed stays as a row, out of sight."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
+        states = "('open', 'done')" if include_done else "('open')"
+        rows = self._db.rows(f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,))
+        return [_todo(row) for row in rows]
+
+    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
+        def insert() -> list[int]:
+            if scope != OWNER_SCOPE:
+                self._must_fit(scope, texts)
+            return [
+                self._db.insert(
+                    "INSERT INTO todos (scope, text, state, created_at) VALUES (?, ?, 'open', ?)",
+                    (scope, clean_text(text), format_time(now)),
+                )
+                for text in texts
+            ]
+
+        return self._once(scope, key, now, insert)
+
+    def _must_fit(self, scope: str, texts: Sequence[str]) -> None:
+        if len(self.all(scope)) + len(texts) > MAX_GUEST_TODOS or any(
+            len(text) > MAX_GUEST_TODO_CHARACTERS for text in texts
+        ):
+            raise ToolError(
+                f"A list has room for {MAX_GUEST_TODOS} to-dos, of {MAX_GUEST_TODO_CHARACTERS:,} characters each. "
+                "Nothing was added."
+            )
+
+    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
+        return self._once(scope, key, now, lambda: self._move(scope, ids, "done", now))
+
+    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
+        return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
+
+    def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
+        known = {todo.id for todo in self.all(scope, include_done=True)}
+        missing = [str(one) for one in ids if one not in known]
+        if missing:
+            raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")
+        for one in ids:
+            self._db.execute(
+                "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
+                (state, format_time(now), one, scope),
+            )
+        return list(ids)
+
+    def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
+        with self._db.write() as db:
+            known = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
+            if known is not None:
+                return [_kept(raw) for raw in json.loads(known["result"])]
+            changed = [self._get(one) for one in change()]
+            db.execute(
+                "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
+                (scope, key, dump_json([_raw(todo) for todo in changed]), format_time(now)),
+            )
+        return changed
+
+    def _get(self, todo_id: int) -> TodoItem:
+        return _todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])
+
+
+def _todo(row: Row) -> TodoItem:
+    done_at = parse_time(row["done_at"]) if row["done_at"] else None
+    return TodoItem(row["id"], row["text"], row["state"] != "open", parse_time(row["created_at"]), done_at)
+
+
+def _raw(todo: TodoItem) -> dict[str, object]:
+    return {
+        **asdict(todo),
+        "created_at": format_time(todo.created_at),
+        "done_at": format_time(todo.done_at) if todo.done_at else None,
+    }
+
+
+def _kept(raw: dict[str, str]) -> TodoItem:
+    done_at = parse_time(raw["done_at"]) if raw["done_at"] else None
+    return TodoItem(int(raw["id"]), raw["text"], bool(raw["done"]), parse_time(raw["created_at"]), done_at)

@@ -1,0 +1,148 @@
+"""Words removed from archives, wherever they are stored.
+
+What always holds: an archive is made anew of its own content, its records blanked as those of the log, so that it
+verifies as before; the new object is verified before it replaces the old one. Which archives are affected is marked in
+the index in the transaction that removes the words from it (`mark_outdated_archives`), and stays marked until the
+object is rewritten: storage that cannot be reached now is tried again later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from sqlite3 import Row
+
+from assistant.core.erasure import ErasureLeftover
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
+from assistant.store.archive.archive import StoredArchive, require_intact
+from assistant.store.archive.format import (
+    ArchiveCheck,
+    ArchiveHeader,
+    DamagedArchive,
+    build_archive,
+    compress_lines,
+    read_header,
+    read_lines,
+)
+from assistant.store.archive.index import list_archive_rows, mark_rewritten, save_archive_row
+from assistant.store.database import Database
+from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.log.format import SALT_KEY
+from assistant.store.log.redact import build_blank_line, is_blank_line
+
+_AGAIN = "It is tried again at the next start, and when something is forgotten."
+
+
+def erase_in_archives(archive_of_home: StoredArchive, marked: ErasurePlan) -> list[ErasureLeftover]:
+    """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
+    Raises `StoreError`. Slow: for a worker thread."""
+    left: list[ErasureLeftover] = []
+    silent = ""
+    with archive_of_home.lock:
+        archive_of_home.tidy()
+        for row in archive_of_home.outdated(marked.scope):
+            if silent and not archive_of_home.shelf.is_local(row["url"]):
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {silent}"))
+                continue
+            try:
+                _rewrite(archive_of_home, row, marked)
+            except ArchiveUnavailable as error:
+                silent = silent or ("" if archive_of_home.shelf.is_local(row["url"]) else f"{error} {_AGAIN}")
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
+            except DamagedArchive as error:
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or put it right. {_AGAIN}"))
+    return left
+
+
+def _rewrite(archive_of_home: StoredArchive, row: Row, marked: ErasurePlan) -> None:
+    session, generation = row["session"], row["generation"]
+    shelf = archive_of_home.shelf
+    try:
+        data = shelf.get(row["url"]).data
+    except ArchiveMissing:
+        # Words that are nowhere need not be taken out; `archive verify` says that it is gone.
+        with archive_of_home.writing() as db:
+            mark_rewritten(db, session, generation)
+        return
+    header, again = _without(data, marked)
+    if again == data:
+        with archive_of_home.writing() as db:
+            mark_rewritten(db, session, generation)
+        return
+    name, _ = archive_of_home.place_for(header, again, row["url"])
+    kept = shelf.put(name, again, lambda back: require_intact(back, header))
+    if row["url"] != kept.url:
+        shelf.remove(row["url"])
+    with archive_of_home.writing() as db:
+        save_archive_row(db, header, kept)
+
+
+def _without(data: bytes, marked: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
+    """The same archive without the words. Raises `Damaged`."""
+    before = read_header(data)
+    walk = ArchiveCheck(before.session, before.generation)
+    member = compress_lines(_blanked(data, walk, marked))
+    header = replace(
+        before,
+        lines_sha256=walk.lines_sha256,
+        handover=_left_of(before.handover, marked),
+        summary=_left_of(before.summary, marked),
+    )
+    return header, data if header == before else build_archive(header, member)
+
+
+def _left_of(text: str, marked: ErasurePlan) -> str:
+    return marked.wording.without(text) if marked.wording.found(text) else text
+
+
+def _blanked(data: bytes, walk: ArchiveCheck, marked: ErasurePlan) -> Iterator[bytes]:
+    for line in read_lines(data):
+        left = redact_archived_line(line, marked)
+        walk.take(left)
+        yield left
+
+
+def find_affected_archives(db: Database, marked: ErasurePlan, ids: Sequence[int] | None = None) -> list[Row]:
+    """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
+    as the index can tell; one whose records the home's log no longer has may have any words."""
+    places = [(place.session, place.id) for place in marked.records if ids is None or place.id in ids]
+    found = []
+    for row in list_archive_rows(db, marked.scope):
+        said = any(row["session"] == key and row["first_id"] <= one <= row["last_id"] for key, one in places)
+        told = any(marked.wording.found(row[column]) for column in ("handover", "summary"))
+        lost = marked.everywhere and ids is None and not _is_logged(db, row)
+        if said or told or lost:
+            found.append(row)
+    return found
+
+
+def mark_outdated_archives(db: Database, marked: ErasurePlan) -> None:
+    """Inside `write()`, before the words leave the index: the objects of these rows have to be rewritten."""
+    for row in find_affected_archives(db, marked):
+        db.execute(
+            "UPDATE archives SET outdated = 1 WHERE session = ? AND generation = ?", (row["session"], row["generation"])
+        )
+
+
+def _is_logged(db: Database, row: Row) -> bool:
+    known = db.row("SELECT 1 FROM messages WHERE session = ? AND seq = ?", (row["session"], row["from_seq"]))
+    return known is not None
+
+
+def redact_archived_log(marked: ErasurePlan, data: bytes) -> bytes:
+    """The records of an archived log, the forgotten ones blank as in the log itself."""
+    return b"".join(redact_archived_line(line, marked) for line in data.splitlines(keepends=True))
+
+
+def redact_archived_line(line: bytes, marked: ErasurePlan) -> bytes:
+    """A line of an archived log; what is no record has its words blanked where they stand."""
+    at = line.find(SALT_KEY)
+    if at < 0 or not line.endswith(b"\n"):
+        return marked.wording.blanked(line)
+    try:
+        named = json.loads(line[:at] + b"}")["id"] in marked.ids
+    except (ValueError, KeyError, TypeError):
+        return marked.wording.blanked(line)
+    words = marked.everywhere and marked.wording.ends_in(line[at:])
+    return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line

@@ -1,0 +1,96 @@
+"""Columns that hold words, and the same change for all of them: the words to erase are cut out, sentence by sentence,
+of texts and of texts within JSON.
+
+What always holds: only rows of the scope are read or changed (I10), except in the few tables that belong to nobody; a
+table or column that an older backup lacks is skipped. Repeating it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from sqlite3 import Row
+from typing import Any
+
+from assistant.store.database import Database, column_names
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
+from assistant.store.erasure.plan import ErasurePlan
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumns:
+    """Of a table the columns with words: `text` as they are, `json` within JSON. `place` is what a person calls it.
+    `scope` is the column that
+    tells whose a row is, or an SQL expression that does; None: nobody's. With `goes`, a row whose first text is left
+    empty is removed."""
+
+    place: str
+    table: str
+    text: tuple[str, ...] = ()
+    json: tuple[str, ...] = ()
+    scope: str | None = "scope"
+    goes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What becomes of a row: other values by column, or None where it goes. `shown` tells a person which one it is."""
+
+    place: str
+    table: str
+    row: int
+    values: dict[str, Any] | None
+    shown: str
+
+
+def scoped_rows(db: Database, table: str, scope: str | None, marked: ErasurePlan, where: str = "1") -> Iterator[Row]:
+    """Rows of the marked scope, each with its rowid as `row_number`."""
+    known = column_names(db, table)
+    if not known:
+        return iter(())
+    if scope is None:
+        return iter(db.rows(f"SELECT rowid AS row_number, * FROM {table} WHERE {where}"))
+    sql = f"SELECT rowid AS row_number, * FROM {table} WHERE {scope} = ? AND ({where}) ORDER BY rowid"
+    return db.each(sql, (marked.scope,))
+
+
+def find_row_changes(db: Database, cells: TextColumns, marked: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, cells.table, cells.scope, marked):
+        change = _change(cells, row, marked)
+        if change is not None:
+            yield change
+
+
+def apply_row_changes(db: Database, changed: Sequence[RowChange]) -> None:
+    """Inside `write()`."""
+    for change in changed:
+        if change.values is None:
+            db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
+        else:
+            sets = ", ".join(f"{column} = ?" for column in change.values)
+            db.execute(f"UPDATE {change.table} SET {sets} WHERE rowid = ?", (*change.values.values(), change.row))
+
+
+def _change(cells: TextColumns, row: Row, marked: ErasurePlan) -> RowChange | None:
+    wording, known = marked.wording, row.keys()
+    values: dict[str, Any] = {}
+    shown = ""
+    for column in (*cells.text, *cells.json):
+        if column not in known or not row[column] or not wording.found(row[column]):
+            continue
+        shown = shown or wording.excerpt(row[column])
+        values[column] = redact_json(row[column], marked) if column in cells.json else wording.without(row[column])
+    if not values:
+        return None
+    gone = cells.goes and values.get(cells.text[0]) == ""
+    return RowChange(cells.place, cells.table, row["row_number"], None if gone else values, shown)
+
+
+def redact_json(text: str, marked: ErasurePlan) -> str:
+    """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return marked.wording.without(text)
+    return dump_json(marked.wording.without_in(value, FORGOTTEN_PLACEHOLDER))

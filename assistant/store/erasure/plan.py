@@ -1,0 +1,145 @@
+"""What one erasure removes, once that was found: stored beside the home's databases until it is done, so that a crash
+in between can be recovered. The file has the words; nothing else that outlives the erasure does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from assistant.core.erasure import PhraseMatcher
+from assistant.core.errors import StoreError
+from assistant.core.messages import LogByteRange
+from assistant.store.encoding import dump_json
+from assistant.store.files import TextFile, sync_directory
+
+PLAN_FILES = "forgetting-*.json"
+_ASIDE = f".{PLAN_FILES}.*"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLocation:
+    """A record that is to be blanked, and where it stands in the log of `session`."""
+
+    id: int
+    session: str
+    span: LogByteRange
+
+
+@dataclass(frozen=True)
+class ErasurePlan:
+    """`everywhere`: every copy of the phrases in `scope` goes; else copies in other messages stay, and the phrases are
+    taken out of what was made of the marked ones. `calls` are (turn, call id) of tool runs that marked messages asked
+    for; `note` is the file that keeps it until it is done."""
+
+    scope: str
+    phrases: tuple[str, ...]
+    records: tuple[RecordLocation, ...] = ()
+    entries: tuple[int, ...] = ()
+    memories: tuple[str, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    everywhere: bool = False
+    note: str = ""
+
+    @cached_property
+    def wording(self) -> PhraseMatcher:
+        return PhraseMatcher(self.phrases)
+
+    @cached_property
+    def ids(self) -> frozenset[int]:
+        return frozenset(record.id for record in self.records)
+
+    def has(self, text: str) -> bool:
+        """Whether a text has the words."""
+        return self.wording.found(text)
+
+    def by_session(self) -> dict[str, list[RecordLocation]]:
+        found: dict[str, list[RecordLocation]] = {}
+        for record in self.records:
+            found.setdefault(record.session, []).append(record)
+        return found
+
+    def with_found(self, **found: Any) -> ErasurePlan:
+        return replace(self, **found)
+
+
+def write_plan_file(home: Path, marked: ErasurePlan) -> ErasurePlan:
+    """Durable before anything is changed; the same, with the name of its note. Raises `StoreError`."""
+    taken = {path.name for path in home.glob(PLAN_FILES)}
+    number = next(number for number in count(1) if PLAN_FILES.replace("*", str(number)) not in taken)
+    noted = replace(marked, note=PLAN_FILES.replace("*", str(number)))
+    file = TextFile(home, noted.note)
+    waiting = file.waiting("new")
+    waiting.write(dump_json(asdict(noted)))
+    waiting.move_to(file)
+    return noted
+
+
+def read_plan_files(home: Path) -> list[ErasurePlan]:
+    """The forgettings that were not finished, oldest first; notes that were being written or removed when a crash came
+    are taken away. Raises `StoreError`, also for a note that is broken."""
+    _remove(home, home.glob(_ASIDE))
+    return [_read(path) for path in sorted(home.glob(PLAN_FILES), key=lambda path: (len(path.name), path.name))]
+
+
+def _read(path: Path) -> ErasurePlan:
+    try:
+        return replace(_from_json(json.loads(path.read_text(encoding="utf-8"))), note=path.name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} cannot be read: a forgetting was begun and not finished. Remove the file, then forget the same "
+            "again."
+        ) from error
+
+
+def is_plan_file(path: Path) -> bool:
+    """Whether a file is a note, or one that was being written."""
+    return path.match(PLAN_FILES) or path.match(_ASIDE)
+
+
+def remove_plan_file(home: Path, marked: ErasurePlan) -> None:
+    """It is a note no more before its bytes are overwritten. Raises `StoreError`."""
+    aside = home / f".{marked.note}.done"
+    with _explained(home / marked.note):
+        (home / marked.note).replace(aside)
+    _remove(home, [aside])
+
+
+def _remove(home: Path, paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        with _explained(path):
+            with path.open("r+b") as file:
+                file.write(b" " * path.stat().st_size)
+            path.unlink()
+            sync_directory(home)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} was not removed: {error.strerror}. It has words that were to be forgotten; remove it."
+        ) from error
+
+
+def _from_json(told: Mapping[str, Any]) -> ErasurePlan:
+    return ErasurePlan(
+        scope=told["scope"],
+        phrases=tuple(told["phrases"]),
+        records=tuple(
+            RecordLocation(one["id"], one["session"], LogByteRange(one["span"]["start"], one["span"]["end"]))
+            for one in told["records"]
+        ),
+        entries=tuple(told["entries"]),
+        memories=tuple(told["memories"]),
+        calls=tuple((turn, call) for turn, call in told["calls"]),
+        everywhere=told["everywhere"],
+    )

@@ -1,0 +1,204 @@
+"""The proof of an erasure: every byte of every file under the home is searched for the words (in backups, every byte of
+what they hold: `assistant.store.erasure.backups`), and each find is reported so that a person knows whose it is and
+what to do.
+
+What always holds:
+- Nothing is changed. Files are read as they are, gzip unpacked; words are found in UTF-8 and as JSON escapes them.
+- A database file may rightly have the words in rows of other scopes: these are counted, and what exceeds them is
+  reported.
+- Databases are read in another process: a process that closes any descriptor of a file releases every lock that SQLite
+  has on it there, and whoever closes the same database next would remove its write-ahead log under an open connection.
+- A guest is told of their own places alone, never whether somebody else said the same (I10).
+"""
+
+from __future__ import annotations
+
+import gzip
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from assistant.core.backups import parse_backup_name
+from assistant.core.erasure import ErasureLeftover, PhraseMatcher
+from assistant.core.errors import StoreError
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
+from assistant.store.character.memory_files import DAILY_NOTES_FOLDER
+from assistant.store.database import Database, column_names
+from assistant.store.erasure.finder import ErasureFinder
+from assistant.store.erasure.plan import ErasurePlan, is_plan_file
+from assistant.store.log.reader import LOG_NAME, session_folder_name
+
+_BLOCK = 4 << 20
+# Longer than any phrase, its spaces and escapes included.
+_OVERLAP = 64 << 10
+_DATABASE = b"SQLite format 3\0"
+# Tables that tell otherwise whose a row is. What memories that are gone said before is the owner's.
+_WHOSE = {
+    "history": "coalesce((SELECT scope FROM memories WHERE id = memory_id), 'owner')",
+    "consolidated_entry_ids": "(SELECT scope FROM journal WHERE id = entry_id)",
+}
+
+
+def list_files_to_search(home: Path) -> Iterator[Path]:
+    """Every plain file under the home but the notes of forgettings themselves, and backups, whose files are searched
+    one by one; links are not followed."""
+    for path in sorted(home.rglob("*")):
+        own = (path.parent == home and is_plan_file(path)) or parse_backup_name(path.name, 0) is not None
+        # Files may go meanwhile.
+        with suppress(FileNotFoundError):
+            if not own and stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def count_words_in_file(path: Path, wording: PhraseMatcher) -> int:
+    """How often a file has the words. Raises `StoreError` where it cannot be read."""
+    try:
+        with _read(path) as file:
+            return _copies(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, wording)
+    except FileNotFoundError:
+        return 0
+    except (OSError, EOFError) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def _read(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, from its beginning. Raises `OSError`, also at the end where not all could be read."""
+    if ".db" not in path.suffixes and not path.suffix.startswith(".db-"):
+        with path.open("rb") as file:
+            yield file
+        return
+    path.stat()
+    with subprocess.Popen(("cat", "--", path), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reading:
+        assert reading.stdout is not None
+        yield reading.stdout
+        all_read = not reading.stdout.read(1)
+    if all_read and reading.returncode:
+        path.stat()
+        raise OSError("it could not be read to its end")
+
+
+def _copies(file: IO[bytes] | gzip.GzipFile, wording: PhraseMatcher) -> int:
+    """A copy belongs to the block in which it ends, so that none is counted twice."""
+    count, before = 0, b""
+    while block := file.read(_BLOCK):
+        data = before + block
+        count += sum(end > len(before) for end in wording.ends_in(data))
+        before = data[-_OVERLAP:]
+    return count
+
+
+def is_database_file(path: Path) -> bool:
+    try:
+        with _read(path) as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
+
+
+def count_words_of_other_scopes(path: Path, marked: ErasurePlan) -> int:
+    """How often a database has the words in rows of other scopes, indexes included. Raises `StoreError`."""
+    db = Database.reader(path)
+    try:
+        tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
+        return sum(_rightly_in(db, row["name"], marked) for row in tables)
+    finally:
+        db.close()
+
+
+def _rightly_in(db: Database, table: str, marked: ErasurePlan) -> int:
+    whose = _WHOSE.get(table, "scope" if "scope" in column_names(db, table) else None)
+    if whose is None:
+        return 0
+    indexed = [
+        row["name"]
+        for row in db.rows(
+            "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL",
+            (table,),
+        )
+    ]
+    count = 0
+    for row in db.each(f"SELECT * FROM {table} WHERE {whose} <> ?", (marked.scope,)):
+        for column in row.keys():  # noqa: SIM118 - a Row iterates values
+            if isinstance(row[column], str):
+                count += marked.wording.count(row[column]) * (1 + indexed.count(column))
+    return count
+
+
+_THEIRS = "another person's: the same words stand there in their own right"
+_NAMED = 8
+
+
+def search_home_for_remains(
+    home: Path, marking: ErasureFinder, marked: ErasurePlan
+) -> tuple[list[ErasureLeftover], int]:
+    """What is left, by file, and how many files were read."""
+    left, searched = [], 0
+    own = _own_places(home, marking, marked)
+    for path in list_files_to_search(home):
+        searched += 1
+        name = path.relative_to(home).as_posix()
+        try:
+            count = count_words_in_file(path, marked.wording)
+            found = _told(path, name, count, own, marking, marked) if count else None
+        except StoreError as error:
+            found = ErasureLeftover(name, 1, f"not searched: {error}")
+        if found is not None and (marked.scope == OWNER_SCOPE or found.why != _THEIRS):
+            left.append(found)
+    return left, searched
+
+
+def _own_places(home: Path, marking: ErasureFinder, marked: ErasurePlan) -> dict[str, str]:
+    """Folders of the scope, relative to the home, with the session of each."""
+    sessions = marking.sessions(marked.scope)
+    places = {f"{kind}/{session_folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
+    if marked.scope != OWNER_SCOPE:
+        places[f"{DAILY_NOTES_FOLDER}/{session_folder_name(marked.scope)}/"] = ""
+    return places
+
+
+def _told(
+    path: Path, name: str, count: int, own: dict[str, str], marking: ErasureFinder, marked: ErasurePlan
+) -> ErasureLeftover | None:
+    session = next((key for folder, key in own.items() if name.startswith(folder)), None)
+    if name.startswith(PREVIOUS_HOME_PREFIX):
+        return ErasureLeftover(
+            name, count, f"the home as it was before a restore: remove {name.partition('/')[0]} if you need it no more"
+        )
+    if is_database_file(path):
+        theirs = count_words_of_other_scopes(path, marked)
+        return (
+            ErasureLeftover(name, count - theirs, _still(marked))
+            if count > theirs
+            else ErasureLeftover(name, count, _THEIRS)
+        )
+    if session is not None:
+        return ErasureLeftover(
+            name, count, _in_log(session, marking, marked) if path.name == LOG_NAME else _still(marked)
+        )
+    top, _, rest = name.partition("/")
+    if marked.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
+        return ErasureLeftover(name, count, _THEIRS)
+    if top in ("workspace", "PERSONA.md", "config.toml"):
+        return ErasureLeftover(
+            name, count, "your own file: change it, or remove it, if you want the words gone there too"
+        )
+    return ErasureLeftover(name, count, _still(marked))
+
+
+def _still(marked: ErasurePlan) -> str:
+    if marked.everywhere:
+        return "not done: forget the same again, and see what is told of this file"
+    return "the same words in something else that was said; forget the words themselves to have them gone there too"
+
+
+def _in_log(session: str, marking: ErasureFinder, marked: ErasurePlan) -> str:
+    also = [str(place.id) for place in marking.said(session, marked.wording)]
+    if not also:
+        return "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
+    more = f" and {len(also) - _NAMED} more" if len(also) > _NAMED else ""
+    return f"messages {', '.join(also[:_NAMED])}{more} say the same; forget them, or the words themselves, too"

@@ -1,0 +1,171 @@
+"""Words removed from script.db: the working context with all that compactions keep of it, summaries, inbox and outbox,
+turns, tool runs, delegated tasks, jobs.
+
+What always holds: no row of a view is removed, so coverage, positions and counts stay; a row of an erased message says
+that it was erased. What can be undone stays so: the fingerprints of what compactions keep are computed again in the
+same transaction, if they were right before. Every view of the scope gets another `prefix_rev`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from sqlite3 import Row
+
+from assistant.core.messages import Message
+from assistant.store.database import Database, column_names
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
+from assistant.store.erasure.archives import mark_outdated_archives
+from assistant.store.erasure.columns import RowChange, TextColumns, apply_row_changes, find_row_changes, scoped_rows
+from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.log.redact import redact_message
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.sessions import Session
+from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
+from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
+
+_FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
+_CELLS = (
+    TextColumns("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
+    TextColumns("archives", "archives", ("handover", "summary")),
+    TextColumns("resets", "resets", ("note",)),
+    TextColumns("turns", "turns", ("volatile", "error")),
+    TextColumns("tool runs", "tool_runs", (), ("arguments",)),
+    TextColumns("helpers' tasks", "delegations", ("task", "result")),
+    TextColumns("outbox", "outbox", ("error",)),
+    TextColumns("outbox", "outbox", (), ("buttons", "media")),
+    TextColumns("outbox", "turn_files", (), ("media",)),
+    TextColumns("edits", "changes", ("content",)),
+    TextColumns("reminders", "jobs", ("name", "text")),
+    TextColumns("reminders", "slots", ("note",)),
+    TextColumns("faults", "breakers", ("last_error",), scope=None),
+)
+
+
+def find_script_changes(
+    db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]
+) -> Iterator[RowChange]:
+    """What would be changed, nothing yet."""
+    yield from _views(db, marked, counted)
+    yield from _earlier(db, marked, counted)
+    for cells in _CELLS:
+        yield from find_row_changes(db, cells, marked)
+    yield from _calls(db, marked)
+    yield from _inbox(db, marked)
+    yield from _outbox(db, marked)
+
+
+def erase_in_script_db(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> None:
+    """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
+    mark_outdated_archives(db, marked)
+    kept = [(session, row) for session in _sessions(db, marked) for row in _whole(db, session)]
+    # All are found before the first is carried out: a row may not be changed while it is read.
+    apply_row_changes(db, list(find_script_changes(db, marked, counted)))
+    for session, row in kept:
+        again = measure_replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
+        db.execute("UPDATE checkpoints SET view_hash = ? WHERE id = ?", (again.fingerprint, row["id"]))
+    for session in _sessions(db, marked):
+        _recount(db, session)
+
+
+def _sessions(db: Database, marked: ErasurePlan) -> list[Session]:
+    rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (marked.scope,))
+    return [Session(row["key"], row["generation"], row["scope"]) for row in rows]
+
+
+def _whole(db: Database, session: Session) -> list[Row]:
+    """Checkpoints of which all that they replaced is still kept as it was."""
+    if "kept_from" not in column_names(db, "checkpoints"):
+        return []
+    return [
+        row
+        for row in list_undoable_checkpoint_rows(db, session)
+        if is_replaced_intact(db, session, row, row["set_floor"])
+    ]
+
+
+def _recount(db: Database, session: Session) -> None:
+    if "view_floor" in column_names(db, "sessions"):
+        session_rows.recount_totals(db, session)
+
+
+# -------------------------------------------------------------------------------------------------------------- views
+
+
+def _views(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "conversation_history", "scope", marked):
+        said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
+        left = _left_of(row, said, message_of_view_row(row), marked)
+        if left is not None:
+            yield _form_change("working context", "conversation_history", row, counted(left), marked)
+
+
+def _earlier(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+    if not column_names(db, "earlier_rows"):
+        return
+    rows = db.each(
+        "SELECT e.rowid AS row_number, e.*, c.created_at AS ts FROM earlier_rows e"
+        " JOIN checkpoints c ON c.id = e.checkpoint_id WHERE e.scope = ?",
+        (marked.scope,),
+    )
+    for row in rows:
+        left = _left_of(row, row["message_id"], message_of_view_row(row), marked)
+        if left is not None:
+            yield _form_change("kept for undo", "earlier_rows", row, counted(left), marked)
+
+
+def _left_of(row: Row, said: int | None, message: Message, marked: ErasurePlan) -> Message | None:
+    """What a row is to say; None where it stays as it is."""
+    if said is not None and said in marked.ids:
+        left = redact_message(message)
+        return None if left == message else left
+    if said is not None and not marked.everywhere:
+        return None
+    if not any(marked.wording.found(row[column]) for column in ("content", "parts", "metadata")):
+        return None
+    wording = marked.wording
+    parts = wording.without_in(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
+    about = wording.without_in(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
+    stood = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
+    left = message_of_view_row(stood)
+    words = wording.without(message.content) if wording.found(message.content) else message.content
+    return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
+
+
+def _form_change(place: str, table: str, row: Row, left: CountedMessage, marked: ErasurePlan) -> RowChange:
+    _, form = encode_view_row(left)
+    shown = f"message {left.message.id}" if left.message.id else marked.wording.excerpt(row["content"])
+    return RowChange(place, table, row["row_number"], dict(zip(_FORM, form, strict=True)), shown)
+
+
+# ----------------------------------------------------------------------------------------------- inbox, outbox, calls
+
+
+def _calls(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+    """What tools were run with, as a forgotten message had asked for it."""
+    wanted = set(marked.calls)
+    for row in scoped_rows(db, "tool_runs", "scope", marked) if wanted else ():
+        if (row["turn"], row["call_id"]) in wanted and row["arguments"] != "{}":
+            yield RowChange("tool runs", "tool_runs", row["row_number"], {"arguments": "{}"}, row["name"])
+
+
+def _inbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+    said = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
+    for row in scoped_rows(db, "inbox", "scope", marked):
+        gone = row["message_id"] in marked.ids
+        if row["body"] != said and (gone or (marked.everywhere and marked.wording.found(row["body"]))):
+            yield RowChange("inbox", "inbox", row["row_number"], {"body": said}, f"message {row['message_id']}")
+
+
+def _outbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "outbox", "scope", marked):
+        body, said = row["body"], row["message_id"]
+        if said in marked.ids:
+            left, shown = FORGOTTEN_PLACEHOLDER, f"message {said}"
+        elif marked.wording.found(body) and (said is None or marked.everywhere):
+            left, shown = marked.wording.without(body) or FORGOTTEN_PLACEHOLDER, marked.wording.excerpt(body)
+        else:
+            continue
+        if left != body:
+            yield RowChange("outbox", "outbox", row["row_number"], {"body": left}, shown)

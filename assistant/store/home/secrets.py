@@ -1,0 +1,103 @@
+"""Where secrets are stored: in the keyring of the operating system, or in `secrets.toml` of the home (0600).
+
+What always holds: the list in `secrets.toml` names every secret that is stored. A secret is in the keyring before the
+list says so and out of the list before it is out of the keyring: a crash in between leaves one that nobody looks for,
+never one that is looked for and missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import tomlkit
+
+from assistant.core.errors import SecretsUnavailable, StoreError
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, Keyring, SecretIndex, parse_secret_index
+from assistant.store.home.config_file import ConfigFile
+
+_HEADER = """\
+# Secrets of the assistant: for nobody else's eyes, and in no backup. Change them with `assistant config secret`.
+"""
+
+
+class HomeSecretStore:
+    """Implements `secrets.SecretStore` with the list at `path`; `ring` is None where nothing goes to a keyring."""
+
+    def __init__(self, path: Path, ring: Keyring | None) -> None:
+        self._path = path
+        self._file = ConfigFile(path)
+        self._ring = ring
+
+    def put(self, name: str, value: str, *, in_file: bool = False) -> str:
+        account = "" if in_file else self._ringed(name, value)
+        before = self._change(lambda index: _with(index, name, value, account))
+        left = before.accounts.get(name)
+        if left and left != account and self._ring is not None:
+            self._dropped(left)
+        return IN_KEYRING if account else IN_FILE
+
+    def remove(self, name: str) -> bool:
+        before = self._change(lambda index: _without(index, name))
+        account = before.accounts.get(name)
+        if account and self._ring is not None:
+            self._ring.remove(account)
+        return name in before.values or account is not None
+
+    def _ringed(self, name: str, value: str) -> str:
+        """The account under which the keyring has it now; "" where none works."""
+        if self._ring is None:
+            return ""
+        account = f"{self._path.parent}#{name}"
+        try:
+            self._ring.write(account, value)
+        except SecretsUnavailable:
+            return ""
+        return account
+
+    def _dropped(self, account: str) -> None:
+        """Best effort: what is no longer listed is no longer sought."""
+        if self._ring is not None:
+            try:
+                self._ring.remove(account)
+            except SecretsUnavailable:
+                return
+
+    def _change(self, edit: Callable[[SecretIndex], SecretIndex]) -> SecretIndex:
+        """What the list said before."""
+        before: list[SecretIndex] = []
+
+        def rewritten(text: str) -> str:
+            try:
+                before.append(parse_secret_index(text, self._path))
+            except SecretsUnavailable as error:
+                raise StoreError(f"{error} Nothing was changed; mend it or take it away.") from None
+            return _text(edit(before[0]))
+
+        self._file.change(rewritten)
+        return before[0]
+
+
+def _with(index: SecretIndex, name: str, value: str, account: str) -> SecretIndex:
+    rest = _without(index, name)
+    if account:
+        return SecretIndex(rest.values, {**rest.accounts, name: account})
+    return SecretIndex({**rest.values, name: value}, rest.accounts)
+
+
+def _without(index: SecretIndex, name: str) -> SecretIndex:
+    return SecretIndex(
+        {key: value for key, value in index.values.items() if key != name},
+        {key: value for key, value in index.accounts.items() if key != name},
+    )
+
+
+def _text(index: SecretIndex) -> str:
+    document = tomlkit.document()
+    for section, content in (("file", index.values), ("keyring", index.accounts)):
+        if content:
+            table = tomlkit.table()
+            for name in sorted(content):
+                table.add(tomlkit.key(name), content[name])
+            document.add(section, table)
+    return _HEADER + tomlkit.dumps(document)

@@ -1,0 +1,147 @@
+"""Files that come into the workspace from a network and go out of it to one.
+
+What always holds: a file has its name only once it is complete and on the disk, so a crash leaves none half-written
+under it; a name that is taken is never overwritten; no link is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+import threading
+from pathlib import Path
+
+from assistant.core.errors import StoreError
+from assistant.store.files import make_directory, sync, write_all
+
+_MOST_LIKE_IT = 1000
+_PARTIAL = ".partial-"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class WorkspaceFiles:
+    """Implements `received.Files`."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._keeping = threading.Lock()
+
+    def tidy(self) -> None:
+        """At start: what a crash left half-written is removed, as far as it can be."""
+        for path in self._workspace.glob(f"*/{_PARTIAL}*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
+        with self._keeping:
+            return self._keep(folder, names, data)
+
+    def _keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
+        try:
+            make_directory(self._workspace / folder)
+            where = os.open(self._workspace / folder, _FOLDER)
+            try:
+                found = next((name for name in names if _holds(where, name, data)), None)
+                return f"{folder}/{found or self._put(where, names[0], data)}"
+            finally:
+                os.close(where)
+        except OSError as error:
+            raise StoreError(
+                f"A file was not written to {self._workspace / folder}: {error.strerror}. Nothing was accepted or sent "
+                "with it; make room or mend the disk, then try again."
+            ) from error
+
+    def read(self, path: str, most: int) -> bytes:
+        try:
+            descriptor = self._opened(path)
+            try:
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+                    raise StoreError(
+                        f"{path} in the workspace is no file of at most {most // 2**20} MB. It was not sent."
+                    )
+                with os.fdopen(os.dup(descriptor), "rb") as file:
+                    return file.read()
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise StoreError(f"{path} in the workspace cannot be read: {error.strerror}. It was not sent.") from error
+
+    def _opened(self, path: str) -> int:
+        """Walked part by part, so that no link leads out."""
+        *folders, name = path.split("/")
+        if path.startswith("/") or ".." in folders or name in ("", ".."):
+            raise StoreError(f"{path} is not in the workspace. It was not sent.")
+        where = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in folders:
+                inner = os.open(folder, _FOLDER, dir_fd=where)
+                os.close(where)
+                where = inner
+            return os.open(name, _READ, dir_fd=where)
+        finally:
+            os.close(where)
+
+    @staticmethod
+    def _put(where: int, name: str, data: bytes) -> str:
+        """Write the file aside, then give it the first name like this one that is free, or that it has already."""
+        partial = f"{_PARTIAL}{hashlib.sha256(data).hexdigest()[:32]}"
+        try:
+            _write(where, partial, data)
+            given = _named(where, partial, name, data)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(partial, dir_fd=where)
+        sync(where)
+        return given
+
+
+def _write(where: int, name: str, data: bytes) -> None:
+    descriptor = os.open(
+        name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=where
+    )
+    try:
+        write_all(descriptor, data)
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _named(where: int, partial: str, name: str, data: bytes) -> str:
+    stem, dot, ending = name.rpartition(".")
+    for number in range(1, _MOST_LIKE_IT):
+        like_it = name if number == 1 else f"{stem}-{number}{dot}{ending}" if dot else f"{name}-{number}"
+        if _holds(where, like_it, data):
+            return like_it
+        if not _is_taken(where, like_it):
+            os.rename(partial, like_it, src_dir_fd=where, dst_dir_fd=where)
+            return like_it
+    raise FileExistsError(errno.EEXIST, "too many files have that name")
+
+
+def _is_taken(where: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=where, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _holds(where: int, name: str, data: bytes) -> bool:
+    """Whether this file is there with these bytes."""
+    try:
+        descriptor = os.open(name, _READ, dir_fd=where)
+    except OSError:
+        return False
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
+            return False
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read() == data
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Semantic memory on disk (memory.db): memories, vectors, history; and memory search over the journal."""

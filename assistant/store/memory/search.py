@@ -1,0 +1,234 @@
+"""Search of memories, and of journal entries that are not in a memory yet, by what they say. Implements the port
+`MemorySearch`.
+
+What always holds:
+- Each query names a scope, and each row that is returned was checked against it (I10).
+- The journal is what is searched, so an entry is found as soon as it was noted, also while semantic memory is down; the
+  memory that an entry went into is shown in its place, once. An entry that was rejected, or undone with its sleep, is
+  not found.
+- A former memory ranks below current ones, with its successor beside it. Age and low importance lower a rank; they
+  remove nothing.
+- As of an earlier time, the same search covers what was known then (`as_of`), and nothing else.
+
+Whether a hit may be brought up unasked does not follow from its rank: the best hit may have nothing to do with the
+question. It follows from the similarity in meaning, the share of the question's words that the hit has, and whether it
+has the distinctive ones by more than chance. Their weights and the threshold are measured
+(`tests/recall_bench/unasked.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Row
+from threading import Lock
+
+from assistant.context.periods import names_day_in
+from assistant.core.memories import Memory, MemoryHit
+from assistant.search.fulltext import Stemmer, query_words
+from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
+from assistant.search.match import PreparedQuery, prepare_query
+from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
+from assistant.store.character.journal import UNDONE_NOTE, entry_from_row
+from assistant.store.database import Database
+from assistant.store.encoding import format_time, parse_time
+from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
+
+MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
+"""Memories by their ids, as many as can be read now."""
+_Hit = tuple[Row, SourceHit, Memory]
+"""An entry, how it was found, and what it is shown as."""
+
+_SHARE, _SURPRISE = 0.25, 0.115
+# All of the question's words are there.
+_WHOLE, _ALL = 0.15, 0.95
+# The more there is to be found, the better is the best of what has nothing to do with a question.
+_BAR, _BAR_GROWS = 0.45, 0.04
+_FORMER, _FADES, _FADED = 0.3, 0.15, timedelta(days=730)
+_OF_THE_TIME = 1.0
+_MOST_QUERY = 4_000
+_SPARE, _WITH_TIMES = 12, 200
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+_SELECT = (
+    "SELECT j.*, c.entry_id AS settled, c.memory_id AS memory, c.note AS note, c.cycle AS settled_in,"
+    " r.timestamp AS until, rc.memory_id AS by_memory"
+    " FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"
+    " LEFT JOIN journal r ON r.id = j.superseded_by"
+    " LEFT JOIN consolidated_entry_ids rc ON rc.entry_id = r.id"
+)
+
+
+class StoredMemorySearch:
+    """Any thread may call, one at a time. Opens nothing for writing."""
+
+    def __init__(self, database: Database, finder: FinderPort, memories: MemoriesById) -> None:
+        """`database` (character.db) and `finder` are this object's own, and closed with it."""
+        self._db = database
+        self._then = KnowledgeAsOf(database)
+        self._finder = finder
+        self._memories = memories
+        self._stems = Stemmer()
+        self._lock = Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            self._stems.close()
+            self._finder.close()
+            self._db.close()
+
+    def search(
+        self,
+        question: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> list[MemoryHit]:
+        question = question[:_MOST_QUERY]
+        words = query_words(question)
+        if limit <= 0 or not words:
+            return []
+        many = _WITH_TIMES if after or before else limit + _SPARE
+        with self._lock:
+            newest, last = self._newest(scope, as_of)
+            found = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
+            asked = prepare_query(self._finder, words, self._stems)
+            recalled = [
+                replace(one, score=one.score - _lowered(one.memory, newest))
+                for one in self._recalled(self._hits(found, scope, as_of), asked)
+            ]
+            if after or before:
+                recalled = list(_of_the_time(recalled, after, before))
+            else:
+                recalled = self._with_successors(recalled, scope, as_of)
+        return sorted(recalled, key=lambda one: -one.score)[:limit]
+
+    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+        with self._lock:
+            rows = self._db.rows(
+                f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
+                " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
+                (scope, format_time(after), format_time(before), limit + _SPARE),
+            )
+            found = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
+            return self._recalled(self._by_now(found), None)[:limit]
+
+    # -------------------------------------------------------------------------------------------------------- what fits
+
+    def _good(self, text: str, found: SourceHit, asked: PreparedQuery) -> bool:
+        fit = asked.chance.fit(asked.matcher.words_in(text))
+        by_chance = math.log(asked.chance.passages + 1)
+        bar = _BAR + _BAR_GROWS * by_chance
+        # How often over: 1 where chance alone would bring one entry with these words.
+        surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
+        whole = _WHOLE if fit.share >= _ALL else 0.0
+        return found.likeness + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    def _hits(self, found: Sequence[SourceHit], scope: str, as_of: datetime | None) -> list[_Hit]:
+        rows = self._db.rows(
+            f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?",
+            (json.dumps([one.source for one in found]), scope),
+        )
+        of = {row["id"]: row for row in rows}
+        if as_of is not None:
+            then = self._then.of_entries(list(of), scope, as_of)
+            return [(of[one.source], one, then[one.source]) for one in found if one.source in then]
+        there = [(of[one.source], one) for one in found if one.source in of]
+        return self._by_now([(row, one) for row, one in there if not _is_rejected(row)])
+
+    def _by_now(self, found: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
+        known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
+        return [(row, one, _memory(row, known)) for row, one in found]
+
+    def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
+        """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
+        if as_of is not None:
+            return self._then.newest(scope, as_of) or (_NEVER, 0)
+        row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
+        return (parse_time(row["timestamp"]) if row else _NEVER), None
+
+    def _recalled(self, hits: Sequence[_Hit], asked: PreparedQuery | None) -> list[MemoryHit]:
+        """What was hit, each memory once, with the score of its best entry."""
+        made: dict[str, MemoryHit] = {}
+        for row, one, memory in hits:
+            good = asked is not None and (self._good(memory.text, one, asked) or self._good(row["content"], one, asked))
+            score = one.score
+            sources = tuple(json.loads(row["sources"]))
+            before = made.get(memory.reference)
+            if before is not None:
+                score, good = max(score, before.score), good or before.good
+                sources = tuple(sorted({*before.sources, *sources}))
+            made[memory.reference] = MemoryHit(memory, score, good, sources)
+        return list(made.values())
+
+    def _with_successors(self, recalled: Sequence[MemoryHit], scope: str, as_of: datetime | None) -> list[MemoryHit]:
+        """With what took the place of what no longer holds, just above it where it was not found better by itself."""
+        best = {one.memory.id: one for one in recalled if one.memory.id}
+        for one in recalled:
+            by = one.memory.superseded_by
+            if not by:
+                continue
+            score, known = one.score + _FORMER, best.get(by)
+            if known is not None:
+                best[by] = replace(known, score=max(score, known.score), good=known.good or one.good)
+            elif (after := self._successor(by, scope, as_of)) is not None:
+                best[by] = MemoryHit(after[0], score, one.good, after[1])
+        return [*best.values(), *(one for one in recalled if not one.memory.id)]
+
+    def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
+        """A memory and the messages of its first entry."""
+        if as_of is not None:
+            then = self._then.memory(memory_id, scope, as_of)
+            of = then and self._db.row("SELECT sources FROM journal WHERE id = ?", then.entries[:1])
+            return (then, tuple(json.loads(of["sources"]))) if then and of else None
+        row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (memory_id, scope))
+        return (_memory(row, self._memories([memory_id])), tuple(json.loads(row["sources"]))) if row else None
+
+
+def _is_rejected(row: Row) -> bool:
+    """What a person or a tool wrote stands, though the night that made a memory of it was taken back."""
+    if row["settled"] is None or row["memory"]:
+        return False
+    return bool(row["note"] != UNDONE_NOTE or row["settled_in"] == row["cycle"])
+
+
+def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
+    """The memory that an entry went into, or as the journal alone has it."""
+    if row["memory"] in known and known[row["memory"]].scope == row["scope"]:
+        memory = known[row["memory"]]
+        if memory.until is not None or row["until"] is None:
+            return memory
+        return replace(memory, until=parse_time(row["until"]), superseded_by=row["by_memory"] or "")
+    until = parse_time(row["until"]) if row["until"] else None
+    return replace(
+        entry_as_memory(entry_from_row(row)), id=row["memory"] or "", until=until, superseded_by=row["by_memory"] or ""
+    )
+
+
+def _lowered(memory: Memory, newest: datetime) -> float:
+    """What age, with little weight, and being over take off a rank."""
+    age = min(1.0, max(timedelta(), newest - memory.said_at) / _FADED)
+    return _FADES * age * (1 - memory.importance) + (_FORMER if memory.until is not None else 0.0)
+
+
+def _of_the_time(recalled: Iterable[MemoryHit], after: datetime | None, before: datetime | None) -> Iterable[MemoryHit]:
+    for one in recalled:
+        memory = one.memory
+        score = one.score + (_FORMER if memory.until is not None else 0.0)
+        too_late = before is not None and memory.said_at >= before
+        too_early = after is not None and memory.said_at < after
+        if not too_late and not too_early:
+            yield replace(one, score=score + _OF_THE_TIME)
+        elif too_late:
+            if names_day_in(memory.text, after, before):
+                yield replace(one, score=score + _OF_THE_TIME / 2)
+        elif memory.until is None or (after is not None and memory.until > after):
+            yield replace(one, score=score)
