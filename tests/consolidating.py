@@ -23,12 +23,12 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.wire.memory import CHILD, memories, open_memory_db
-from sleep.cycle.consolidation import Consolidation
-from sleep.cycle.judging import Judge
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.scoring import Scoring
-from sleep.cycle.tagged import Asker
-from sleep.rules.importance import importance
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.judge import EntryJudge
+from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.score import ScoringPhase
+from sleep.rules.importance import score_importance
 from tests.journal_home import Crash
 from tests.scripted import ScriptedModel
 from tests.warm_mem0 import warm_child
@@ -109,27 +109,27 @@ class Night:
         for number, one in enumerate(said, known + 1):
             text, at = one if isinstance(one, tuple) else (one, JANUARY)
             fields: dict[str, Any] = {
-                "source_type": "extraction", "importance": importance("fact", text), "tags": ("fact",), "sources": (1,),
+                "source_type": "extraction", "importance": score_importance("fact", text), "tags": ("fact",), "sources": (1,),
             } | more  # fmt: skip
             entries.append(JournalEntry(f"{scope}:{number}", scope, "main", 1, text, at, **fields))
         return self.journal.add(entries, NOW)
 
-    async def sleep(self, *, consolidations: Any = None, memories: Any = None) -> Outcome:
+    async def sleep(self, *, consolidations: Any = None, memories: Any = None) -> PhaseResult:
         """One consolidation; the stores may have something standing before them."""
         self.cycle += 1
-        outcome = Outcome()
+        outcome = PhaseResult()
         await self.phase(consolidations, memories).run(self.cycle, outcome, NOW)
         return outcome
 
-    def phase(self, consolidations: Any = None, memories: Any = None) -> Consolidation:
-        asker = Asker(lambda: self.model, "Decide. <decisions>", "decisions", "scoring", free)
-        judge = Judge(asker, entries_a_call=self.calls_of)
-        return Consolidation(consolidations or self.consolidations, memories or self.memories, judge)
+    def phase(self, consolidations: Any = None, memories: Any = None) -> ConsolidationPhase:
+        asker = JsonLinesModel(lambda: self.model, "Decide. <decisions>", "decisions", "scoring", free)
+        judge = EntryJudge(asker, entries_a_call=self.calls_of)
+        return ConsolidationPhase(consolidations or self.consolidations, memories or self.memories, judge)
 
-    async def score(self) -> Outcome:
-        outcome = Outcome()
-        asker = Asker(lambda: self.model, "Weigh. <scores>", "scores", "scoring", free)
-        await Scoring(self.journal, self.consolidations, asker).run(1, outcome, NOW)
+    async def score(self) -> PhaseResult:
+        outcome = PhaseResult()
+        asker = JsonLinesModel(lambda: self.model, "Weigh. <scores>", "scores", "scoring", free)
+        await ScoringPhase(self.journal, self.consolidations, asker).run(1, outcome, NOW)
         return outcome
 
     # ----------------------------------------------------------------------------------------------------- looking

@@ -19,8 +19,8 @@ from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.script.state import CircuitBreakers
 from assistant.store.script.unread import UnreadMessages
-from sleep.cycle.cycle import Compacted, Cycle
-from sleep.cycle.extraction import Extractor
+from sleep.cycle.cycle import CompactedSession, SleepCycle
+from sleep.cycle.extract import Extractor
 from tests.scripted import ScriptedModel
 from tests.store_home import NOW, StoreHome
 
@@ -44,7 +44,7 @@ def attentive(request: ModelRequest) -> str:
     return learned(*((f"Told: {text}", int(number)) for number, text in _TOLD.findall(request.messages[0].content)))
 
 
-async def nothing_due(session: str, trigger: str) -> Compacted | None:
+async def nothing_due(session: str, trigger: str) -> CompactedSession | None:
     return None
 
 
@@ -73,13 +73,13 @@ class JournalHome(StoreHome):
     def cycle(
         self,
         *,
-        compact: Callable[[str, str], Awaitable[Compacted | None]] = nothing_due,
+        compact: Callable[[str, str], Awaitable[CompactedSession | None]] = nothing_due,
         conversation: Any = None,
         journal: Any = None,
         clock: Callable[[], datetime] = lambda: NOW,
-    ) -> Cycle:
+    ) -> SleepCycle:
         """`conversation` and `journal` may stand before the home's own, to fail where a test wants it."""
-        return Cycle(
+        return SleepCycle(
             conversation or self.conversation, UnreadMessages(self.db, self.log), journal or self.journal,
             self.breakers,
             Extractor(lambda: self.model, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,

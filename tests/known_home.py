@@ -17,12 +17,12 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_history
-from sleep.cycle.change_plan import Draft
-from sleep.cycle.consolidation import Consolidation
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.rereading import Reread
-from sleep.rules.contradiction import Decision
-from sleep.rules.importance import importance
+from sleep.cycle.change_plan import ChangePlanDraft
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.rebuild import ReextractionResult
+from sleep.rules.importance import score_importance
+from sleep.rules.supersede import EntryDecision
 from tests.store_home import NOW, StoreHome
 
 GUEST = "peer:telegram:7"
@@ -128,8 +128,8 @@ class KnownHome(StoreHome):
         self.people.close()
         super().close()
 
-    async def _read_again(self, now: datetime) -> Reread:
-        return Reread(3, 1, ("room:x: cannot be read",))
+    async def _read_again(self, now: datetime) -> ReextractionResult:
+        return ReextractionResult(3, 1, ("room:x: cannot be read",))
 
     # ------------------------------------------------------------------------------------------------------ acting
 
@@ -143,7 +143,7 @@ class KnownHome(StoreHome):
         self.numbers += 1
         session = "main" if scope == "owner" else scope
         fields: dict[str, Any] = {
-            "source_type": "extraction", "tags": ("fact",), "importance": importance("fact", text),
+            "source_type": "extraction", "tags": ("fact",), "importance": score_importance("fact", text),
         } | more  # fmt: skip
         at = fields.pop("timestamp", NOW - timedelta(days=30) + timedelta(minutes=self.numbers))
         entry = JournalEntry(f"k{self.numbers}", scope, session, 1, text, at, sources=tuple(sources), **fields)
@@ -152,8 +152,8 @@ class KnownHome(StoreHome):
     def remember(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> Memory:
         """A memory with its journal entry."""
         entry = self.note(text, *sources, scope=scope, **more)
-        draft = Draft([])
-        made = draft.memory(draft.take(entry, Decision("new")))
+        draft = ChangePlanDraft([])
+        made = draft.memory(draft.take(entry, EntryDecision("new")))
         plan = draft.plan([entry], 1)
         self.consolidations.plan(plan, NOW)
         self.consolidations.applied(plan.key, NOW)
@@ -168,9 +168,9 @@ class KnownHome(StoreHome):
         self.memories.held[memory_id] = replace(memory, id=memory_id)
         return self.memories.held[memory_id]
 
-    async def night(self) -> Outcome:
-        outcome = Outcome()
-        await Consolidation(self.consolidations, self.memories).run(1, outcome, NOW)
+    async def night(self) -> PhaseResult:
+        outcome = PhaseResult()
+        await ConsolidationPhase(self.consolidations, self.memories).run(1, outcome, NOW)
         return outcome
 
     def everything(self) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.script.unread import UnreadMessages
-from sleep.compaction.purse import Purse, Thrifty
-from sleep.cycle.consolidation import Consolidation
-from sleep.cycle.curating import Curating
-from sleep.cycle.cycle import Compacted, Cycle
-from sleep.cycle.extraction import Extractor
-from sleep.cycle.judging import Judge
-from sleep.cycle.scoring import Scoring
-from sleep.cycle.settling import settle_checkpoints
-from sleep.cycle.tagged import Asker
-from sleep.cycle.undoing import Undoing
+from sleep.compaction.budget import BudgetedModel, SleepBudget
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.curate import CurationPhase
+from sleep.cycle.cycle import CompactedSession, SleepCycle
+from sleep.cycle.extract import Extractor
+from sleep.cycle.journal_sync import sync_journal
+from sleep.cycle.judge import EntryJudge
+from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.score import ScoringPhase
+from sleep.cycle.undo import SleepUndo
 from tests.compacting import plan, summary
 from tests.consolidating import free
 from tests.journal_home import COOL_DOWN, FAILURES, JournalHome, nothing_due
@@ -100,8 +100,8 @@ class NightsHome(JournalHome):
         *,
         trigger: str = "sleep",
         phase: str = "",
-        purse: Purse | None = None,
-        compact: Callable[[str, str], Awaitable[Compacted | None]] = nothing_due,
+        purse: SleepBudget | None = None,
+        compact: Callable[[str, str], Awaitable[CompactedSession | None]] = nothing_due,
     ) -> SleepReport:
         """A sleep so many days later."""
         cycle = self.whole_cycle(purse=purse, compact=compact)
@@ -110,28 +110,28 @@ class NightsHome(JournalHome):
     def whole_cycle(
         self,
         *,
-        purse: Purse | None = None,
-        compact: Callable[[str, str], Awaitable[Compacted | None]] = nothing_due,
+        purse: SleepBudget | None = None,
+        compact: Callable[[str, str], Awaitable[CompactedSession | None]] = nothing_due,
         clock: Callable[[], datetime] = lambda: NOW,
-    ) -> Cycle:
+    ) -> SleepCycle:
         def writer() -> Any:
-            return self.model if purse is None else Thrifty(self.model, purse)
+            return self.model if purse is None else BudgetedModel(self.model, purse)
 
-        def asker(tag: str) -> Asker:
-            return Asker(writer, f"Answer in <{tag}>.", tag, "scoring", free)
+        def asker(tag: str) -> JsonLinesModel:
+            return JsonLinesModel(writer, f"Answer in <{tag}>.", tag, "scoring", free)
 
         between = (
-            ("score", Scoring(self.journal, self.consolidations, asker("scores")).run),
-            ("consolidate", Consolidation(self.consolidations, self.memories, Judge(asker("decisions"))).run),
-            ("curate", Curating(self.journal, self.profiles, self.files, UTC, len, 10_000).run),
+            ("score", ScoringPhase(self.journal, self.consolidations, asker("scores")).run),
+            ("consolidate", ConsolidationPhase(self.consolidations, self.memories, EntryJudge(asker("decisions"))).run),
+            ("curate", CurationPhase(self.journal, self.profiles, self.files, UTC, len, 10_000).run),
         )
-        return Cycle(
+        return SleepCycle(
             self.conversation, UnreadMessages(self.db, self.log), self.journal, self.breakers,
             Extractor(writer, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,
             failures=FAILURES, cool_down=COOL_DOWN, clock=clock, between=between, purse=purse,
         )  # fmt: skip
 
-    def undoing(self, **instead: Any) -> Undoing:
+    def undoing(self, **instead: Any) -> SleepUndo:
         """Stores may have something standing before them."""
 
         async def undo(session: str, checkpoint_id: int) -> None:
@@ -141,13 +141,13 @@ class NightsHome(JournalHome):
             "journal": self.journal, "consolidations": self.consolidations, "memories": self.memories,
             "files": self.files, "conversation": self.conversation, "undo_compaction": undo,
         } | instead  # fmt: skip
-        return Undoing(**parts)
+        return SleepUndo(**parts)
 
-    async def compacted(self, session: str, trigger: str) -> Compacted | None:
+    async def compacted(self, session: str, trigger: str) -> CompactedSession | None:
         """All but the last two messages leave the view."""
         made = self.compact_now(session)
-        settle_checkpoints(self.conversation, self.journal, NOW)
-        return Compacted(made.messages_compressed, 100, 10, 0.0, "full", (made.id,))
+        sync_journal(self.conversation, self.journal, NOW)
+        return CompactedSession(made.messages_compressed, 100, 10, 0.0, "full", (made.id,))
 
     def compact_now(self, session: str = "main") -> Checkpoint:
         last = len([m for m in self.conversation.view(session).messages if m.id is not None]) - 3

@@ -9,7 +9,7 @@ from typing import Any
 from assistant.context.tokens import Tier, TokenCounter
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, StopReason
-from sleep.compaction.summary import Material
+from sleep.compaction.values import SummaryInput
 
 COUNTER = TokenCounter(Tier("estimate", "", ""))
 START = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)
@@ -69,8 +69,8 @@ def spoken(*texts: str, first: int = 1) -> tuple[Message, ...]:
     )
 
 
-def material(rows: Sequence[Message], budget: int = 2000, **more: Any) -> Material:
-    return Material("main", "owner", tuple(rows), {}, budget, **more)
+def material(rows: Sequence[Message], budget: int = 2000, **more: Any) -> SummaryInput:
+    return SummaryInput("main", "owner", tuple(rows), {}, budget, **more)
 
 
 def long_talk(pairs: int = 30) -> tuple[Message, ...]:

@@ -19,12 +19,11 @@ from assistant.store.schema.character import character_migrations
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory
-from sleep.compaction.compaction import Compactor
-from sleep.compaction.means import Fuses, Means
-from sleep.compaction.policy import Policy
-from sleep.compaction.summariser import Summariser
-from sleep.compaction.summary_prompts import SummaryPrompts
-from sleep.cycle.settling import settle_quietly
+from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
+from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import CompactionPolicy
+from sleep.cycle.journal_sync import sync_journal_or_log
 from tests.store_home import NOW, StoreHome
 
 COUNTER = TokenCounter(Tier("estimate", "", ""))
@@ -40,7 +39,7 @@ def working_context(
     *,
     writer: Callable[[], Model] = OfflineModel,
     clock: Callable[[], datetime] = lambda: NOW,
-    policy: Policy = Policy(),  # noqa: B008 - frozen
+    policy: CompactionPolicy = CompactionPolicy(),  # noqa: B008 - frozen
 ) -> WorkingContext:
     """`model` answers, `writer` summarises."""
     people = Database.open(home.path / "character.db", character_migrations, NOW)
@@ -54,12 +53,12 @@ def working_context(
     )
 
     def settle(now: datetime) -> None:
-        settle_quietly(home.conversation, journal, now)
+        sync_journal_or_log(home.conversation, journal, now)
 
-    means = Means(
+    means = CompactionDeps(
         home.conversation, history, journal, UserRequests(home.db, home.log), StoredTodos(people),
         CircuitBreakers(home.db),
-        summariser, policy, Fuses(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
+        summariser, policy, BreakerLimits(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
         settle=settle, clock=clock,
     )  # fmt: skip
     compactor = Compactor(means)

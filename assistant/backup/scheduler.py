@@ -25,18 +25,18 @@ from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.text import pluralize
-from sleep.cycle.nights import Nights
+from sleep.cycle.schedule import SleepSchedule
 
 RETRY_AFTER = timedelta(hours=1)
 
 
-def is_backup_due(days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime) -> bool:
+def is_backup_due(days: SleepSchedule, backups: Sequence[Backup], since: datetime | None, now: datetime) -> bool:
     """Whether a backup should have been made by now. `days` tells the time of day, `since` when the home was begun."""
     return days.due(_last(backups, now), since, now) is not None
 
 
 def first_missed_backup(
-    days: Nights, backups: Sequence[Backup], since: datetime | None, now: datetime
+    days: SleepSchedule, backups: Sequence[Backup], since: datetime | None, now: datetime
 ) -> datetime | None:
     """When the first backup was due that was not made, where that is more than a day ago."""
     return days.missed(_last(backups, now), since, now)
@@ -76,7 +76,7 @@ class BackupScheduler:
         self,
         folder: BackupList,
         make: MakeBackup,
-        days: Nights,
+        days: SleepSchedule,
         keep: int,
         *,
         begun: Callable[[], datetime | None],

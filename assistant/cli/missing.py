@@ -16,7 +16,7 @@ from assistant.cli.text import one_line
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.records import LogRecord
 from assistant.wire import stores as wire_stores
-from sleep.compaction.facts import missing
+from sleep.compaction.validate import find_missing_values
 
 _SPOKEN = ("user", "assistant")
 
@@ -63,7 +63,7 @@ def absent(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[Absen
     for record in originals(stores, checkpoint):
         if record.role not in _SPOKEN:
             continue
-        for kind, texts in missing([record.content], checkpoint.summary).items():
+        for kind, texts in find_missing_values([record.content], checkpoint.summary).items():
             for text in texts:
                 if (kind, text.casefold()) not in told:
                     told.add((kind, text.casefold()))

@@ -17,7 +17,7 @@ from assistant.core.ports import PinsPort, RequestsPort
 from assistant.core.sessions import session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Conversation
-from sleep.compaction.summariser import Live
+from sleep.compaction.values import CachedPrompt
 
 _SHOWN = 20
 # What a database takes for a number.
@@ -27,8 +27,8 @@ _MOST = 2**63 - 1
 class Shortening(Protocol):
     """What these commands need of `assistant.runtime.compacting`."""
 
-    async def by_hand(self, session: str, focus: str, live: Live | None = None) -> str: ...
-    async def preview(self, session: str, focus: str = "", live: Live | None = None) -> str: ...
+    async def by_hand(self, session: str, focus: str, live: CachedPrompt | None = None) -> str: ...
+    async def preview(self, session: str, focus: str = "", live: CachedPrompt | None = None) -> str: ...
     async def undo(self, session: str, checkpoint_id: int | None) -> str: ...
 
 
@@ -41,7 +41,7 @@ class CompactionCommands:
         conversation: Conversation,
         pins: PinsPort,
         requests: RequestsPort,
-        live: Callable[[str, datetime], Live | None],
+        live: Callable[[str, datetime], CachedPrompt | None],
         most_pinned: int,
         counter: Counter,
         zone: tzinfo,

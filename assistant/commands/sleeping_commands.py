@@ -15,8 +15,8 @@ from assistant.core.memories import SleepReport
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Journal
 from sleep.cycle.cycle import PHASES
-from sleep.cycle.forecast import Foreseeing
-from sleep.cycle.undoing import Undoing
+from sleep.cycle.dry_run import SleepDryRun
+from sleep.cycle.undo import SleepUndo
 
 _ONE_OF = ("--dry-run", "--last", "--undo", "--phase")
 USAGE = "/sleep [--dry-run | --phase NAME | --last | --undo]"
@@ -36,8 +36,8 @@ class SleepCommands:
         self,
         sleep: Callable[[str, str], Awaitable[SleepReport | None]],
         awake: Callable[[], AbstractAsyncContextManager[None]],
-        undoing: Undoing,
-        foreseeing: Foreseeing,
+        undoing: SleepUndo,
+        foreseeing: SleepDryRun,
         journal: Journal,
         zone: tzinfo,
     ) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration, pluralize
-from sleep.cycle.forecast import Forecast, Full
-from sleep.cycle.undoing import TakenBack
+from sleep.cycle.dry_run import FullSession, SleepForecast
+from sleep.cycle.undo import SleepUndoResult
 
 NO_SLEEP = "No sleep yet."
 FAILED = "The sleep failed; `assistant status` says why. Nothing was lost, and the next one goes on where it was."
@@ -161,7 +161,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
 # ------------------------------------------------------------------------------------------------------------- foreseen
 
 
-def foreseen(found: Forecast) -> str:
+def foreseen(found: SleepForecast) -> str:
     """What a sleep would do."""
     lines = [
         f"{one.session}: {pluralize(one.messages, 'message')} to read"
@@ -182,12 +182,12 @@ def foreseen(found: Forecast) -> str:
     return "\n".join(["Nothing was changed. A sleep would find now:", *(f"- {line}" for line in lines)])
 
 
-def _full(one: Full) -> str:
+def _full(one: FullSession) -> str:
     tokens = f"{one.tokens_before:,} tokens would become about {one.tokens_after:,}"
     return f"{one.session} to compact: it takes {one.ratio:.0%} of the context; {tokens}."
 
 
-def _price(found: Forecast) -> str:
+def _price(found: SleepForecast) -> str:
     if not found.calls:
         return "No model is asked; it costs nothing."
     price = "no known price" if found.usd is None else f"about ${found.usd:.4f}"
@@ -197,7 +197,7 @@ def _price(found: Forecast) -> str:
 # ----------------------------------------------------------------------------------------------------------- taken back
 
 
-def taken_back(done: TakenBack, zone: tzinfo) -> str:
+def taken_back(done: SleepUndoResult, zone: tzinfo) -> str:
     """What was taken back of a sleep, and what was left and why."""
     begun = f"{done.of.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     profiles = sum(target.startswith("profile:") for target in done.edits)
@@ -228,11 +228,11 @@ def as_json(report: SleepReport | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def forecast_json(found: Forecast) -> dict[str, Any]:
+def forecast_json(found: SleepForecast) -> dict[str, Any]:
     return asdict(found)
 
 
-def taken_back_json(done: TakenBack) -> dict[str, Any]:
+def taken_back_json(done: SleepUndoResult) -> dict[str, Any]:
     return {
         "id": done.of.id, "memories": done.memories, "entries": done.entries, "edits": list(done.edits),
         "sessions": list(done.sessions), "left": list(done.left),

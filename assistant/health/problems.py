@@ -14,7 +14,7 @@ from assistant.core.text import pluralize
 from assistant.health.sources import BackupsKept, Sources
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
-from sleep.cycle.nights import Nights, begun_at
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 LITTLE_DISK = 200 * 1024 * 1024
 """With less room than this a sleep, a backup or an upgrade may not come to its end."""
@@ -103,8 +103,8 @@ def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:
 
 
 def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Iterator[str]:
-    nights = Nights(settings.values.sleep.at, settings.zone)
-    missed = nights.missed(stores.journal.slept_at(), begun_at(stores.conversation.sessions()), now)
+    nights = SleepSchedule(settings.values.sleep.at, settings.zone)
+    missed = nights.missed(stores.journal.slept_at(), find_first_message_time(stores.conversation.sessions()), now)
     if missed is not None:
         night = f"{missed.astimezone(settings.zone):%Y-%m-%d %H:%M}"
         yield (
@@ -137,11 +137,11 @@ def backup_problems(
     backups: BackupsKept, conversation: Conversation, settings: Settings, now: datetime
 ) -> Iterator[str]:
     """A day without the backup that it should have had, or a folder of backups that is not there."""
-    days = Nights(settings.values.backup.at, settings.zone)
+    days = SleepSchedule(settings.values.backup.at, settings.zone)
     if not days.at:
         return
     try:
-        missed = first_missed_backup(days, backups.all(), begun_at(conversation.sessions()), now)
+        missed = first_missed_backup(days, backups.all(), find_first_message_time(conversation.sessions()), now)
     except StoreError as error:
         yield str(error)
         return

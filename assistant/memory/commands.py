@@ -35,8 +35,7 @@ from assistant.core.store_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correcting import Correcting
 from assistant.memory.known import EVERYTHING, KnownMemories
-from sleep.cycle.rebuilding import rebuild
-from sleep.cycle.rereading import Reread
+from sleep.cycle.rebuild import ReextractionResult, rebuild_memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class MemoryCommands:
         *,
         asleep: Callable[[], bool] = lambda: False,
         awake: Callable[[], AbstractAsyncContextManager[None]] = nobody_sleeps,
-        read_again: Callable[[datetime], Awaitable[Reread]] | None = None,
+        read_again: Callable[[datetime], Awaitable[ReextractionResult]] | None = None,
     ) -> None:
         """`asleep`: whether a sleep is under way; nobody sleeps while `awake` is open, and it raises `UsageError` while
         somebody does. `read_again` reads the whole log for the journal."""
@@ -185,9 +184,9 @@ class MemoryCommands:
         if from_log and self._read_again is None:
             raise UsageError("The log can be read again only where the home is served. Nothing was changed.")
         async with self._awake():
-            read = await self._read_again(now) if from_log and self._read_again is not None else Reread()
+            read = await self._read_again(now) if from_log and self._read_again is not None else ReextractionResult()
             try:
-                changed = await rebuild(self._stores.consolidations, self._stores.memories, now)
+                changed = await rebuild_memories(self._stores.consolidations, self._stores.memories, now)
             finally:
                 await self._stores.memories.aclose()
         return RebuildResult(changed, read.read, read.learned, read.notes)

@@ -20,10 +20,10 @@ from assistant.core.memories import CorrectionResult, JournalEntry, Memory, Memo
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.store_ports import Journal
 from assistant.memory.known import KnownMemories
-from sleep.cycle.change_plan import Draft, first_memory
-from sleep.cycle.consolidation import Consolidation
-from sleep.rules.contradiction import Decision
-from sleep.rules.importance import importance
+from sleep.cycle.change_plan import ChangePlanDraft, memory_from_entry
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.rules.importance import score_importance
+from sleep.rules.supersede import EntryDecision
 
 BY_HAND = 0
 """The cycle of changes that no sleep made."""
@@ -48,7 +48,7 @@ class Correcting:
         self._memories = memories
         self._consolidations = consolidations
         self._journal = journal
-        self._consolidation = Consolidation(consolidations, memories)
+        self._consolidation = ConsolidationPhase(consolidations, memories)
         self._asleep = asleep
 
     async def correct(
@@ -95,7 +95,7 @@ class Correcting:
         return written[0]
 
     async def _carried_out(self, entry: JournalEntry, former: MemoryState, now: datetime) -> CorrectionResult:
-        alone = CorrectionResult(former, replace(first_memory(entry), id=""))
+        alone = CorrectionResult(former, replace(memory_from_entry(entry), id=""))
         if not former.memory.id:
             return replace(alone, waiting=_NO_MEMORY_YET)
         if self._asleep():
@@ -116,8 +116,8 @@ class Correcting:
     def _plan(self, entry: JournalEntry, former: Memory | None, now: datetime) -> None:
         if former is None or not former.is_current:
             return
-        draft = Draft([former])
-        draft.take(entry, Decision("supersedes", "", (former.id,)))
+        draft = ChangePlanDraft([former])
+        draft.take(entry, EntryDecision("supersedes", "", (former.id,)))
         self._consolidations.plan(draft.plan([entry], BY_HAND), now)
 
 
@@ -144,7 +144,7 @@ def _correction(
         # Never before what it puts right.
         timestamp=max(now, memory.said_at, *(one.timestamp for one in former.entries)),
         source_type="correction",
-        importance=max(memory.importance, importance(memory.kind, said)),
+        importance=max(memory.importance, score_importance(memory.kind, said)),
         tags=(memory.kind, "correction", *guest),
         sources=tuple(dict.fromkeys((*sources, *(source for one in former.entries for source in one.sources)))),
     )

@@ -25,8 +25,8 @@ from assistant.core.memories import (
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.store_ports import Journal
 from assistant.core.text import pluralize
-from sleep.cycle.change_plan import first_memory
-from sleep.cycle.rebuilding import made_again
+from sleep.cycle.change_plan import memory_from_entry
+from sleep.cycle.rebuild import derive_memories
 
 EVERYTHING = 1_000_000_000
 _BY_JOURNAL = "Shown is what the journal has."
@@ -102,7 +102,7 @@ class KnownMemories:
         except MemoryUnavailable:
             memory = None
         if memory is None or memory.scope != scope:
-            memory = next(one for one in made_again(self._consolidations, scope) if one.id == memory_id)
+            memory = next(one for one in derive_memories(self._consolidations, scope) if one.id == memory_id)
         after = self._after(entries, memory_id)
         if after is not None:
             by = self._consolidations.memory_of([after.id or 0]).get(after.id or 0, "")
@@ -123,7 +123,7 @@ class KnownMemories:
 
     @staticmethod
     def _alone(entry: JournalEntry, by: JournalEntry | None) -> MemoryState:
-        memory = replace(first_memory(entry), id="")
+        memory = replace(memory_from_entry(entry), id="")
         if by is None:
             return MemoryState(memory, "", (entry,))
         return MemoryState(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
@@ -146,7 +146,7 @@ class KnownMemories:
         return there, f"Missing in the store: {gone}; `assistant memory rebuild` makes what is missing again."
 
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
-        return {memory.id: memory for memory in made_again(self._consolidations, scope)}
+        return {memory.id: memory for memory in derive_memories(self._consolidations, scope)}
 
 
 def _put_right(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[MemoryState]:

@@ -1,6 +1,6 @@
 """When conversations are compacted, and what people are told of it.
 
-What always holds: one way leads to every compaction (`sleep/compaction/compaction.py`); each trigger only says when,
+What always holds: one way leads to every compaction (`sleep/compaction/compactor.py`); each trigger only says when,
 under which
 terms, and whether a person is waiting. What happened while nobody was there is told with the next turn, once. That a
 context is at its floor is told once, until it no longer is (F02).
@@ -16,12 +16,10 @@ from assistant.core.errors import UsageError
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.runtime.measures import Measures
-from sleep.compaction.compaction import Compactor
-from sleep.compaction.orders import Order, Outcome
-from sleep.compaction.plan import Plan
-from sleep.compaction.purse import Purse
-from sleep.compaction.summariser import Estimate, Live
-from sleep.compaction.terms import Terms
+from sleep.compaction.budget import SleepBudget
+from sleep.compaction.compactor import Compactor
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult, SummaryEstimate
 
 Tell = Callable[[str], None]
 
@@ -40,17 +38,26 @@ class Compacting:
         self._at_floor: set[str] = set()
 
     async def make_room(
-        self, session: str, terms: Terms, trigger: str, tell: Tell, live: Live | None, *, plain: bool = False
+        self,
+        session: str,
+        terms: CompactionLimits,
+        trigger: str,
+        tell: Tell,
+        live: CachedPrompt | None,
+        *,
+        plain: bool = False,
     ) -> None:
         """Before a model call: bring the view down now. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
-        outcome = await self._compactor.compact(Order(session, trigger, terms, live=live, plain=plain, above=above))
+        outcome = await self._compactor.compact(
+            CompactionRequest(session, trigger, terms, live=live, plain=plain, above=above)
+        )
         for line in self._news(session, outcome):
             tell(line)
 
     async def in_sleep(
-        self, session: str, trigger: str, live: Live | None = None, *, purse: Purse | None = None
-    ) -> Outcome | None:
+        self, session: str, trigger: str, live: CachedPrompt | None = None, *, purse: SleepBudget | None = None
+    ) -> CompactionResult | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
         nobody knows yet whom the session talks to. `purse` is what the sleep may still spend. Raises `StoreError`."""
         terms = self._measures.terms(session)
@@ -58,7 +65,7 @@ class Compacting:
             return None
         if self._measures.ratio(session) < self._measures.compaction.sleep_threshold:
             trigger = "messages"
-        outcome = await self._compactor.compact(Order(session, trigger, terms, live=live, purse=purse))
+        outcome = await self._compactor.compact(CompactionRequest(session, trigger, terms, live=live, purse=purse))
         self._untold[session] += self._news(session, outcome)
         return outcome
 
@@ -68,10 +75,10 @@ class Compacting:
         many = self._measures.too_many(self._conversation.view(session))
         return settings.auto and (many or self._measures.ratio(session) >= settings.sleep_threshold)
 
-    async def foresee(self, session: str) -> tuple[Plan, Estimate | None] | None:
+    async def foresee(self, session: str) -> tuple[CompactionPlan, SummaryEstimate | None] | None:
         """What a sleep would do to the session first, and what its model calls would take; None where it would leave
         the session alone. Changes nothing and calls no model."""
-        order = Order(session, "sleep", await self._terms(session))
+        order = CompactionRequest(session, "sleep", await self._terms(session))
         if not self.wants_sleep(session):
             return None
         found = await self._compactor.plan(order)
@@ -95,10 +102,10 @@ class Compacting:
 
     # ----------------------------------------------------------------------------------------------------------- people
 
-    async def by_hand(self, session: str, focus: str, live: Live | None = None) -> str:
+    async def by_hand(self, session: str, focus: str, live: CachedPrompt | None = None) -> str:
         """`/compact`, with what the summary should keep in mind."""
         terms = await self._terms(session)
-        outcome = await self._compactor.compact(Order(session, "manual", terms, focus=focus, live=live))
+        outcome = await self._compactor.compact(CompactionRequest(session, "manual", terms, focus=focus, live=live))
         if outcome.busy and not outcome.made:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.made:
@@ -114,9 +121,9 @@ class Compacting:
         ]
         return "\n\n".join(told)
 
-    async def preview(self, session: str, focus: str = "", live: Live | None = None) -> str:
+    async def preview(self, session: str, focus: str = "", live: CachedPrompt | None = None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
-        order = Order(session, "manual", await self._terms(session), focus=focus, live=live)
+        order = CompactionRequest(session, "manual", await self._terms(session), focus=focus, live=live)
         found = await self._compactor.plan(order)
         if not found.changes:
             return f"There is nothing to gain by compacting: {found.before.describe()}."
@@ -144,20 +151,20 @@ class Compacting:
             "since at the end. The next sleep compacts again where the context is full."
         )
 
-    async def _terms(self, session: str) -> Terms:
+    async def _terms(self, session: str) -> CompactionLimits:
         await self._measures.get_to_know()
         terms = self._measures.terms(session)
         assert terms is not None
         return terms
 
-    def _news(self, session: str, outcome: Outcome) -> list[str]:
+    def _news(self, session: str, outcome: CompactionResult) -> list[str]:
         """What to tell the person: that a context is at its floor once, until it is no longer."""
         known = session in self._at_floor
         (self._at_floor.add if outcome.stuck else self._at_floor.discard)(session)
         return [*outcome.notices, *([outcome.stuck] if outcome.stuck and not known else [])]
 
 
-def _report(found: Plan, estimate: Estimate | None) -> str:
+def _report(found: CompactionPlan, estimate: SummaryEstimate | None) -> str:
     rows = ["| | messages | tokens | why |", "|---|---:|---:|---|"]
     for fate in found.fates:
         tokens = f"{fate.tokens:,}" if fate.tokens else ""
@@ -182,7 +189,7 @@ def _report(found: Plan, estimate: Estimate | None) -> str:
     )
 
 
-def _cost(outcome: Outcome) -> str:
+def _cost(outcome: CompactionResult) -> str:
     costs = [one.cost_usd for one in outcome.made]
     if any(cost is None for cost in costs):
         return " Its cost is not known."

@@ -20,8 +20,8 @@ from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.settings.sections import CompactionSettings, ContextSettings
-from sleep.compaction.sheet import is_prefix
-from sleep.compaction.terms import Terms
+from sleep.compaction.draft_view import is_compaction_prefix
+from sleep.compaction.values import CompactionLimits
 
 _FRAMES_KEPT = 32
 
@@ -89,14 +89,14 @@ class Measures:
         """Whoever answers from now on."""
         self._met = (model, limits)
 
-    def terms(self, session: str, volatile: str = "") -> Terms | None:
+    def terms(self, session: str, volatile: str = "") -> CompactionLimits | None:
         """What the session's next call is measured by; None before anybody was asked for their limits."""
         if self._met is None:
             return None
         model, limits = self._met
         counter = self.counter(model)
         _, fixed = self.frame(session, model)
-        return Terms(
+        return CompactionLimits(
             budgets=self._budgets(limits),
             counter=counter,
             fixed=fixed,
@@ -107,7 +107,7 @@ class Measures:
             zone=self._zone,
         )
 
-    def pressure(self, view: ContextView, terms: Terms) -> Pressure:
+    def pressure(self, view: ContextView, terms: CompactionLimits) -> Pressure:
         return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     def ratio(self, session: str) -> float:
@@ -121,7 +121,7 @@ class Measures:
         most = self.compaction.max_messages
         if not most or len(view.messages) < most:
             return False
-        return sum(1 for row in view.messages if not is_prefix(row)) >= 2 * self.context.preserve_messages
+        return sum(1 for row in view.messages if not is_compaction_prefix(row)) >= 2 * self.context.preserve_messages
 
     def frame(self, session: str, model: str) -> tuple[Frame, Size]:
         """What stands around the history of a session, and its size as this model counts."""

@@ -20,8 +20,7 @@ import structlog
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal
-from sleep.cycle.naps import nap_due
-from sleep.cycle.nights import Nights, begun_at, is_late
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 
 log = structlog.get_logger()
 
@@ -65,7 +64,7 @@ class Naps:
         quiet = [
             info
             for info in self._conversation.sessions()
-            if nap_due(info.last_at, self._minutes, self._is_running(info.key), now)
+            if is_nap_due(info.last_at, self._minutes, self._is_running(info.key), now)
             and self._looked_at.get(info.key) != info.last_at
         ]
         self._looked_at.update((info.key, info.last_at) for info in quiet)
@@ -75,7 +74,7 @@ class Naps:
 class Bedtime:
     """Which night is due now."""
 
-    def __init__(self, nights: Nights, conversation: Conversation, journal: Journal) -> None:
+    def __init__(self, nights: SleepSchedule, conversation: Conversation, journal: Journal) -> None:
         self._nights = nights
         self._conversation = conversation
         self._journal = journal
@@ -83,7 +82,7 @@ class Bedtime:
 
     def due(self, now: datetime) -> str | None:
         """The trigger of the night that is to be slept now; each night is tried some times at most."""
-        slot = self._nights.due(self._journal.slept_at(), begun_at(self._conversation.sessions()), now)
+        slot = self._nights.due(self._journal.slept_at(), find_first_message_time(self._conversation.sessions()), now)
         if slot is None:
             return None
         known, tries = self._tried
@@ -91,7 +90,7 @@ class Bedtime:
         self._tried = (slot, tries)
         if tries > _MOST_TRIES:
             return None
-        return "late" if is_late(slot, now) else "sleep"
+        return "late" if is_late_start(slot, now) else "sleep"
 
 
 class Sleeper:

@@ -22,8 +22,7 @@ from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures
-from sleep.compaction.summariser import Live
-from sleep.compaction.terms import Terms
+from sleep.compaction.values import CachedPrompt, CompactionLimits
 
 Tell = Callable[[str], None]
 
@@ -42,7 +41,7 @@ class _Prepared:
     prefix_rev: int
     last_message_id: int
     estimated: int
-    terms: Terms
+    terms: CompactionLimits
     request: ModelRequest
     prompt_tokens: int
 
@@ -51,7 +50,7 @@ class _Prepared:
 class _Sent:
     """The last request of a session that was answered, for as long as the provider may still have it."""
 
-    live: Live
+    live: CachedPrompt
     prefix_rev: int
     at: datetime
 
@@ -120,7 +119,7 @@ class WorkingContext:
         prepared = self._prepared.get(turn.id)
         if prepared is None or reply.message.model not in (None, prepared.model):
             return
-        live = Live(prepared.model, prepared.request, prepared.prompt_tokens)
+        live = CachedPrompt(prepared.model, prepared.request, prepared.prompt_tokens)
         self._keep_sent(turn.session, _Sent(live, prepared.prefix_rev, now))
         if reply.estimated:
             return
@@ -145,7 +144,7 @@ class WorkingContext:
         prepared = self._prepared.get(turn)
         return prepared.request if prepared else None
 
-    def live(self, session: str, now: datetime) -> Live | None:
+    def live(self, session: str, now: datetime) -> CachedPrompt | None:
         """The session's last request, while the provider is likely to have it in its cache and the view still begins
         with it."""
         sent = self._sent.get(session)
@@ -171,7 +170,7 @@ class WorkingContext:
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
-    def _trigger(self, session: str, model: str, view: ContextView, terms: Terms) -> str:
+    def _trigger(self, session: str, model: str, view: ContextView, terms: CompactionLimits) -> str:
         """Why room has to be made before this call; "" where it has not."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
@@ -181,13 +180,19 @@ class WorkingContext:
             return "model" if switched else "emergency"
         return "messages" if self._measures.too_many(view) else ""
 
-    def _terms(self, turn: Turn) -> Terms:
+    def _terms(self, turn: Turn) -> CompactionLimits:
         terms = self._measures.terms(turn.session, turn.volatile)
         assert terms is not None
         return terms
 
     def _remember(
-        self, turn: Turn, model: str, view: ContextView, terms: Terms, request: ModelRequest, prompt_tokens: int
+        self,
+        turn: Turn,
+        model: str,
+        view: ContextView,
+        terms: CompactionLimits,
+        request: ModelRequest,
+        prompt_tokens: int,
     ) -> None:
         last = next((m.id for m in reversed(view.messages) if m.id is not None), 0)
         estimated = estimated_prompt(view, terms.counter, terms.fixed, terms.adding)

@@ -16,9 +16,9 @@ from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.sessions import EndReason
 from assistant.core.text import pluralize
-from sleep.compaction.answer import fitted
-from sleep.compaction.extractive import extractive
-from sleep.compaction.summary import Material
+from sleep.compaction.answer import fit_to_tokens
+from sleep.compaction.extractive import select_sentences
+from sleep.compaction.values import SummaryInput
 
 CountTokens = Callable[[str], int]
 
@@ -90,10 +90,10 @@ def summarise_generation(ended: EndedGeneration, most: int, count: CountTokens, 
         return ""
     earlier = ""
     if ended.summary is not None:
-        earlier = fitted(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
+        earlier = fit_to_tokens(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
     rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)][-_ROWS_LOOKED_AT:]
-    material = Material(ended.session, ended.scope, tuple(row.by_clock_of(zone) for row in rows), {}, most)
-    since = _plain(extractive(material, most - count(earlier) - 1, count))
+    material = SummaryInput(ended.session, ended.scope, tuple(row.by_clock_of(zone) for row in rows), {}, most)
+    since = _plain(select_sentences(material, most - count(earlier) - 1, count))
     return "\n".join(part for part in (earlier, since) if part)
 
 

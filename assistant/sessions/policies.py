@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, session_kind
-from sleep.cycle.nights import Nights, is_late
+from sleep.cycle.schedule import SleepSchedule, is_late_start
 
 SessionResetPolicy = Literal["manual", "daily", "idle"]
 
@@ -62,12 +62,12 @@ class ResetPolicies:
         reason: EndReason = "idle"
         match self.policy(spoken.session):
             case "daily":
-                reason, slot = "daily", Nights(self.at, self.zone).due(None, spoken.first_at, now)
+                reason, slot = "daily", SleepSchedule(self.at, self.zone).due(None, spoken.first_at, now)
             case "idle" if now - spoken.last_at >= self.idle:
                 slot = spoken.last_at + self.idle
         if slot is None:
             return None
-        return DueReset(spoken.session, spoken.generation, reason, slot, is_late(slot, now))
+        return DueReset(spoken.session, spoken.generation, reason, slot, is_late_start(slot, now))
 
     def overdue(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
         """A daily reset that should have happened long ago."""

@@ -39,7 +39,7 @@ from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.wire.archive import open_archive
 from assistant.wire.stores import conversation_of
-from sleep.cycle.nights import Nights, begun_at
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
 _NOT_IMPORTANT = 10
@@ -57,8 +57,8 @@ def backing_up(
 ) -> BackupScheduler:
     values, folder = settings.values.backup, folder_of(settings)
     return BackupScheduler(
-        folder, partial(made_apart, folder, values.workspace), Nights(values.at, settings.zone), values.keep,
-        begun=lambda: begun_at(conversation.sessions()), forgetting=forgetting, clock=clock,
+        folder, partial(made_apart, folder, values.workspace), SleepSchedule(values.at, settings.zone), values.keep,
+        begun=lambda: find_first_message_time(conversation.sessions()), forgetting=forgetting, clock=clock,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ from assistant.wire.sleep import Voices, prompt, sleeping, tokens_of
 from assistant.wire.stores import Stores, authority_of, counter_for, memory_place, memory_stores, open_stores
 from assistant.wire.telemetry import listening
 from assistant.wire.web import Web, owners_look, with_token
-from sleep.rules.importance import importance
+from sleep.rules.importance import score_importance
 from tools.registry import Registry
 from tools.toolbox import RESULT_BYTES, Memory, build_toolbox
 
@@ -178,7 +178,7 @@ class House:
                 self.stores.profiles,
                 self.stores.files,
                 self.forgetting,
-                importance,
+                score_importance,
             ),
             reminders=self.reminding.agenda,
             sending=(self.stores.workspace, self.stores.turn_files),

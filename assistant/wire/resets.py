@@ -16,7 +16,7 @@ from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleeping
 from assistant.wire.stores import Stores, counter_for
-from sleep.cycle.nights import Nights, begun_at
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 Clock = Callable[[], datetime]
 
@@ -42,12 +42,12 @@ class Sessions:
 def sessions(settings: Settings, stores: Stores, sleeping: Sleeping, live: Live, clock: Clock) -> Sessions:
     kept, policies = stores_of(stores), policies_of(settings)
     counter = counter_for(settings, settings.values.model.name)
-    nights = Nights(settings.values.sleep.at, settings.zone)
+    nights = SleepSchedule(settings.values.sleep.at, settings.zone)
 
     def night_is_due(now: datetime) -> bool:
         if sleeping.sleeper.asleep:
             return True
-        since = begun_at(stores.conversation.sessions())
+        since = find_first_message_time(stores.conversation.sessions())
         return nights.due(stores.journal.slept_at(), since, now) is not None
 
     def read_on(session: str) -> None:

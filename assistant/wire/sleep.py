@@ -27,25 +27,24 @@ from assistant.runtime.working_context import WorkingContext
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.stores import Stores, authority_of, counter_for
-from sleep.compaction.compaction import Compactor
-from sleep.compaction.means import Fuses, Means
-from sleep.compaction.policy import Policy
-from sleep.compaction.purse import Purse, Thrifty
-from sleep.compaction.summariser import Summariser
-from sleep.compaction.summary_prompts import SummaryPrompts
-from sleep.cycle.consolidation import Consolidation
-from sleep.cycle.curating import Curating
-from sleep.cycle.cycle import Compacted, Cycle, Phase
-from sleep.cycle.extraction import Extractor
-from sleep.cycle.forecast import Foreseeing
-from sleep.cycle.judging import Judge
-from sleep.cycle.nights import Nights
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.rereading import Rereading
-from sleep.cycle.scoring import Scoring
-from sleep.cycle.settling import settle_quietly
-from sleep.cycle.tagged import Asker
-from sleep.cycle.undoing import Undoing
+from sleep.compaction.budget import BudgetedModel, SleepBudget
+from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
+from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import CompactionPolicy
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.curate import CurationPhase
+from sleep.cycle.cycle import CompactedSession, PhaseFunction, SleepCycle
+from sleep.cycle.dry_run import SleepDryRun
+from sleep.cycle.extract import Extractor
+from sleep.cycle.journal_sync import sync_journal_or_log
+from sleep.cycle.judge import EntryJudge
+from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.rebuild import Reextraction
+from sleep.cycle.schedule import SleepSchedule
+from sleep.cycle.score import ScoringPhase
+from sleep.cycle.undo import SleepUndo
 
 Clock = Callable[[], datetime]
 
@@ -76,12 +75,12 @@ class Sleeping:
     standing: StandingMemory
     context: WorkingContext
     compacting: Compacting
-    cycle: Cycle
+    cycle: SleepCycle
     sleeper: Sleeper
     settle: Callable[[datetime], None]
-    undoing: Undoing
-    foreseeing: Foreseeing
-    rereading: Rereading
+    undoing: SleepUndo
+    foreseeing: SleepDryRun
+    rereading: Reextraction
 
 
 def sleeping(
@@ -100,7 +99,7 @@ def sleeping(
         values.context, values.compaction, prompts_of(settings.home), standing.of, settings.zone,
     )  # fmt: skip
     learns = authority_of(settings).learns
-    settle = partial(settle_quietly, stores.conversation, stores.journal, learns=learns)
+    settle = partial(sync_journal_or_log, stores.conversation, stores.journal, learns=learns)
     compactor = Compactor(_means(settings, stores, voices, measures, settle, clock), tracer)
     compacting = Compacting(stores.conversation, compactor, measures, clock)
     context = WorkingContext(
@@ -108,7 +107,7 @@ def sleeping(
     )
     purse = _purse(settings, stores, context)
     # In sleep as in conversations, but no longer than the purse lasts.
-    thrifty = replace(voices, writes=lambda: Thrifty(voices.writes(), purse))
+    thrifty = replace(voices, writes=lambda: BudgetedModel(voices.writes(), purse))
     extractor = Extractor(
         thrifty.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone, learns=learns,
@@ -120,20 +119,20 @@ def sleeping(
         return await cycle.run_sleep_tick(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
 
     naps = Naps(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
-    bedtime = Bedtime(Nights(values.sleep.at, settings.zone), stores.conversation, stores.journal)
+    bedtime = Bedtime(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
     sleeper = Sleeper(tick, naps, bedtime, clock)
-    undoing = Undoing(
+    undoing = SleepUndo(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
-    foreseeing = Foreseeing(
+    foreseeing = SleepDryRun(
         stores.conversation, stores.unread, stores.journal, stores.consolidations, extractor, voices.writes,
         partial(billed, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
     )  # fmt: skip
-    rereading = Rereading(stores.conversation, stores.unread, stores.journal, extractor)
+    rereading = Reextraction(stores.conversation, stores.unread, stores.journal, extractor)
     return Sleeping(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
 
 
-def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Purse:
+def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> SleepBudget:
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def worst(model: Model, request: ModelRequest) -> float | None:
@@ -144,7 +143,7 @@ def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Purse
     def spent(since: datetime) -> float:
         return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind in _SLEEPING)
 
-    return Purse(settings.values.sleep.max_usd, spent, worst)
+    return SleepBudget(settings.values.sleep.max_usd, spent, worst)
 
 
 def _means(
@@ -154,10 +153,10 @@ def _means(
     measures: Measures,
     settle: Callable[[datetime], None],
     clock: Clock,
-) -> Means:
+) -> CompactionDeps:
     values = settings.values
     wanted, context = values.compaction, values.context
-    policy = Policy(
+    policy = CompactionPolicy(
         wanted.strategy, context.preserve_messages, context.preserve_share, wanted.user_messages_max_tokens,
         wanted.summary_max_tokens, wanted.restored_max_tokens, wanted.max_checkpoints, wanted.sleep_threshold,
     )  # fmt: skip
@@ -170,21 +169,21 @@ def _means(
         voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
         restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
     )  # fmt: skip
-    return Means(
+    return CompactionDeps(
         stores.conversation, stores.history, stores.journal, stores.requests, stores.todos, stores.breakers, summariser,
-        policy, Fuses(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
+        policy, BreakerLimits(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
         holder=uuid.uuid4().hex, lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
         settle=settle, clock=clock, quiet=voices.quiet,
     )  # fmt: skip
 
 
 def _cycle(
-    settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, extractor: Extractor, purse: Purse,
-    clock: Clock, tracer: Tracer,
-) -> Cycle:  # fmt: skip
+    settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, extractor: Extractor, purse:
+    SleepBudget, clock: Clock, tracer: Tracer,
+) -> SleepCycle:  # fmt: skip
     wanted, conversation = settings.values.compaction, stores.conversation
 
-    async def compact(session: str, trigger: str) -> Compacted | None:
+    async def compact(session: str, trigger: str) -> CompactedSession | None:
         known = {one.id for one in conversation.checkpoints(session)}
         outcome = await compacting.in_sleep(session, trigger, purse=purse)
         if outcome is None or not outcome.made:
@@ -194,33 +193,33 @@ def _cycle(
         # Those that joined records into one too, which are in no outcome.
         made = tuple(one.id for one in conversation.checkpoints(session) if one.id not in known)
         before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
-        return Compacted(outcome.messages, before, after, cost, outcome.made[-1].tier, made)
+        return CompactedSession(outcome.messages, before, after, cost, outcome.made[-1].tier, made)
 
-    return Cycle(
+    return SleepCycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
         between=_remembering(settings, stores, voices), purse=purse, tracer=tracer,
     )  # fmt: skip
 
 
-def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, Phase], ...]:
+def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, PhaseFunction], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
     cost = partial(billed, prices)
 
-    def asker(name: CallPurpose, tag: str) -> Asker:
-        return Asker(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+    def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
+        return JsonLinesModel(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
-    scoring = Scoring(stores.journal, stores.consolidations, asker("scoring", "scores"))
-    judge = Judge(asker("consolidation", "decisions"), zone=settings.zone)
-    consolidation = Consolidation(stores.consolidations, stores.memories, judge)
+    scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
+    judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)
+    consolidation = ConsolidationPhase(stores.consolidations, stores.memories, judge)
     counter = counter_for(settings, settings.values.model.name)
-    curating = Curating(
+    curating = CurationPhase(
         stores.journal, stores.profiles, stores.files, settings.zone, counter.count_text,
         settings.values.memory.file_max_tokens,
     )  # fmt: skip
 
-    async def consolidate(cycle: int, outcome: Outcome, now: datetime) -> None:
+    async def consolidate(cycle: int, outcome: PhaseResult, now: datetime) -> None:
         try:
             await consolidation.run(cycle, outcome, now)
         finally:

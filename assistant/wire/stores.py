@@ -60,7 +60,7 @@ from assistant.wire.archive import open_archive
 from assistant.wire.memory import memories as semantic_memory
 from assistant.wire.memory import open_memory_db, spending_of, store_settings
 from assistant.wire.search import open_history, open_memory_search
-from sleep.rules.requests import asked
+from sleep.rules.intents import classify_request
 
 log = structlog.get_logger()
 
@@ -202,8 +202,8 @@ def conversation_of(settings: Settings, db: Database, log: MessageLog) -> Stored
     """What was said, over a script.db and the logs beside it."""
     counter = counter_for(settings, settings.values.model.name)
     return StoredConversation(
-        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message, asked=asked,
-        undo_kept=settings.values.compaction.undo_kept,
+        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
+        asked=classify_request, undo_kept=settings.values.compaction.undo_kept,
     )  # fmt: skip
 
 

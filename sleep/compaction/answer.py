@@ -19,14 +19,14 @@ from assistant.core.text import lazy_regex
 
 Count = Callable[[str], int]
 
-KINDS = ("decisions", "preferences", "entities", "identifiers")
+FACT_KINDS = ("decisions", "preferences", "entities", "identifiers")
 
 DECLINED = "the model declined"
 EMPTY = "the answer was empty"
 UNTAGGED = "the answer was no record: it had no <summary>"
 NOISE = "the answer was noise"
 CUT_OFF = "the answer was cut off"
-CALLED = "the model called a tool"
+CALLED_TOOL = "the model called a tool"
 
 _OPENING = lazy_regex(r"<summary\s*>", re.IGNORECASE)
 _CLOSING = lazy_regex(r"</summary\s*>", re.IGNORECASE)
@@ -38,7 +38,7 @@ _MARKER = lazy_regex(re.escape(SUMMARY_MARKER), re.IGNORECASE)
 _FENCE = lazy_regex(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _NONE = frozenset({"", "none", "(none)", "none.", "n/a", "empty", "…", "..."})
-_FACT_LINE = lazy_regex(rf"^\W*({'|'.join(KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
+_FACT_LINE = lazy_regex(rf"^\W*({'|'.join(FACT_KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
 _REFUSAL = lazy_regex(
     r"^\W*(?:i'?m sorry|i am sorry|sorry,|i (?:can(?:no|['’])t|am unable to|won['’]?t)|as an ai\b|es tut mir leid"
     r"|je suis désolée?|lo siento|beklager|抱歉|很抱歉|申し訳)",
@@ -63,7 +63,7 @@ _TOO_LONG = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SummaryAnswer:
     """A usable answer. `facts` by kind; nothing in it has our tags."""
 
     text: str
@@ -71,19 +71,19 @@ class Answer:
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_answer(reply: ModelReply) -> Answer | str:
+def parse_summary_answer(reply: ModelReply) -> SummaryAnswer | str:
     """The answer, or in a few words why it is none."""
     content = _unfenced(reply.message.content.strip())
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         return DECLINED
     if reply.message.tool_calls:
-        return CALLED
+        return CALLED_TOOL
     if not content:
         return EMPTY
     body, rest, whole = _parts(content)
     if reply.stop == "max_tokens" and not whole:
         return CUT_OFF
-    text = clean(_unfenced(body))
+    text = escape_boundaries(_unfenced(body))
     if len(text) < (_SHORTEST if text.isascii() else _SHORTEST // 4):
         return EMPTY
     if len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text):
@@ -93,10 +93,10 @@ def read_answer(reply: ModelReply) -> Answer | str:
     if not _OPENING.search(content):
         # Words without the form that was asked for are an answer to something else: a chat, a question back.
         return UNTAGGED
-    return Answer(text, tuple(_memories(rest)), _facts(rest))
+    return SummaryAnswer(text, tuple(_memories(rest)), _facts(rest))
 
 
-def bounded(answer: Answer, budget: int, source: int, count: Count) -> Answer | str:
+def limit_answer(answer: SummaryAnswer, budget: int, source: int, count: Count) -> SummaryAnswer | str:
     """The answer in at most `budget` tokens, its end cut off where it is a little too long; or that it is much too
     long, or no shorter than its source of `source` tokens (F25)."""
     tokens = count(answer.text)
@@ -104,20 +104,20 @@ def bounded(answer: Answer, budget: int, source: int, count: Count) -> Answer | 
         return f"the answer took {tokens} tokens, no less than what it stands for ({source})"
     if tokens > _TOO_LONG * budget:
         return f"the answer took {tokens} tokens where {budget} were asked for"
-    return answer if tokens <= budget else replace(answer, text=fitted(answer.text, budget, count))
+    return answer if tokens <= budget else replace(answer, text=fit_to_tokens(answer.text, budget, count))
 
 
-def carried_on(earlier: Answer, found: Answer) -> Answer:
+def merge_answers(earlier: SummaryAnswer, found: SummaryAnswer) -> SummaryAnswer:
     """The later answer, which tells the whole, with what the earlier ones had beside their texts."""
     facts = {
         kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *found.facts.get(kind, ()))))[:_MOST_FACTS]
-        for kind in KINDS
+        for kind in FACT_KINDS
         if kind in earlier.facts or kind in found.facts
     }
     return replace(found, memories=tuple(dict.fromkeys((*earlier.memories, *found.memories))), facts=facts)
 
 
-def fitted(text: str, most: int, count: Count) -> str:
+def fit_to_tokens(text: str, most: int, count: Count) -> str:
     """Whole lines from the start, as many as fit into `most` tokens; the beginning of the first where it does not."""
     if count(text) <= most:
         return text
@@ -136,7 +136,7 @@ def fitted(text: str, most: int, count: Count) -> str:
     return text[:length]
 
 
-def clean(text: str) -> str:
+def escape_boundaries(text: str) -> str:
     """Words of a summary that cannot be taken for anything of ours, and that a request can carry."""
     return defused(_TAG.sub("&lt;", _MARKER.sub("(context summary)", safe(text)))).strip()
 
@@ -174,7 +174,7 @@ def _unfenced(text: str) -> str:
 def _memories(content: str) -> list[str]:
     found = _MEMORIES.search(content)
     lines = [_BULLET.sub("", line).strip() for line in found[1].splitlines()] if found else []
-    kept = [clean(line)[:_LONGEST_MEMORY] for line in lines if line.strip("-•*` ").lower() not in _NONE]
+    kept = [escape_boundaries(line)[:_LONGEST_MEMORY] for line in lines if line.strip("-•*` ").lower() not in _NONE]
     return list(dict.fromkeys(line for line in kept if line))[:_MOST_MEMORIES]
 
 
@@ -184,6 +184,6 @@ def _facts(content: str) -> dict[str, tuple[str, ...]]:
     for line in found[1].splitlines() if found else []:
         match = _FACT_LINE.match(line)
         if match:
-            values = [clean(value) for value in re.split(r"[;；]", match[2])]
+            values = [escape_boundaries(value) for value in re.split(r"[;；]", match[2])]
             facts.setdefault(match[1].lower(), []).extend(value for value in values if value.lower() not in _NONE)
-    return {kind: tuple(dict.fromkeys(facts[kind]))[:_MOST_FACTS] for kind in KINDS if facts.get(kind)}
+    return {kind: tuple(dict.fromkeys(facts[kind]))[:_MOST_FACTS] for kind in FACT_KINDS if facts.get(kind)}

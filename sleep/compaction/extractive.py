@@ -17,12 +17,11 @@ from assistant.context.quote import safe
 from assistant.context.truncate import spoken
 from assistant.core.messages import Message
 from assistant.core.text import lazy_regex
-from sleep.compaction.answer import clean, fitted
-from sleep.compaction.check import KEPT
-from sleep.compaction.facts import named
-from sleep.compaction.summary import Material, SummaryTier
-from sleep.compaction.transcript import pictures
-from sleep.rules.rules import facts
+from sleep.compaction.answer import escape_boundaries, fit_to_tokens
+from sleep.compaction.prompts import describe_media
+from sleep.compaction.validate import RESTORED_HEADING, find_named_values
+from sleep.compaction.values import SummaryInput, SummaryTier
+from sleep.rules.extract_statements import extract_statements
 
 Count = Callable[[str], int]
 
@@ -57,7 +56,7 @@ _SHORTER_ENDS = (1_000, 500, 250)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ScoredSentence:
     """One sentence: whose, from which message (its index among the rows), how much it tells."""
 
     row: Message
@@ -67,11 +66,11 @@ class _Line:
     score: float = 0.0
 
 
-def extractive(material: Material, budget: int, count: Count) -> str:
+def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
     """The best sentences that fit into `budget` tokens as `count` counts them, a line each with the message's number
     and day; "" where there is none."""
     lines = _scored(list(_sentences(material.rows)))
-    chosen: list[_Line] = []
+    chosen: list[_ScoredSentence] = []
     left = budget
     for line in sorted(lines, key=lambda one: (-one.score, -one.index, one.place)):
         tokens = count(f"{_shown(line)}\n")
@@ -83,7 +82,7 @@ def extractive(material: Material, budget: int, count: Count) -> str:
     return "\n".join(_shown(line) for line in sorted(chosen, key=lambda one: (one.index, one.place)))
 
 
-def both_ends(material: Material, chars: int = _END_CHARACTERS) -> str:
+def keep_both_ends(material: SummaryInput, chars: int = _END_CHARACTERS) -> str:
     """The first and the last `chars` characters of what was said, and where the rest is: what always can be done."""
     said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
     if len(said) <= 2 * chars:
@@ -94,24 +93,24 @@ def both_ends(material: Material, chars: int = _END_CHARACTERS) -> str:
     return f"{said[:chars]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars :]}"
 
 
-def without_model(material: Material, source: int, count: Count) -> tuple[str, SummaryTier]:
+def summarise_without_model(material: SummaryInput, source: int, count: Count) -> tuple[str, SummaryTier]:
     """The best that there is without a model, smaller than the `source` tokens that the rows take, and its tier."""
-    text = clean(extractive(material, min(material.budget, source // 2), count))
+    text = escape_boundaries(select_sentences(material, min(material.budget, source // 2), count))
     if text:
         return text, "extractive"
     room = max(1, min(material.budget, source - 1))
-    tries = (clean(both_ends(material, chars)) for chars in (_END_CHARACTERS, *_SHORTER_ENDS))
+    tries = (escape_boundaries(keep_both_ends(material, chars)) for chars in (_END_CHARACTERS, *_SHORTER_ENDS))
     ends = next((ends for ends in tries if count(ends) <= room), "")
-    return ends or fitted(clean(both_ends(material, _SHORTER_ENDS[-1])), room, count), "ends"
+    return ends or fit_to_tokens(escape_boundaries(keep_both_ends(material, _SHORTER_ENDS[-1])), room, count), "ends"
 
 
 def _headed(row: Message) -> str:
     number = _number(row)
-    words = f"{safe(row.content)}{pictures(row.media)}".strip()
+    words = f"{safe(row.content)}{describe_media(row.media)}".strip()
     return f"#{number}: {words}" if number else words
 
 
-def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
+def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
     told: set[str] = set()
     for index, row in enumerate(rows):
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
@@ -119,10 +118,10 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_Line]:
         content = _CODE.sub("\n", safe(spoken(row)[:_LOOKED_AT]))
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
-            if not _says_something(text) or text.casefold() in told or text == KEPT:
+            if not _says_something(text) or text.casefold() in told or text == RESTORED_HEADING:
                 continue
             told.add(text.casefold())
-            yield _Line(row, index, place, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+            yield _ScoredSentence(row, index, place, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
 
 def _says_something(text: str) -> bool:
@@ -130,18 +129,18 @@ def _says_something(text: str) -> bool:
     if len(text) < _SHORTEST_CHARACTERS or (words < _SHORTEST_WORDS and not spaceless):
         return False
     short = len(text) < _CHARACTERS_OF_GREETING if spaceless else words < _WORDS_OF_GREETING
-    return not (short and _GREETING.match(text) and not any(named(text)))
+    return not (short and _GREETING.match(text) and not any(find_named_values(text)))
 
 
-def _scored(lines: list[_Line]) -> list[_Line]:
+def _scored(lines: list[_ScoredSentence]) -> list[_ScoredSentence]:
     words = [_words(line.text) for line in lines]
     seen = Counter(word for of_line in words for word in set(of_line))
     return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
 
 
-def _with_score(line: _Line, words: list[str], seen: Counter[str], total: int) -> _Line:
-    names = len({value for _, value in named(line.text)})
-    told = bool(line.row.role == "user" and facts(line.text))
+def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], total: int) -> _ScoredSentence:
+    names = len({value for _, value in find_named_values(line.text)})
+    told = bool(line.row.role == "user" and extract_statements(line.text))
     rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
     weight = 1 + _OF_KIND["named"] * min(names, _MOST_NAMED) + _OF_KIND["told"] * told + _OF_KIND["rare"] * rare
     return replace(line, score=_OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words)))
@@ -151,7 +150,7 @@ def _words(text: str) -> list[str]:
     return [pair or word for pair, word in _WORD.findall(text.casefold())]
 
 
-def _shown(line: _Line) -> str:
+def _shown(line: _ScoredSentence) -> str:
     number = _number(line.row)
     if number is None:
         # A line of an earlier summary says by itself who said it and when.
@@ -165,7 +164,7 @@ def _number(row: Message) -> int | None:
     return row.id or row.metadata.get("carried_from")
 
 
-def key_facts(material: Material) -> dict[str, tuple[str, ...]]:
+def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     """Decisions and preferences that the person stated, names and identifiers that were said most often."""
     told: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
     said: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
@@ -173,12 +172,12 @@ def key_facts(material: Material) -> dict[str, tuple[str, ...]]:
         if row.role not in _OF_ROLE:
             continue
         said_here = spoken(row)[:_LOOKED_AT]
-        for found in facts(said_here) if row.role == "user" else ():
+        for found in extract_statements(said_here) if row.role == "user" else ():
             if f"{found.kind}s" in told:
-                told[f"{found.kind}s"].setdefault(clean(found.content))
-        for kind, value in named(said_here):
+                told[f"{found.kind}s"].setdefault(escape_boundaries(found.content))
+        for kind, value in find_named_values(said_here):
             if kind in ("names", "identifiers"):
-                said["entities" if kind == "names" else kind][clean(value)] += 1
+                said["entities" if kind == "names" else kind][escape_boundaries(value)] += 1
     lists = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in told.items()}
     lists |= {kind: tuple(value for value, _ in counted.most_common(_MOST_FACTS)) for kind, counted in said.items()}
     return {kind: values for kind, values in lists.items() if values}

@@ -1,26 +1,34 @@
-"""What a compaction is going to do, as a value: made by pure code, shown by a dry run, committed by the stores.
+"""What a compaction is going to do, as a value: made by pure code, shown by a dry run, committed by the stores. Pure.
 
 A plan is carried out in one transaction (I4): rows that stay are replaced by shorter forms of the same messages, and
-the oldest rows by a new prefix. Every tier of compaction makes the same value. Where a summary is needed first, the
-plan holds the `outline` of the compaction instead; the deterministic floor (`sleep/compaction/floor.py`) needs no
-model.
+the oldest rows by a new prefix. Every tier of compaction makes the same value. The deterministic fallback
+(`fallback.py`) needs no model.
+
+A plan that needs a summary is made in two halves: `PendingSummary` is what can be known before (which rows leave,
+what stays of them, what was said of earlier ones), and its `complete` makes the compaction once the summary is
+there. A model may take minutes in between; the commit's compare-and-swap tells whether the pending summary still
+fits the view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 
-from assistant.context.pressure import Pressure
+from assistant.context.pressure import Counter, Pressure, Size, size_of
 from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.text import pluralize
-from sleep.compaction.outline import Outline
-from sleep.compaction.terms import Floor
+from sleep.compaction.draft_view import DraftView, sum_sizes
+from sleep.compaction.render import RemovedRows, SummarySection, checkpoint_facts, render_summary_row
+from sleep.compaction.retained import RetainedRows
+from sleep.compaction.values import MinimumContext, Summary, SummaryInput
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class PlannedChange:
     """What becomes of a group of rows, for a person to read: whether it `goes`, what it is, why, how large."""
 
     goes: bool
@@ -31,7 +39,7 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompactionPlan:
     """`shorten` and `compaction` are committed together, under `prefix_rev`; `outline` is what a summary has to
     complete before there is a compaction; `merge` are the ids of neighbouring checkpoints that have to become one
     first, so that the next plan finds room. `after` is what is expected of a plan with an outline. `notices` are lines
@@ -43,12 +51,12 @@ class Plan:
     tier: str
     before: Pressure
     after: Pressure
-    floor: Floor
+    floor: MinimumContext
     shorten: tuple[Message, ...] = ()
     compaction: Compaction | None = None
-    outline: Outline | None = None
+    outline: PendingSummary | None = None
     merge: tuple[int, ...] = ()
-    fates: tuple[Fate, ...] = ()
+    fates: tuple[PlannedChange, ...] = ()
     stuck: str = ""
     notices: tuple[str, ...] = field(default=())
 
@@ -99,3 +107,78 @@ class Plan:
             f"{self.trigger}: {pluralize(len(self.shorten), 'message')} shortened, {dropped} taken out of view "
             f"({self.tier}); {self.before.describe()} -> {self.after.describe()}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSummary:
+    """`leaving` are the messages that the new checkpoint covers; `material` what the summary is made of, which is more
+    where a branch's inherited rows leave with them. `earlier` are the sections that stay."""
+
+    session: str
+    prefix_rev: int
+    trigger: str
+    material: SummaryInput
+    leaving: RemovedRows
+    kept: RetainedRows
+    earlier: tuple[SummarySection, ...]
+    cut: int
+    replaced: Size
+    sheet: DraftView
+    counter: Counter
+
+    def finished(self, summary: Summary, now: datetime) -> Compaction:
+        """The compaction with this summary."""
+        return self._compaction(
+            summary.text, summary.tier, now, checkpoint_facts(summary), summary.cost_usd, summary.depth, summary.model,
+            summary.attempts,
+        )  # fmt: skip
+
+    def recorded(self, tier: str, now: datetime) -> Compaction:
+        """The compaction without a summary: a record says where the messages stand."""
+        return self._compaction("", tier, now, {}, 0.0, 1, "", 0)
+
+    def _compaction(
+        self,
+        text: str,
+        tier: str,
+        now: datetime,
+        facts: Mapping[str, Any],
+        cost_usd: float | None,
+        depth: int,
+        model: str,
+        attempts: int,
+    ) -> Compaction:
+        first, last = self.leaving.rows[0].id or 0, self.leaving.rows[-1].id or 0
+        count, gone = len(self.leaving.rows), self.leaving
+        section = SummarySection(first, last, count, gone.tokens, gone.since, gone.until, gone.ranges, text, tier)
+        row = render_summary_row([*self.earlier, section], self.counter, now)
+        prefix = (row, *self.kept.copies)
+        size = sum_sizes([size_of(message, self.counter) for message in prefix])
+        after = self.sheet.pressure(size + sum_sizes(self.sheet.sizes[self.cut :]))
+        return Compaction(
+            session=self.session,
+            prefix_rev=self.prefix_rev,
+            trigger=self.trigger,
+            tier=tier,
+            from_message_id=first,
+            to_message_id=last,
+            messages_compressed=count,
+            prefix=prefix,
+            summary=text or row.content,
+            original_tokens=self.replaced.tokens,
+            compressed_tokens=size.tokens,
+            key_facts={
+                **facts, **gone.facts, "kept": list(self.kept.ids), **self._inherited,
+                "pressure": [round(self.sheet.before.ratio, 4), round(after.ratio, 4)],
+            },
+            cost_usd=cost_usd,
+            depth=depth,
+            model=model,
+            attempts=attempts,
+        )  # fmt: skip
+
+    @property
+    def _inherited(self) -> dict[str, int]:
+        """How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said."""
+        count = len(self.material.rows) - len(self.leaving.rows)
+        return {"inherited": count} if count else {}

@@ -2,13 +2,13 @@
 
 The order of what is tried, each step only where the one before it does not do:
 
-1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/masking.py`).
+1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/mask.py`).
 2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: where the
    window does not fit below it, kept words shrink first, then the window, down to the last exchange.
 3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
 
 Never cut: the newest request and what follows it, a call and its results. Never lost: the last result of each protected
-tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/verbatim.py`).
+tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/retained.py`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,25 @@ from datetime import datetime
 from assistant.context.facts import as_changed
 from assistant.context.pressure import Pressure, Size
 from assistant.core.records import ContextView, LogLocation
-from sleep.compaction.masking import at_best, mask
-from sleep.compaction.outline import Outline
-from sleep.compaction.plan import Fate, Plan
-from sleep.compaction.policy import WITHOUT_SUMMARY, Keeping, Policy
-from sleep.compaction.record import Gone
-from sleep.compaction.rendering import CLOSING_TOKENS, SECTION_TOKENS, sections_of, sections_tokens
-from sleep.compaction.selecting import most_telling
-from sleep.compaction.sheet import Sheet, total
-from sleep.compaction.summary import Material
-from sleep.compaction.terms import Terms
-from sleep.compaction.verbatim import Bounds, Verbatim, kept, protected_copies, said
+from sleep.compaction.draft_view import DraftView, sum_sizes
+from sleep.compaction.mask import estimate_masking, mask_rows
+from sleep.compaction.plan import CompactionPlan, PendingSummary, PlannedChange
+from sleep.compaction.render import CLOSING_TOKENS, SECTION_TOKENS, RemovedRows, count_section_tokens, make_sections
+from sleep.compaction.retained import (
+    RetainedRows,
+    RetentionLimits,
+    choose_retained_rows,
+    copy_protected_results,
+    find_user_messages,
+    rank_by_information,
+)
+from sleep.compaction.values import (
+    STRATEGIES_WITHOUT_SUMMARY,
+    CompactionInputs,
+    CompactionLimits,
+    CompactionPolicy,
+    SummaryInput,
+)
 
 Places = Mapping[int, LogLocation]
 
@@ -43,25 +51,36 @@ _SHARE_OF_REQUESTS = 0.2
 _MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
 
 
-def plan(
-    view: ContextView, places: Places, terms: Terms, policy: Policy, keeping: Keeping, now: datetime, *, trigger: str
-) -> Plan:
+def plan_compaction(
+    view: ContextView,
+    places: Places,
+    terms: CompactionLimits,
+    policy: CompactionPolicy,
+    keeping: CompactionInputs,
+    now: datetime,
+    *,
+    trigger: str,
+) -> CompactionPlan:
     """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
     view where the log has them; a message that is not in it is never shortened."""
-    sheet = Sheet(view, terms)
+    sheet = DraftView(view, terms)
     tail = _preserved(sheet, policy, trigger)
     if policy.strategy == "mask":
         return _masked(view, sheet, tail, places, trigger)
     enough = policy.enough(terms.target)
-    if policy.strategy == "hybrid" and trigger not in _MORE_THAN_MASKS and at_best(sheet, tail).ratio <= enough:
+    if (
+        policy.strategy == "hybrid"
+        and trigger not in _MORE_THAN_MASKS
+        and estimate_masking(sheet, tail).ratio <= enough
+    ):
         masked = _masked(view, sheet, tail, places, trigger)
         if masked.changes and masked.after.ratio <= enough:
             return masked
-        sheet = Sheet(view, terms) if masked.changes else sheet
-    return _Cutting(view, sheet, places, policy, keeping, now, trigger).plan(tail)
+        sheet = DraftView(view, terms) if masked.changes else sheet
+    return _CutPlanner(view, sheet, places, policy, keeping, now, trigger).plan(tail)
 
 
-def _preserved(sheet: Sheet, policy: Policy, trigger: str) -> int:
+def _preserved(sheet: DraftView, policy: CompactionPolicy, trigger: str) -> int:
     """Index at which the preserve window starts: the last messages by number or by weight, whichever is more (by number
     where there are too many), the newest turn always, whole blocks only."""
     by_number = len(sheet.rows) - policy.preserve_messages
@@ -76,30 +95,32 @@ def _preserved(sheet: Sheet, policy: Policy, trigger: str) -> int:
     return max((start for start in sheet.starts if start <= wanted), default=sheet.old)
 
 
-def _masked(view: ContextView, sheet: Sheet, tail: int, places: Places, trigger: str) -> Plan:
-    changed = mask(sheet, tail, places)
+def _masked(view: ContextView, sheet: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
+    changed = mask_rows(sheet, tail, places)
     before = sum(sheet.stored[n].tokens for n in changed)
-    what = Fate(
+    what = PlannedChange(
         True, "tool output and long answers", "a line each says what it was and where it is", len(changed), before
     )
-    rest = Fate(False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total.tokens)
-    return Plan(
+    rest = PlannedChange(
+        False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total.tokens
+    )
+    return CompactionPlan(
         view.session, view.prefix_rev, trigger, "mask", sheet.before, sheet.pressure(), sheet.floor(),
         shorten=tuple(sheet.rows[n] for n in changed),
         fates=(what, rest) if changed else (),
     )  # fmt: skip
 
 
-class _Cutting:
+class _CutPlanner:
     """Where to cut a view, what to keep of what leaves, and how long the summary of the rest may be."""
 
     def __init__(
         self,
         view: ContextView,
-        sheet: Sheet,
+        sheet: DraftView,
         places: Places,
-        policy: Policy,
-        keeping: Keeping,
+        policy: CompactionPolicy,
+        keeping: CompactionInputs,
         now: datetime,
         trigger: str,
     ) -> None:
@@ -109,7 +130,7 @@ class _Cutting:
         budgets = sheet.terms.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
         self.room = max(0, sheet.free(Size(), sheet.terms.target))
-        self.sections = sections_of(keeping.checkpoints)
+        self.sections = make_sections(keeping.checkpoints)
         share = int(self.room * _SHARE_OF_SUMMARIES)
         self.restored = policy.restored_tokens(budgets)
         self.budget = max(200, min(policy.summary_tokens(budgets), share - self.restored))
@@ -119,20 +140,22 @@ class _Cutting:
 
     @property
     def _recorded(self) -> bool:
-        return self.policy.strategy in WITHOUT_SUMMARY
+        return self.policy.strategy in STRATEGIES_WITHOUT_SUMMARY
 
-    def plan(self, tail: int) -> Plan:
+    def plan(self, tail: int) -> CompactionPlan:
         cut = self._cut(tail)
         zone, left = self.sheet.terms.zone, self.view.messages[self.sheet.old : cut]
         leaving = tuple(row.by_clock_of(zone) for row in left if row.id is not None)
         if not self._worth_it(leaving, cut):
             return self._nothing()
-        outline = self._outline(cut, Gone(leaving, total(self.sheet.stored[self.sheet.old : cut]).tokens, self.places))
+        outline = self._outline(
+            cut, RemovedRows(leaving, sum_sizes(self.sheet.stored[self.sheet.old : cut]).tokens, self.places)
+        )
         after = self._after(outline, cut)
         if self.trigger != "messages" and after.ratio >= self.sheet.before.ratio:
             return self._nothing()
         compaction = outline.recorded(self.policy.strategy, self.now) if self._recorded else None
-        return Plan(
+        return CompactionPlan(
             self.view.session, self.view.prefix_rev, self.trigger,
             self.policy.strategy if self._recorded else "summary", self.sheet.before, after, self.sheet.floor(),
             compaction=compaction,
@@ -170,12 +193,14 @@ class _Cutting:
         tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.terms.protected]
         last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
         tokens = self._summaries_tokens() + self._open_tokens()
-        return total(list(last.values())) + Size(tokens, 4 * tokens)
+        return sum_sizes(list(last.values())) + Size(tokens, 4 * tokens)
 
     def _open_tokens(self) -> int:
         """What open requests will take, as far as they have room of their own."""
         wanted = {request.message_id for request in self.keeping.requests}
-        size = total([self.sheet.sizes[n] for n in said(self.sheet, self.sheet.turn) if self._origin(n) in wanted])
+        size = sum_sizes(
+            [self.sheet.sizes[n] for n in find_user_messages(self.sheet, self.sheet.turn) if self._origin(n) in wanted]
+        )
         return min(size.tokens, self.requests_room)
 
     def _origin(self, index: int) -> int:
@@ -184,25 +209,27 @@ class _Cutting:
 
     def _summaries_tokens(self) -> int:
         """About what all summaries take after this plan, merges included."""
-        standing = min(sections_tokens(self.sections, self.counter), max(0, self.summaries_room - self.new_section))
+        standing = min(
+            count_section_tokens(self.sections, self.counter), max(0, self.summaries_room - self.new_section)
+        )
         return standing + self.new_section + SECTION_TOKENS + CLOSING_TOKENS
 
     def _worth_it(self, leaving: tuple[object, ...], cut: int) -> bool:
         """Whether something leaves, and that is more than what takes its place."""
-        gone = total(self.sheet.stored[self.sheet.old : cut]).tokens
+        gone = sum_sizes(self.sheet.stored[self.sheet.old : cut]).tokens
         return bool(leaving) and (self.trigger == "messages" or gone >= _LEAST_LEAVING)
 
     # -------------------------------------------------------------------------------------------------------- outlining
 
-    def _outline(self, cut: int, leaving: Gone) -> Outline:
+    def _outline(self, cut: int, leaving: RemovedRows) -> PendingSummary:
         sheet = self.sheet
-        staying = total(sheet.sizes[cut:])
+        staying = sum_sizes(sheet.sizes[cut:])
         copies = self._kept(cut, staying)
         before = [row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited")]
         inherited = tuple(row.by_clock_of(sheet.terms.zone) for row in before)
         in_view = {*copies.ids, *(row.id for row in sheet.rows[cut:])}
         open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in in_view)
-        material = Material(
+        material = SummaryInput(
             session=self.view.session,
             scope=self.view.scope,
             rows=as_changed((*inherited, *leaving.rows)),
@@ -214,16 +241,16 @@ class _Cutting:
             focus=self.keeping.focus,
             restored=self.restored,
         )
-        return Outline(
+        return PendingSummary(
             self.view.session, self.view.prefix_rev, self.trigger, material, leaving, copies, tuple(self.sections),
-            cut, total(sheet.stored[:cut]), sheet, self.counter,
+            cut, sum_sizes(sheet.stored[:cut]), sheet, self.counter,
         )  # fmt: skip
 
-    def _kept(self, cut: int, staying: Size) -> Verbatim:
+    def _kept(self, cut: int, staying: Size) -> RetainedRows:
         tokens = self._summaries_tokens()
         room = self.sheet.free(staying + Size(tokens, 4 * tokens), self.sheet.terms.target)
         requests = [request.message_id for request in self.keeping.requests]
-        newest = said(self.sheet, cut)
+        newest = find_user_messages(self.sheet, cut)
         if self.trigger == "messages":
             newest = newest[: self.policy.preserve_messages]
         most = self.policy.user_tokens(self.sheet.terms.budgets)
@@ -231,9 +258,9 @@ class _Cutting:
         if self.policy.strategy in ("sliding_window", "deletion"):
             order = ()
         elif self.policy.strategy == "selective":
-            order = most_telling(self.sheet, cut)
-        bounds = Bounds(room, most, self.requests_room)
-        return kept(self.sheet, cut, bounds, requests, order, self.places, self.now)
+            order = rank_by_information(self.sheet, cut)
+        bounds = RetentionLimits(room, most, self.requests_room)
+        return choose_retained_rows(self.sheet, cut, bounds, requests, order, self.places, self.now)
 
     def _merge(self) -> tuple[int, ...]:
         """The two oldest checkpoints, where another one would be too many or find no room."""
@@ -241,34 +268,34 @@ class _Cutting:
         if len(live) < 2:
             return ()
         too_many = len(live) >= self.policy.max_checkpoints
-        too_long = sections_tokens(self.sections, self.counter) + self.new_section > self.summaries_room
+        too_long = count_section_tokens(self.sections, self.counter) + self.new_section > self.summaries_room
         return (live[0].id, live[1].id) if too_many or too_long else ()
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
-    def _after(self, outline: Outline, cut: int) -> Pressure:
+    def _after(self, outline: PendingSummary, cut: int) -> Pressure:
         tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.material.budget)
-        size = outline.kept.size + Size(tokens, 4 * tokens) + total(self.sheet.sizes[cut:])
+        size = outline.kept.size + Size(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
         return self.sheet.pressure(size)
 
-    def _nothing(self) -> Plan:
-        return Plan(
+    def _nothing(self) -> CompactionPlan:
+        return CompactionPlan(
             self.view.session, self.view.prefix_rev, self.trigger, "", self.sheet.before, self.sheet.before,
             self.sheet.floor(),
         )  # fmt: skip
 
-    def _fates(self, outline: Outline, cut: int) -> tuple[Fate, ...]:
+    def _fates(self, outline: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
         sheet, copies = self.sheet, outline.kept
         place = "a record of where they stand" if self._recorded else f"a summary of at most {self.budget} tokens"
         fates = [
-            Fate(
+            PlannedChange(
                 True, "older messages", f"{place} takes their place", len(outline.leaving.rows), outline.leaving.tokens
             )
         ]
         pictures = [medium for row in outline.leaving.rows for medium in row.media if medium.kind == "image"]
         if pictures:
-            fates.append(Fate(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
-        tools = len(protected_copies(sheet, cut, self.now))
+            fates.append(PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
+        tools = len(copy_protected_results(sheet, cut, self.now))
         words = len(copies.copies) - tools - len(copies.open_ids)
         for count, what, why in (
             (len(copies.open_ids), "open requests", "nobody has finished them"),
@@ -276,13 +303,13 @@ class _Cutting:
             (tools, "results of protected tools", "compaction.protected_tools"),
         ):
             if count:
-                fates.append(Fate(False, what, why, count, 0))
-        tail = total(sheet.sizes[cut:]).tokens
-        fates.append(Fate(False, "the newest messages", "the preserve window", len(sheet.rows) - cut, tail))
+                fates.append(PlannedChange(False, what, why, count, 0))
+        tail = sum_sizes(sheet.sizes[cut:]).tokens
+        fates.append(PlannedChange(False, "the newest messages", "the preserve window", len(sheet.rows) - cut, tail))
         standing = [section for section in self.sections if section.text]
         if standing:
-            size = sections_tokens(standing, self.counter)
+            size = count_section_tokens(standing, self.counter)
             merges = self._merge() and not self._recorded
             why = "the two oldest become one first" if merges else "they are not summarised again"
-            fates.append(Fate(False, "earlier summaries", why, len(standing), size))
+            fates.append(PlannedChange(False, "earlier summaries", why, len(standing), size))
         return tuple(fates)

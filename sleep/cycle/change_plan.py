@@ -17,43 +17,43 @@ from dataclasses import replace
 
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.core.text import fold_text
-from sleep.rules.contradiction import Decision, restated
+from sleep.rules.supersede import EntryDecision, restate_correction
 
 _NAMESPACE = uuid.UUID("0b1f6c5e-54d1-4d0e-9c0a-3c1d4f5a7b21")
 _KINDS = ("fact", "preference", "decision", "task")
 
 
-def memory_id(entry: JournalEntry) -> str:
+def derive_memory_id(entry: JournalEntry) -> str:
     """Of the memory whose first entry this is."""
     return str(uuid.uuid5(_NAMESPACE, entry.key))
 
 
-def plan_key(entries: Sequence[JournalEntry]) -> str:
+def derive_plan_key(entries: Sequence[JournalEntry]) -> str:
     return uuid.uuid5(_NAMESPACE, "\n".join(entry.key for entry in entries)).hex
 
 
-def first_memory(entry: JournalEntry) -> Memory:
+def memory_from_entry(entry: JournalEntry) -> Memory:
     """What an entry is as a memory of its own."""
     kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
     ids = () if entry.id is None else (entry.id,)
-    return Memory(memory_id(entry), entry.scope, entry.content, entry.timestamp, kind, entry.importance, ids)
+    return Memory(derive_memory_id(entry), entry.scope, entry.content, entry.timestamp, kind, entry.importance, ids)
 
 
-def merged(memory: Memory, entry: JournalEntry) -> Memory:
+def merge_entry(memory: Memory, entry: JournalEntry) -> Memory:
     """The memory with one more entry that says the same."""
-    one = first_memory(entry)
+    one = memory_from_entry(entry)
     earlier = entry.timestamp < memory.said_at
     numbers = (*one.entries, *memory.entries) if earlier else (*memory.entries, *one.entries)
     return replace(
         memory,
-        text=better(memory.text, one.text),
+        text=choose_fuller_text(memory.text, one.text),
         said_at=min(memory.said_at, entry.timestamp),
         importance=max(memory.importance, entry.importance),
         entries=(*numbers[:1], *sorted({*numbers} - {*numbers[:1]})),
     )
 
 
-def better(one: str, other: str) -> str:
+def choose_fuller_text(one: str, other: str) -> str:
     """Which of two texts that say the same says more: more different words, then a sentence, then the shorter one; the
     same whichever stands first."""
     return max((one, other), key=lambda text: (len(set(fold_text(text).split())), _is_sentence(text), -len(text), text))
@@ -63,7 +63,7 @@ def _is_sentence(text: str) -> int:
     return int(text[:1].isupper()) + int(text[-1:] in ".!?。")
 
 
-class Draft:
+class ChangePlanDraft:
     """Decisions over the entries of one scope, gathered. `known` are the memories that stood near them before."""
 
     def __init__(self, known: Sequence[Memory]) -> None:
@@ -83,11 +83,11 @@ class Draft:
     def reject(self, entry: JournalEntry, why: str) -> None:
         self._rejected[entry.id or 0] = why
 
-    def take(self, entry: JournalEntry, decision: Decision) -> str:
+    def take(self, entry: JournalEntry, decision: EntryDecision) -> str:
         """Carry a decision out; the memory that the entry went into."""
         same = self._now.get(decision.same)
         if same is not None:
-            self._put(merged(same, entry))
+            self._put(merge_entry(same, entry))
             self.merged += 1
             holder = same.id
         else:
@@ -104,20 +104,20 @@ class Draft:
             if (before := self._before.get(one)) != self._now[one]
         )
         return ChangePlan(
-            plan_key(entries), cycle, entries[0].scope, changes, tuple(entry.id or 0 for entry in entries),
+            derive_plan_key(entries), cycle, entries[0].scope, changes, tuple(entry.id or 0 for entry in entries),
             tuple(sorted(self._superseded.items())), tuple(sorted(self._rejected.items())),
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
-    def _begin(self, entry: JournalEntry, decision: Decision) -> str:
-        made = first_memory(entry)
+    def _begin(self, entry: JournalEntry, decision: EntryDecision) -> str:
+        made = memory_from_entry(entry)
         if made.id in self._now:
             # The entry has a memory already: its mapping was lost, or taken back by hand.
-            self._put(merged(self._now[made.id], entry))
+            self._put(merge_entry(self._now[made.id], entry))
             return made.id
         about = next((self._now[one].text for one in decision.against if one in self._now), None)
-        self._put(made if about is None else replace(made, text=restated(made.text, about)))
+        self._put(made if about is None else replace(made, text=restate_correction(made.text, about)))
         self.learned += 1
         return made.id
 

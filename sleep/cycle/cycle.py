@@ -31,16 +31,16 @@ from assistant.core.records import LogRecord, SessionInfo
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
-from sleep.compaction.purse import Purse
-from sleep.cycle.extraction import Extracted, Extractor
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.passed_over import statements
-from sleep.cycle.settling import settle_checkpoints
+from sleep.compaction.budget import SleepBudget
+from sleep.cycle.extract import ExtractionResult, Extractor
+from sleep.cycle.journal_sync import sync_journal
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.validate import count_unlearned_statements
 
 log = structlog.get_logger()
 
-PHASE = "extract"
-FUSE = "extraction"
+EXTRACT_PHASE = "extract"
+EXTRACTION_BREAKER = "extraction"
 BATCH_RECORDS = 60
 _BATCHES = 400
 _KNOWN = 60
@@ -53,7 +53,7 @@ PHASES = ("extract", "score", "consolidate", "curate", "compact")
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactedSession:
     """What compacting one session came to, for the report; tokens of the whole prompt. `checkpoints` are those made."""
 
     messages: int
@@ -64,12 +64,12 @@ class Compacted:
     checkpoints: tuple[int, ...] = ()
 
 
-Phase = Callable[[int, Outcome, datetime], Awaitable[None]]
+PhaseFunction = Callable[[int, PhaseResult, datetime], Awaitable[None]]
 """A phase over the whole home: (cycle, what it fills in, now). Raises `AssistantError`; the others go on then."""
-_Step = Callable[[Outcome, datetime], Awaitable[None]]
+_Step = Callable[[PhaseResult, datetime], Awaitable[None]]
 
 
-class Cycle:
+class SleepCycle:
     """Runs sleep cycles over the stores of a home."""
 
     def __init__(
@@ -79,13 +79,13 @@ class Cycle:
         journal: Journal,
         breakers: BreakersPort,
         extractor: Extractor,
-        compact: Callable[[str, str], Awaitable[Compacted | None]],
+        compact: Callable[[str, str], Awaitable[CompactedSession | None]],
         *,
         failures: int,
         cool_down: timedelta,
         clock: Callable[[], datetime],
-        between: Sequence[tuple[str, Phase]] = (),
-        purse: Purse | None = None,
+        between: Sequence[tuple[str, PhaseFunction]] = (),
+        purse: SleepBudget | None = None,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
@@ -139,10 +139,10 @@ class Cycle:
     async def _carried_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
         """The report with what came of one phase."""
 
-        def follow(so_far: Outcome) -> None:
+        def follow(so_far: PhaseResult) -> None:
             self._note(replace(report, phases={**report.phases, name: {**so_far.told(), "state": "running"}}))
 
-        outcome = Outcome(follow=follow)
+        outcome = PhaseResult(follow=follow)
         outcome.going_on()
         with self._tracer.span("phase", phase=name) as span:
             try:
@@ -166,12 +166,12 @@ class Cycle:
     async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
         """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
         not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
-        outcome = Outcome()
+        outcome = PhaseResult()
         for info in self._conversation.sessions():
             if info.key == session:
                 await self._read_session(info, outcome, now, until=until)
                 # Once more, for a crash may have kept it from being noted.
-                seq = self._journal.reading(PHASE, info.key, info.generation)
+                seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
                 self._conversation.extracted(info.key, info.generation, seq, now)
         return outcome.told()
 
@@ -187,11 +187,11 @@ class Cycle:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
 
-    async def _settle(self, outcome: Outcome, now: datetime) -> None:
-        settled = settle_checkpoints(self._conversation, self._journal, now, self._extractor.learns)
+    async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
+        settled = sync_journal(self._conversation, self._journal, now, self._extractor.learns)
         outcome.read, outcome.written = settled.checkpoints, settled.entries
 
-    async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: Outcome, now: datetime) -> None:
+    async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         for info in sessions:
             try:
                 await self._read_session(info, outcome, now, cycle=cycle)
@@ -204,7 +204,7 @@ class Cycle:
             outcome.more["warning"] = f"{pluralize(outcome.read, 'message')} read, and nothing was saved from them"
 
     async def _compact_all(
-        self, sessions: Sequence[SessionInfo], trigger: str, outcome: Outcome, now: datetime
+        self, sessions: Sequence[SessionInfo], trigger: str, outcome: PhaseResult, now: datetime
     ) -> None:
         done: dict[str, Any] = {}
         outcome.more["compacted"] = done
@@ -229,10 +229,10 @@ class Cycle:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def _read_session(
-        self, info: SessionInfo, outcome: Outcome, now: datetime, *, cycle: int | None = None,
+        self, info: SessionInfo, outcome: PhaseResult, now: datetime, *, cycle: int | None = None,
         until: datetime | None = None,
     ) -> None:  # fmt: skip
-        seq = self._journal.reading(PHASE, info.key, info.generation)
+        seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
             self._conversation.extracted(info.key, info.generation, seq, now)
@@ -244,9 +244,9 @@ class Cycle:
             await asyncio.sleep(0)
         outcome.waiting += 1
 
-    async def _read_on(self, info: SessionInfo, outcome: Outcome, now: datetime, cycle: int | None) -> bool:
+    async def _read_on(self, info: SessionInfo, outcome: PhaseResult, now: datetime, cycle: int | None) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
-        seq = self._journal.reading(PHASE, info.key, info.generation)
+        seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
         records = self._unread.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
         batch = await self._extractor.batch(records, BATCH_RECORDS)
         if not batch:
@@ -260,19 +260,19 @@ class Cycle:
             outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
             return False
         last = batch[-1].seq
-        reading = PhaseCursor(PHASE, info.key, info.generation, last)
+        reading = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)
         written = len(self._kept(found, reading, now, cycle))
         outcome.read += found.read
         outcome.written += written
         outcome.repeated += len(found.entries) - written
         if not found.entries:
-            outcome.passed_over += statements(batch)
+            outcome.passed_over += count_unlearned_statements(batch)
             outcome.learnable |= bool(found.calls and self._extractor.plainly(batch, ()).entries)
         self._conversation.extracted(info.key, info.generation, last, now)
         outcome.going_on()
         return True
 
-    async def _learn(self, batch: Sequence[LogRecord], now: datetime) -> Extracted:
+    async def _learn(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
         """By the model, unless it failed too often of late; by the rules then."""
         today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
         known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
@@ -280,19 +280,21 @@ class Cycle:
             return self._extractor.plainly(batch, known)
         found = await self._extractor.extract(batch, known)
         if found.failed:
-            self._breakers.failed(FUSE, found.rejected[0], self._failures, now)
+            self._breakers.failed(EXTRACTION_BREAKER, found.rejected[0], self._failures, now)
         elif found.calls:
-            self._breakers.succeeded(FUSE)
+            self._breakers.succeeded(EXTRACTION_BREAKER)
         return found
 
-    def _kept(self, found: Extracted, reading: PhaseCursor, now: datetime, cycle: int | None) -> Sequence[object]:
+    def _kept(
+        self, found: ExtractionResult, reading: PhaseCursor, now: datetime, cycle: int | None
+    ) -> Sequence[object]:
         try:
             return self._journal.add([replace(one, cycle=cycle) for one in found.entries], now, reading=reading)
         except StoreError as error:
             if found.calls:
                 # What was paid for is asked for again; not for ever.
-                self._breakers.failed(FUSE, str(error), self._failures, now)
+                self._breakers.failed(EXTRACTION_BREAKER, str(error), self._failures, now)
             raise
 
     def _may_ask(self, now: datetime) -> bool:
-        return self._breakers.get(FUSE).lets_through(now, self._cool_down)
+        return self._breakers.get(EXTRACTION_BREAKER).lets_through(now, self._cool_down)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE
-from sleep.rules.predicates import told_of
-from sleep.rules.relations import SINGLE, Mention, mention
-from sleep.rules.sentences import sentences
+from sleep.rules.relations import SINGLE_RELATIONS, Mention, find_attributes, find_mention
+from sleep.rules.sentences import split_sentences
 
 RELATION = "relation"
 _NOT_FACTS = frozenset({"summary", "task"})
@@ -33,13 +32,13 @@ class ProfileChange:
     key: str
 
 
-def profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
+def find_profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
     """What the entries of one scope change of the profiles that are known there, in the order of their names. At most
     200 profiles at once become new, and none gets more than 120 attributes."""
-    desk = _Desk({fold_name(one.name): one for one in known})
+    desk = _ProfileBuilder({fold_name(one.name): one for one in known})
     for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
         if _tells(entry):
-            for sentence in sentences(entry.content[:_LONGEST_ENTRY]):
+            for sentence in split_sentences(entry.content[:_LONGEST_ENTRY]):
                 if not sentence.is_question and len(sentence.own) <= _LONGEST_SENTENCE:
                     desk.read(sentence.own, entry)
     before = {fold_name(one.name): one for one in known}
@@ -52,7 +51,7 @@ def _tells(entry: JournalEntry) -> bool:
     return entry.source_type != "context_synthesis" and not guest and not _NOT_FACTS.intersection(entry.tags)
 
 
-class _Desk:
+class _ProfileBuilder:
     """The profiles, by folded name, while entries are read into them; `last` is the key of the entry that changed each
     last."""
 
@@ -63,10 +62,10 @@ class _Desk:
         self._new = 0
 
     def read(self, sentence: str, entry: JournalEntry) -> None:
-        about = mention(sentence)
+        about = find_mention(sentence)
         if about is None:
             return
-        said = told_of(about)
+        said = find_attributes(about)
         profile = self._profile(about, entry)
         if profile is None or not (said or about.relation or about.kind == "project"):
             return
@@ -98,7 +97,7 @@ class _Desk:
         profile = add_attribute(profile, RELATION, about.relation, entry.timestamp, sources)
         if not _is_related(profile, about.relation):
             return profile
-        single = about.relation.split()[-1] in SINGLE
+        single = about.relation.split()[-1] in SINGLE_RELATIONS
         alone = True
         named = self._aliases.get(fold_name(about.alias))
         for name, other in list(self.profiles.items()):

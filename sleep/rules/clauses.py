@@ -1,16 +1,19 @@
-"""Sentences taken apart into clauses, and what a clause does: asks, orders, supposes, or states. Pure.
+"""Sentences taken apart into clauses, what a clause does (asks, orders, supposes or states), and fragments joined.
+Pure.
 
-What always holds: a clause is a part of its sentence word for word. What is not plainly a statement tells nothing.
+What always holds: words stay as they were written, in their order; a clause is a part of its sentence word for word.
+What is not plainly a statement tells nothing. A sentence without a verb or a subject is joined to the one it belongs
+to: "Friday the 29th, half past nine." says something only behind the sentence that says of what; "The dentist!" only
+before the one that goes on about him.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from assistant.core.text import lazy_regex
-from sleep.rules.sentences import Sentence
-from sleep.rules.shorthand import spelled_out
+from sleep.rules.sentences import Sentence, expand_shorthand
 
 _OPENER = lazy_regex(
     r"(?:(?:(?:and|also|oh|ah|so|well|btw|by the way|fyi|anyways?|plus|then|but|actually|basically|incidentally|cos"
@@ -138,12 +141,12 @@ _STANDING_ORDERS_IT = lazy_regex(
 )
 
 
-def clauses(own: str) -> list[tuple[int, int]]:
+def find_clauses(own: str) -> list[tuple[int, int]]:
     """Where each clause of a sentence begins and ends."""
     return list(_spans(own))
 
 
-def bare(clause: str) -> str:
+def strip_opening_words(clause: str) -> str:
     """Without the words that only begin it."""
     found = _OPENER.match(clause)
     rest = clause[found.end() :] if found else clause
@@ -152,44 +155,44 @@ def bare(clause: str) -> str:
     return kept[asked.end() :] if asked else kept
 
 
-def asks(clause: str) -> bool:
-    clause = spelled_out(clause)
-    return Sentence(clause, clause).is_question or Sentence(clause, bare(clause)).is_question
+def is_question_clause(clause: str) -> bool:
+    clause = expand_shorthand(clause)
+    return Sentence(clause, clause).is_question or Sentence(clause, strip_opening_words(clause)).is_question
 
 
-def orders(clause: str) -> bool:
+def is_order(clause: str) -> bool:
     """Whether it asks for something to be done now."""
-    clause = spelled_out(clause)
-    start = bare(clause)
-    if _REMEMBER.match(clause) or is_standing(start):
+    clause = expand_shorthand(clause)
+    start = strip_opening_words(clause)
+    if _REMEMBER.match(clause) or is_standing_instruction(start):
         return False
     return bool(_ORDER.match(start))
 
 
-def is_standing(clause: str) -> bool:
+def is_standing_instruction(clause: str) -> bool:
     """Whether it says how something is to be done from now on."""
-    start = bare(spelled_out(clause))
+    start = strip_opening_words(expand_shorthand(clause))
     if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
         return True
     return bool(_STANDING.search(start) and _ORDER.match(start) and not _STANDING_ORDERS_IT.search(start))
 
 
-def supposes(clause: str) -> bool:
-    return bool(_SUPPOSED.search(bare(spelled_out(clause))))
+def is_hypothetical(clause: str) -> bool:
+    return bool(_SUPPOSED.search(strip_opening_words(expand_shorthand(clause))))
 
 
-def disclaims(clause: str) -> bool:
+def is_disclaimer(clause: str) -> bool:
     """Whether it says that something is not known."""
-    return bool(_UNKNOWN.search(spelled_out(clause)))
+    return bool(_UNKNOWN.search(expand_shorthand(clause)))
 
 
-def is_small(clause: str) -> bool:
+def is_small_talk_clause(clause: str) -> bool:
     return bool(_SMALL.match(clause.strip(" .,!?")))
 
 
-def hangs(clause: str) -> bool:
+def depends_on_previous(clause: str) -> bool:
     """Whether it begins with a word that stands for something said before."""
-    return bool(_PRONOUN.match(spelled_out(clause)))
+    return bool(_PRONOUN.match(expand_shorthand(clause)))
 
 
 def _spans(own: str) -> Iterator[tuple[int, int]]:
@@ -205,7 +208,7 @@ def _spans(own: str) -> Iterator[tuple[int, int]]:
 _REMINDER = lazy_regex(r"\b(?:remind|remember|forget)\b", re.IGNORECASE)
 
 
-def is_reminder(clause: str) -> bool:
+def mentions_reminder(clause: str) -> bool:
     return bool(_REMINDER.search(clause))
 
 
@@ -218,3 +221,70 @@ _JOKE = lazy_regex(
 
 def is_joke(sentence: str) -> bool:
     return bool(_JOKE.search(sentence))
+
+
+_MOST_WORDS = 9
+_MOST_OF_A_TOPIC = 4
+_LONGEST = 380
+_FINITE = lazy_regex(
+    r"\b(?:am|is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|cannot"
+    r"|\w+n't|got|gets?|went|goes?|came|comes?|took|takes?|gave|gives?|made|makes?|said|says?|told|tells?|saw|sees?"
+    r"|knew|knows?|thought|thinks?|found|felt|feels?|left|kept|keeps?|heard|began|ran|runs?|sat|stood|lost|won|met"
+    r"|bought"
+    r"|brought|taught|sold|sent|spent|built|paid|fell|flew|drove|wrote|ate|drank|slept|bit|hit|cut|put|let|set|hurt"
+    r"|quit|read|led|became|forgot|meant|lives?|works?|wants?|needs?|likes?|loves?|hates?|looks?|seems?|sounds?|means?"
+    r"|hopes?|wish|wishes|starts?|ends?|stays?|plays?|pays?|eats?|drinks?|uses?|guess|suppose|\w{3,}ed)\b"
+    r"|\w['’](?:m|re|ve|ll|d)\b|\b(?:it|he|she|that|there|what|who|here)['’]s\b"
+    r"|^(?:\w+ ){0,2}\w+['’]s (?:an?|the|my|our|not|on|in|at|with|from|off|\w+ing|\d)\b",
+    re.IGNORECASE,
+)
+_PERSON = lazy_regex(r"^(?:and |but |so )?(?:i|we|you|he|she|they|it|this|that|these|those|there)\b", re.IGNORECASE)
+_GOES_ON = lazy_regex(
+    r"^(?:and |but |so )?(?:been|since|every|always|never|only|now|it|it's|that's|that is|he's|she's|he|she|they"
+    r"|they're"
+    r"|which|who|with|from|for|until|till|in|at|on)\b",
+    re.IGNORECASE,
+)
+_OUTCRY = lazy_regex(
+    r"^(?:what an?|how|oh|ah|ha|heavens|goodness|gosh|god|bless|poor|silly|lucky|so much|too|no|yes|nope|nah|yeah"
+    r"|ugh|wow"
+    r"|lol|same|again|perfect|thanks?|please|sorry|never mind|anyway|fine|ok|okay|right|great|lovely)\b",
+    re.IGNORECASE,
+)
+
+
+def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences, each with the fragments that belong to it."""
+    found: list[Sentence] = []
+    topic = False
+    for one in sentences:
+        last = found[-1] if found else None
+        if last is not None and _belongs(last, one, topic=topic) and len(last.words) + len(one.words) < _LONGEST:
+            found[-1] = Sentence(f"{last.words} {one.words}", f"{last.own} {one.own}")
+            topic = False
+        else:
+            found.append(one)
+            topic = _is_topic(one)
+    return found
+
+
+def _belongs(last: Sentence, one: Sentence, *, topic: bool) -> bool:
+    if not (_states(last) and _states(one)) or len(last.words) != len(last.own) or len(one.words) != len(one.own):
+        return False
+    return is_fragment(one) or (topic and bool(_GOES_ON.match(expand_shorthand(one.own))))
+
+
+def _states(one: Sentence) -> bool:
+    return not (one.is_question or is_order(one.own) or is_small_talk_clause(one.own) or is_hypothetical(one.own))
+
+
+def is_fragment(one: Sentence) -> bool:
+    """Whether it has neither a verb nor a subject of its own and is no outcry."""
+    own = expand_shorthand(one.own)
+    if len(own.split()) > _MOST_WORDS or _OUTCRY.match(own) or is_joke(own):
+        return False
+    return not _FINITE.search(own) and not _PERSON.match(own)
+
+
+def _is_topic(one: Sentence) -> bool:
+    return len(one.own.split()) <= _MOST_OF_A_TOPIC and is_fragment(one) and _states(one)

@@ -19,7 +19,7 @@ import unicodedata
 
 from assistant.core.text import lazy_regex
 
-UNCERTAIN = (0.35, 0.55)
+UNCERTAIN_BAND = (0.35, 0.55)
 """The band, both ends included, in which a model may know better."""
 
 _BASE = {"decision": 0.6, "task": 0.5, "preference": 0.5, "summary": 0.5}
@@ -76,7 +76,7 @@ _TELLING = lazy_regex(r"\d|(?<=\s)(?!I\b|I')[A-ZÀ-Þ]\w+")
 _LOOKED_AT = 4_000
 
 
-def importance(kind: str, content: str) -> float:
+def score_importance(kind: str, content: str) -> float:
     """0 to 1, as the table above tells; `kind` as in `JournalEntry.tags`."""
     text = unicodedata.normalize("NFC", content[:_LOOKED_AT]).replace("’", "'")
     named = 0.1 if _TELLING.search(text) else 0.0
@@ -98,5 +98,5 @@ def is_small_talk(content: str) -> bool:
 
 def is_uncertain(weight: float) -> bool:
     """Whether a model may know better."""
-    low, high = UNCERTAIN
+    low, high = UNCERTAIN_BAND
     return low <= weight <= high

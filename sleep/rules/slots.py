@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assistant.core.text import fold_text, lazy_regex
-from sleep.rules.relations import SINGLE
+from sleep.rules.relations import SINGLE_RELATIONS
 
-SELF = "self"
-PLACE = "place"
+SELF_SUBJECT = "self"
+PLACE_ATTRIBUTE = "place"
 _SELF_WORDS = """
 今 现在 我 我们 私 僕 俺 i we i'm we're ive i've we've me us user ich wir je j nous yo jeg vi
 """
@@ -76,7 +76,7 @@ owner captain colour color slot start capacity target goal pickup pick-up best-f
 surgery nummer adresse miete gehalt passwort preis loyer prix mot salaire alquiler precio direccion contrasena
 husleie lonn pris passord kode
 """
-_SINGLE_MATTERS = SINGLE | frozenset(_MATTER_WORDS.split())
+_SINGLE_MATTERS = SINGLE_RELATIONS | frozenset(_MATTER_WORDS.split())
 _NOUN = "|".join(re.escape(noun) for noun in sorted(_SINGLE_MATTERS))
 _IS = (
     r"(?:is now|are now|is|are|was changed to|has changed to|changed to|went up to|has gone up to|goes up to"
@@ -118,7 +118,7 @@ _OF_TIME = lazy_regex(
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class AttributeSlot:
     """`value` is what is said of the `matter` of `subject`, folded."""
 
     matter: str
@@ -126,23 +126,23 @@ class Slot:
     value: str
 
 
-def slots(text: str) -> list[Slot]:
+def find_slots(text: str) -> list[AttributeSlot]:
     """What a statement fills, main clause by main clause."""
     text = _WHO_THEY_ARE.sub(r"\1 ", text)
     folded = " ".join(fold_text(text[:1_000]).replace("’", "'").split())
     return [one for one in dict.fromkeys(_slots(folded)) if not _is_no_name(one, text)]
 
 
-def _is_no_name(slot: Slot, text: str) -> bool:
+def _is_no_name(slot: AttributeSlot, text: str) -> bool:
     """Whether it says of somebody how they are, not who they are: "Dad's on the mend" names no father."""
-    if slot.matter.removeprefix("of ") not in SINGLE:
+    if slot.matter.removeprefix("of ") not in SINGLE_RELATIONS:
         return False
     first = slot.value.split(" ")[0]
     named = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE)
     return _NO_NAME.match(slot.value) is not None or (named is not None and named[0].islower() and not text.islower())
 
 
-def _slots(folded: str) -> Iterator[Slot]:
+def _slots(folded: str) -> Iterator[AttributeSlot]:
     for matter, form in _FORMS:
         for found in form.finditer(folded):
             value = _bare(found["value"])
@@ -150,22 +150,26 @@ def _slots(folded: str) -> Iterator[Slot]:
                 continue
             who = found.groupdict().get("who") or _before(folded, found.start())
             subject = _subject(who)
-            if matter == "home" and "mov" in found[0] and subject != SELF and not _is_somebody(who):
+            if matter == "home" and "mov" in found[0] and subject != SELF_SUBJECT and not _is_somebody(who):
                 continue
-            yield Slot(matter, subject, value)
+            yield AttributeSlot(matter, subject, value)
     for found in _PLACED.finditer(folded):
         words = [word for word in _before(folded, found.start()).split() if word not in _IGNORED]
-        yield Slot(PLACE, " ".join(word.removesuffix("'s") for word in words[-3:]) or SELF, _bare(found["value"]))
+        yield AttributeSlot(
+            PLACE_ATTRIBUTE,
+            " ".join(word.removesuffix("'s") for word in words[-3:]) or SELF_SUBJECT,
+            _bare(found["value"]),
+        )
     for found in _FAVOURITE.finditer(folded):
-        yield Slot(
+        yield AttributeSlot(
             f"favourite {found['what'].strip()}", _subject(_before(folded, found.start())), _bare(found["value"])
         )
     for found in _PREFERS.finditer(folded):
         both = "|".join(sorted((found["more"], found["less"])))
-        yield Slot(f"prefers {both}", _subject(_before(folded, found.start())), found["more"])
+        yield AttributeSlot(f"prefers {both}", _subject(_before(folded, found.start())), found["more"])
     for found in _MATTER.finditer(folded):
         owner = " ".join(word for word in found["head"].split() if word not in _IGNORED)
-        yield Slot(f"of {found['noun']}", owner, _bare(found["value"]))
+        yield AttributeSlot(f"of {found['noun']}", owner, _bare(found["value"]))
 
 
 def _before(folded: str, place: int) -> str:
@@ -176,7 +180,7 @@ def _before(folded: str, place: int) -> str:
 def _subject(who: str) -> str:
     words = [word for word in re.findall(r"[\w'-]+", who) if word not in _IGNORED]
     if not words or words[-1] in _SELF or words[0] in _SELF:
-        return SELF
+        return SELF_SUBJECT
     return str(words[-1]).removesuffix("'s")
 
 

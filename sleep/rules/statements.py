@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
-from sleep.rules.shorthand import spelled_out
+from sleep.rules.sentences import expand_shorthand
 
 _LONGEST = 1_500
-# The dates that days were given when they were learned (`sleep.rules.dating`).
+# The dates that days were given when they were learned (`sleep.rules.resolve_dates`).
 _DATED = lazy_regex(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
@@ -193,9 +193,9 @@ class Statement:
         return frozenset(value for found, value in (self.main_values if main else self.values) if found == kind)
 
 
-def statement(text: str) -> Statement:
+def parse_statement(text: str) -> Statement:
     """The first 1,500 characters are read."""
-    return _statement(spelled_out(" ".join(text[:_LONGEST].split())), with_old=True)
+    return _statement(expand_shorthand(" ".join(text[:_LONGEST].split())), with_old=True)
 
 
 def _statement(text: str, *, with_old: bool) -> Statement:
@@ -213,7 +213,8 @@ def _statement(text: str, *, with_old: bool) -> Statement:
         words=tuple(word for word in WORD.findall(_POSSESSIVE.sub("", folded)) if word not in _WHO),
         content=content - gone,
         main=(main - gone) or (content - gone),
-        names=frozenset(stem(fold_text(found["name"])) for found in _CAPITAL.finditer(f". {text}")) & (content - gone),
+        names=frozenset(stem_word(fold_text(found["name"])) for found in _CAPITAL.finditer(f". {text}"))
+        & (content - gone),
         values=values,
         main_values=values & frozenset(_values(_changed(clause))) or values,
         old=old,
@@ -251,10 +252,10 @@ def _stems(folded: str) -> Iterator[str]:
         if SPACELESS_RUN.fullmatch(word):
             yield from character_pairs(word) or [word]
         elif word not in _SMALL and word not in _COUNT and _of_calendar(word) is None and not word.isdigit():
-            yield stem(word)
+            yield stem_word(word)
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """A word without the commonest endings of English; others are hardly touched."""
     if len(word) <= 3 or not word.isascii():
         return word
@@ -265,7 +266,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
 
 
-def is_form(word: str, other: str) -> bool:
+def is_same_stem(word: str, other: str) -> bool:
     """The same word, or another form of it ("allergic", "allergy")."""
     if word == other:
         return True

@@ -21,11 +21,9 @@ from assistant.core.messages import Message, ToolCall
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import load_settings
 from assistant.wire.house import build
-from sleep.compaction.plan import Plan
-from sleep.compaction.planner import plan
-from sleep.compaction.policy import Keeping, Policy
-from sleep.compaction.summary import Summary
-from sleep.compaction.terms import Terms
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.planner import plan_compaction
+from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE, Opened, opened
 from tests.bench.process import measured
@@ -92,16 +90,18 @@ def _child(home: Path) -> None:
     print(json.dumps({"planning": planning, "commit": commit, "alone": alone, "beside": beside}))
 
 
-def _planned(stores: Opened) -> tuple[float, Plan]:
+def _planned(stores: Opened) -> tuple[float, CompactionPlan]:
     view = stores.conversation.view(MAIN_SESSION)
     places = stores.conversation.places([message.id for message in view.messages if message.id is not None])
-    terms = Terms(Budgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=Size(2_000, 8_000))
+    terms = CompactionLimits(Budgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=Size(2_000, 8_000))
     began = time.perf_counter()
-    found = plan(view, places, terms, Policy(), Keeping(), datetime.now(UTC), trigger="sleep")
+    found = plan_compaction(
+        view, places, terms, CompactionPolicy(), CompactionInputs(), datetime.now(UTC), trigger="sleep"
+    )
     return time.perf_counter() - began, found
 
 
-def _committed(stores: Opened, found: Plan) -> float:
+def _committed(stores: Opened, found: CompactionPlan) -> float:
     """Committed and taken back, for the next round."""
     assert found.outline is not None
     compaction = found.outline.finished(Summary("They talked.", "full", 3), datetime.now(UTC))

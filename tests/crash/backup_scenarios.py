@@ -20,7 +20,7 @@ from assistant.store.files import WriteThrottle
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire import stores as wire_stores
-from sleep.cycle.nights import Nights, begun_at
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
@@ -69,8 +69,8 @@ async def _backed_up(home: Path) -> None:
             return stores.conversation.sessions()
 
         room = BackupScheduler(
-            folder, wire_backup.making_here(folder, workspace=True), Nights("05:00", UTC), 1,
-            begun=lambda: begun_at(sessions()), forgetting=lambda: False, clock=clock,
+            folder, wire_backup.making_here(folder, workspace=True), SleepSchedule("05:00", UTC), 1,
+            begun=lambda: find_first_message_time(sessions()), forgetting=lambda: False, clock=clock,
         )  # fmt: skip
         for _ in range(_TRIES):
             try:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from assistant.wire import stores as wire_stores
-from sleep.compaction.work import LONG_THREAD
+from sleep.compaction.compactor import LONG_THREAD_NOTICE
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture
 from tests.crash.witness import Witness
 from tests.crash.world import BEGUN, RANG, settings_of
 
-_ADVICE = LONG_THREAD.partition("{")[0]
+_ADVICE = LONG_THREAD_NOTICE.partition("{")[0]
 
 
 def look(home: Path) -> Picture:

@@ -21,11 +21,9 @@ from assistant.models import anthropic_form
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from sleep.compaction import planner
-from sleep.compaction.floor import floor_plan
-from sleep.compaction.merging import merged
-from sleep.compaction.policy import Keeping, Policy
-from sleep.compaction.summary import Summary
-from sleep.compaction.terms import Terms
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.merge import merge_checkpoints
+from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
 from tests.compacting import copy_of, live, mask, merge, plan, summary
 from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, PROTECTED
 from tests.store_home import NOW, StoreHome, count, in_memory, tool_round
@@ -124,15 +122,19 @@ class Compactions(RuleBasedStateMachine):
         key = self._one_of(number)
         view = self.home.conversation.view(key)
         places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
-        terms = Terms(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
-        policy = Policy(strategy, preserve_messages=1 + number % 6, preserve_share=0.05, summary_max_tokens=200)
+        terms = CompactionLimits(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        policy = CompactionPolicy(
+            strategy, preserve_messages=1 + number % 6, preserve_share=0.05, summary_max_tokens=200
+        )
         on = tuple(self._live(key))
-        found = planner.plan(view, places, terms, policy, Keeping(checkpoints=on), NOW, trigger="sleep")
+        found = planner.plan_compaction(
+            view, places, terms, policy, CompactionInputs(checkpoints=on), NOW, trigger="sleep"
+        )
         said = Summary("They talked.", "full", 3)
         planned = found.whole()
         if found.merge:
             pair = [one for one in on if one.id in found.merge]
-            planned = merged(view, pair, on, said, COUNTER, "sleep", NOW)
+            planned = merge_checkpoints(view, pair, on, said, COUNTER, "sleep", NOW)
         elif found.outline is not None:
             planned = found.outline.finished(said, NOW)
         if planned is not None:
@@ -145,8 +147,8 @@ class Compactions(RuleBasedStateMachine):
         key = self._one_of(number)
         view = self.home.conversation.view(key)
         places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
-        terms = Terms(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
-        planned = floor_plan(view, places, terms, NOW).whole()
+        terms = CompactionLimits(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        planned = plan_fallback(view, places, terms, NOW).whole()
         if planned is not None:
             self._commit(planned)
 

@@ -12,9 +12,9 @@ from assistant.context.pressure import Budgets, Size, measure
 from assistant.context.structure import newest_request
 from assistant.core.messages import Message
 from assistant.models import anthropic_form, openai_form
-from sleep.compaction.floor import floor_plan
-from sleep.compaction.plan import Plan
-from sleep.compaction.terms import Terms
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.values import CompactionLimits
 from tests.property.conversations import (
     COUNTER,
     FRAME,
@@ -32,9 +32,9 @@ many = settings(max_examples=100, deadline=None, database=None)
 
 
 @st.composite
-def terms(draw: st.DrawFn) -> Terms:
+def terms(draw: st.DrawFn) -> CompactionLimits:
     tokens = draw(st.integers(500, 8_000))
-    return Terms(
+    return CompactionLimits(
         Budgets(tokens, tokens // 8, draw(st.sampled_from([4_000, 10_000_000])), 20),
         COUNTER,
         fixed=Size(draw(st.integers(0, tokens)), 500),
@@ -45,14 +45,14 @@ def terms(draw: st.DrawFn) -> Terms:
 conversations = turns(most=6, longest=300)
 
 
-def planned(rows: list[Message], under: Terms) -> tuple[Plan, tuple[Message, ...]]:
-    plan = floor_plan(view_of(rows), places_of(rows), under, NOW)
+def planned(rows: list[Message], under: CompactionLimits) -> tuple[CompactionPlan, tuple[Message, ...]]:
+    plan = plan_fallback(view_of(rows), places_of(rows), under, NOW)
     return plan, plan.applied(rows)
 
 
 @many
 @given(conversations, terms())
-def test_a_plan_lowers_the_pressure_or_changes_nothing(rows: list[Message], under: Terms) -> None:
+def test_a_plan_lowers_the_pressure_or_changes_nothing(rows: list[Message], under: CompactionLimits) -> None:
     plan, left = planned(rows, under)
     measured = measure(view_of(left, prefix_rev=1), under.budgets, COUNTER, under.fixed)
     if plan.changes:
@@ -66,7 +66,7 @@ def test_a_plan_lowers_the_pressure_or_changes_nothing(rows: list[Message], unde
 
 @many
 @given(conversations, terms())
-def test_a_plan_never_splits_a_pair(rows: list[Message], under: Terms) -> None:
+def test_a_plan_never_splits_a_pair(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
     called = [call.id for row in left for call in row.tool_calls]
     answered = [row.tool_call_id for row in left if row.role == "tool"]
@@ -75,7 +75,7 @@ def test_a_plan_never_splits_a_pair(rows: list[Message], under: Terms) -> None:
 
 @many
 @given(conversations, terms())
-def test_f10_the_newest_request_and_what_follows_it_stay(rows: list[Message], under: Terms) -> None:
+def test_f10_the_newest_request_and_what_follows_it_stay(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
     tail = rows[newest_request(rows) :]
     assert [row.id for row in left[-len(tail) :]] == [row.id for row in tail]
@@ -84,7 +84,7 @@ def test_f10_the_newest_request_and_what_follows_it_stay(rows: list[Message], un
 
 @many
 @given(conversations, terms())
-def test_f11_every_message_is_in_view_once_or_under_the_record(rows: list[Message], under: Terms) -> None:
+def test_f11_every_message_is_in_view_once_or_under_the_record(rows: list[Message], under: CompactionLimits) -> None:
     plan, left = planned(rows, under)
     ids = [row.id for row in rows]
     kept = [row.id for row in left if row.id is not None]
@@ -99,7 +99,7 @@ def test_f11_every_message_is_in_view_once_or_under_the_record(rows: list[Messag
 
 @many
 @given(conversations, terms())
-def test_the_last_result_of_a_protected_tool_stays_in_view(rows: list[Message], under: Terms) -> None:
+def test_the_last_result_of_a_protected_tool_stays_in_view(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
     last = [row.content for row in rows if row.role == "tool" and row.name == PROTECTED][-1:]
     shown = [row.content for row in left if row.role == "tool" and row.name == PROTECTED][-1:]
@@ -110,7 +110,9 @@ def test_the_last_result_of_a_protected_tool_stays_in_view(rows: list[Message], 
 
 @many
 @given(conversations, terms())
-def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(rows: list[Message], under: Terms) -> None:
+def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(
+    rows: list[Message], under: CompactionLimits
+) -> None:
     plan, left = planned(rows, under)
     if plan.after.ratio > under.threshold:
         assert plan.stuck
@@ -122,7 +124,7 @@ def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(rows:
 
 @many
 @given(conversations, terms())
-def test_what_is_left_makes_a_request_that_both_providers_accept(rows: list[Message], under: Terms) -> None:
+def test_what_is_left_makes_a_request_that_both_providers_accept(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
     request = build(view_of(left), FRAME, LIMITS, volatile="now")
     assert validate_messages(anthropic_form.render(request, MODEL)) == []

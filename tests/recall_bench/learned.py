@@ -32,7 +32,7 @@ from assistant.search.units import Unit, split
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
-from sleep.cycle.extraction import Extractor
+from sleep.cycle.extract import Extractor
 from tests.consolidating import NOW, Night, night
 from tests.journal_home import learned
 from tests.recall_bench.dataset import Question, Talk, read_talks

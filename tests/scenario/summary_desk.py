@@ -13,9 +13,9 @@ from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.prices import Price
 from assistant.settings.settings import shipped_config_dir
-from sleep.compaction.summariser import Live, Summariser
-from sleep.compaction.summary import Material, Summary
-from sleep.compaction.summary_prompts import SummaryPrompts
+from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import CachedPrompt, Summary, SummaryInput
 from tests.strict.asking import clock
 from tests.strict.behaviour import Answer, Behaviour, Status
 from tests.strict.server import ROOMY, StrictServer
@@ -66,7 +66,7 @@ class Desk:
             restored_max_tokens=restored, seconds=seconds,
         )  # fmt: skip
 
-    async def summarise(self, wanted: Material, *, live: Live | None = None, **more: Any) -> Summary:
+    async def summarise(self, wanted: SummaryInput, *, live: CachedPrompt | None = None, **more: Any) -> Summary:
         """A summary, which keeps what every summary keeps."""
         found = await self.summariser(**more).summarise(wanted, live=live)
         holds(found, wanted)
@@ -78,7 +78,7 @@ class Desk:
         return ["\n".join(block["text"] for block in body["messages"][-1]["content"]) for body in self.server.bodies]
 
 
-def holds(found: Summary, wanted: Material, restored: int = 800) -> None:
+def holds(found: Summary, wanted: SummaryInput, restored: int = 800) -> None:
     """What is true of every summary, whoever wrote it."""
     assert found.text.strip()
     assert found.tokens == COUNTER.count_text(found.text)

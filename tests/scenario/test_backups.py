@@ -26,7 +26,7 @@ from assistant.wire import stores as wire_stores
 from assistant.wire.backup import making_here
 from assistant.wire.condition import stored_status
 from assistant.wire.house import House, build
-from sleep.cycle.nights import Nights
+from sleep.cycle.schedule import SleepSchedule
 from tests.backup_home import BackupHome
 from tests.scenario.command_line import ROOT, environment, look, one_line_error
 from tests.scripted import ScriptedModel, SteppingClock
@@ -53,7 +53,7 @@ class ByTheClock:
 
     def __post_init__(self) -> None:
         self.room = BackupScheduler(
-            self.home.folder, making_here(self.home.folder, workspace=True), Nights("05:00", UTC), self.keep,
+            self.home.folder, making_here(self.home.folder, workspace=True), SleepSchedule("05:00", UTC), self.keep,
             begun=lambda: NOW, forgetting=lambda: self.forgetting, clock=self.clock,
         )  # fmt: skip
 

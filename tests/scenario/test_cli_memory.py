@@ -18,8 +18,8 @@ from assistant.core.messages import Message
 from assistant.mem0 import memory_form
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
-from sleep.cycle.change_plan import Draft
-from sleep.rules.contradiction import Decision
+from sleep.cycle.change_plan import ChangePlanDraft
+from sleep.rules.supersede import EntryDecision
 from tests.forgetful_home import GUEST, ForgetfulHome
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.store_home import NOW
@@ -38,8 +38,8 @@ class Home:
 def remembered(home: ForgetfulHome, key: str, text: str, *sources: int, scope: str = "owner") -> Memory:
     number = home.entry(key, text, sources, scope)
     entry = home.journal.read([number], scope)[0]
-    draft = Draft([])
-    memory = draft.memory(draft.take(entry, Decision("new")))
+    draft = ChangePlanDraft([])
+    memory = draft.memory(draft.take(entry, EntryDecision("new")))
     plan = draft.plan([entry], 1)
     home.consolidations.plan(plan, NOW)
     home.consolidations.applied(plan.key, NOW)

@@ -15,7 +15,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import ModelError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
-from sleep.compaction.means import FUSE
+from sleep.compaction.compactor import SUMMARY_BREAKER
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
 
@@ -114,7 +114,7 @@ async def test_f01_a_model_that_summarises_nothing_is_left_alone_and_the_context
 ) -> None:
     by = writer("")
     async with walked(tmp_path, 120, by=by) as it:
-        assert it.house.stores.breakers.get(FUSE).opened_at is not None
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
         tried = len(by.requests)
         assert tried <= 6
         assert {one.tier for one in made(it)} == {"extractive"} and pressure(it) < 0.80
@@ -126,18 +126,18 @@ async def test_f01_a_model_that_summarises_nothing_is_left_alone_and_the_context
 async def test_f07_the_fuse_closes_again_once_a_summary_works(tmp_path: Path) -> None:
     by = writer("")
     async with walked(tmp_path, 110, by=by) as it:
-        assert it.house.stores.breakers.get(FUSE).opened_at is not None
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
         by.script = [SUMMARY]
         it.clock.now += timedelta(hours=1)
         await _fill(it, 45)
-        assert it.house.stores.breakers.get(FUSE).failures == 0
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
         assert made(it)[-1].tier == "full"
 
 
 async def test_f07_every_kind_of_failure_counts(tmp_path: Path) -> None:
     by = writer(ModelError("the network is down", kind="network"))
     async with walked(tmp_path, 110, by=by) as it:
-        fuse = it.house.stores.breakers.get(FUSE)
+        fuse = it.house.stores.breakers.get(SUMMARY_BREAKER)
         assert fuse.opened_at is not None and "the network is down" in fuse.last_error
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelEvent, ModelRequest
-from sleep.compaction.summariser import Live
+from sleep.compaction.values import CachedPrompt
 from tests.scenario.test_compaction_house import SMALL, SUMMARY, made, walked, writer
 from tests.scenario.test_runtime import Lived
 from tests.scripted import ScriptedModel
@@ -41,7 +41,7 @@ def answer(request: ModelRequest) -> str:
     return SUMMARY if "<summary>" in request.messages[-1].content else "A fine walk."
 
 
-def live(it: Lived) -> Live | None:
+def live(it: Lived) -> CachedPrompt | None:
     return it.house.context.live("main", it.clock())
 
 

@@ -14,8 +14,8 @@ from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.surroundings import OPEN_TASKS
-from sleep.compaction.means import FUSE
-from sleep.compaction.summariser import Summariser
+from sleep.compaction.compactor import SUMMARY_BREAKER
+from sleep.compaction.summarise import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, said
@@ -140,7 +140,7 @@ async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Pat
         asked = len(by.requests)
         await it.house.sleep("sleep")
         assert it.house.stores.conversation.view("main").messages == view.messages and len(by.requests) == asked
-        assert it.house.stores.breakers.get(FUSE).failures == 0
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 @pytest.mark.parametrize("most", ["15", "40"])
@@ -152,7 +152,7 @@ async def test_f01_a_limit_below_what_a_compaction_leaves_makes_no_endless_ones(
         await walk_on(it, 40, "along the shore and over the hill")
         assert [one.trigger for one in made(it)] == ["messages"] * 2 and len(by.requests) == 2
         assert await it.house.sleeping.compacting.in_sleep("main", "nap") is None
-        assert it.house.stores.breakers.get(FUSE).failures == 0
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:

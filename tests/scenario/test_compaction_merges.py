@@ -12,8 +12,8 @@ import pytest
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
-from sleep.compaction.check import KEPT
-from sleep.compaction.means import FUSE
+from sleep.compaction.compactor import SUMMARY_BREAKER
+from sleep.compaction.validate import RESTORED_HEADING
 from tests.scenario.test_compaction_house import made, walked, writer
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel
@@ -96,10 +96,10 @@ async def test_f25_summaries_stay_few_and_shallow_and_what_they_restored_keeps_i
         said = {row.id: row.content for row in it.house.stores.history.recent("owner", limit=1_000)}
         for one in kept(it):
             restored = one.key_facts["restored"]
-            assert restored and one.summary.count(KEPT) == 1
+            assert restored and one.summary.count(RESTORED_HEADING) == 1
             for line in restored:
                 told = _LINE.fullmatch(line)
-                assert told is not None and KEPT not in line, line
+                assert told is not None and RESTORED_HEADING not in line, line
                 number = int(told[1])
                 assert one.from_message_id <= number <= one.to_message_id and told[2] in said[number]
 
@@ -204,7 +204,7 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
         assert (whole.tier, whole.is_merge, whole.from_message_id) == ("full", True, 1)
         # Whatever was merged since, what has no words was given to no model.
         assert not any("Long ago" in asked or "without a summary" in asked for asked in by.merging)
-        assert it.house.stores.breakers.get(FUSE).failures == 0
+        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion"])

@@ -14,7 +14,7 @@ from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.worker import MemoryStoreSettings
 from assistant.wire.memory import memories
-from sleep.cycle.rebuilding import rebuild
+from sleep.cycle.rebuild import rebuild_memories
 from tests.consolidating import (
     JANUARY,
     JUNE,
@@ -322,12 +322,12 @@ async def test_memories_are_made_again_from_the_journal(home: Night) -> None:
     await home.sleep()
     expected = await by_id(home)
     some = list(expected)
-    assert await rebuild(home.consolidations, home.memories, NOW) == 0
+    assert await rebuild_memories(home.consolidations, home.memories, NOW) == 0
     await home.memories.erase(some[::2])
     with pytest.raises(Crash):
-        await rebuild(home.consolidations, DyingMemories(home.memories, "apply", after=True), NOW)
+        await rebuild_memories(home.consolidations, DyingMemories(home.memories, "apply", after=True), NOW)
     assert await by_id(home) == expected
     await home.memories.apply([MemoryChange("add", replace(expected[some[0]], id=str(UUID(int=7))))])
     await home.memories.erase(some[:1])
-    assert await rebuild(home.consolidations, home.memories, NOW) == 2
+    assert await rebuild_memories(home.consolidations, home.memories, NOW) == 2
     assert await by_id(home) == expected

@@ -11,13 +11,13 @@ import pytest
 
 from assistant.core.memories import SleepReport
 from assistant.store.script.unread import UnreadMessages
-from sleep.cycle.consolidation import Consolidation
-from sleep.cycle.cycle import Cycle
-from sleep.cycle.extraction import Extractor
-from sleep.cycle.judging import Judge
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.scoring import Scoring
-from sleep.cycle.tagged import Asker
+from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.cycle import SleepCycle
+from sleep.cycle.extract import Extractor
+from sleep.cycle.judge import EntryJudge
+from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.score import ScoringPhase
 from tests.consolidating import (
     JANUARY,
     JUNE,
@@ -62,9 +62,9 @@ async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:
         home.tell((OSLO, datetime(2026, 1, 5, 20, 0, tzinfo=UTC)))
         await home.sleep()
         home.tell((BERGEN, datetime(2026, 3, 5, 20, 0, tzinfo=UTC)))
-        asker = Asker(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", free)
-        judge = Judge(asker, zone=ZoneInfo("Asia/Tokyo"))
-        await Consolidation(home.consolidations, home.memories, judge).run(2, Outcome(), NOW)
+        asker = JsonLinesModel(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", free)
+        judge = EntryJudge(asker, zone=ZoneInfo("Asia/Tokyo"))
+        await ConsolidationPhase(home.consolidations, home.memories, judge).run(2, PhaseResult(), NOW)
         asked = home.model.requests[-1].messages[0].content
         assert f"E1 (2026-03-06): {BERGEN}" in asked and f"M1 (2026-01-06): {OSLO}" in asked
 
@@ -177,8 +177,10 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
 
 
 async def asleep(talk: JournalHome, home: Night) -> SleepReport:
-    scoring = Scoring(talk.journal, home.consolidations, Asker(lambda: home.model, "", "scores", "scoring", free))
-    cycle = Cycle(
+    scoring = ScoringPhase(
+        talk.journal, home.consolidations, JsonLinesModel(lambda: home.model, "", "scores", "scoring", free)
+    )
+    cycle = SleepCycle(
         talk.conversation, UnreadMessages(talk.db, talk.log), talk.journal, talk.breakers,
         Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), nothing_due,
         failures=3, cool_down=timedelta(minutes=30), clock=lambda: NOW,

@@ -13,7 +13,7 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Model
-from sleep.compaction.purse import Purse, Thrifty
+from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.cycle import PHASES
 from tests.consolidating import decisions
 from tests.journal_home import FACTS, Crash, Dying, attentive, tell
@@ -101,7 +101,7 @@ async def test_where_nobody_can_be_told_what_goes_on_it_goes_on_all_the_same(hom
 
 async def test_f15_a_sleep_that_a_defect_ends_is_interrupted_and_limits_nothing_after_it(home: NightsHome) -> None:
     tell(home)
-    purse = Purse(1.0, lambda since: 99.0, lambda model, request: 1.0)
+    purse = SleepBudget(1.0, lambda since: 99.0, lambda model, request: 1.0)
 
     async def broken(session: str, trigger: str) -> None:
         raise Crash
@@ -120,7 +120,7 @@ class Account:
 
     def __init__(self, model: ScriptedModel, most: float, price: float | None = 0.1) -> None:
         self._model, self._price, self._before = model, price, 0
-        self.purse = Purse(most, self._spent, lambda model, request: price)
+        self.purse = SleepBudget(most, self._spent, lambda model, request: price)
 
     def _spent(self, since: object) -> float:
         return (len(self._model.requests) - self._before) * (self._price or 0.0)
@@ -170,12 +170,12 @@ async def test_without_a_limit_or_a_price_a_night_asks_as_it_likes(
 
 async def test_by_day_nothing_is_limited() -> None:
     model: Model = ScriptedModel()
-    purse = Purse(0.01, lambda since: 99.0, lambda model, request: 1.0)
-    assert purse.allows(model, ModelRequest((), ())) and Thrifty(model, purse).provider == "scripted"
+    purse = SleepBudget(0.01, lambda since: 99.0, lambda model, request: 1.0)
+    assert purse.allows(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "scripted"
     purse.open(NOW)
-    assert not purse.allows(model, ModelRequest((), ())) and Thrifty(model, purse).provider == "offline"
+    assert not purse.allows(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "offline"
     purse.open(NOW + timedelta(days=1))
-    assert Thrifty(model, purse).provider == "scripted"
+    assert BudgetedModel(model, purse).provider == "scripted"
 
 
 async def test_f32_thirty_idle_nights_make_no_call(home: NightsHome) -> None:

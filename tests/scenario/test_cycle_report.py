@@ -13,7 +13,7 @@ from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from sleep.cycle.cycle import Compacted
+from sleep.cycle.cycle import CompactedSession
 from tests.journal_home import (
     COOL_DOWN,
     DOWN,
@@ -268,9 +268,9 @@ async def test_each_phase_stands_alone(home: JournalHome) -> None:
     tell(home)
     done: list[tuple[str, str]] = []
 
-    async def compact(session: str, trigger: str) -> Compacted | None:
+    async def compact(session: str, trigger: str) -> CompactedSession | None:
         done.append((session, trigger))
-        return Compacted(4, 1000, 300, 0.5, "full")
+        return CompactedSession(4, 1000, 300, 0.5, "full")
 
     broken = Dying(home.conversation, "unjournaled", error=StoreError("The disk is full."))
     report = await home.sleep(conversation=broken, compact=compact)
@@ -286,10 +286,10 @@ async def test_one_compaction_that_fails_does_not_stop_the_others(home: JournalH
     for session in ("main", "peer:x:ann", "peer:x:bob"):
         tell(home, "I own a boat.", session=session)
 
-    async def compact(session: str, trigger: str) -> Compacted | None:
+    async def compact(session: str, trigger: str) -> CompactedSession | None:
         if session == "peer:x:ann":
             raise error
-        return Compacted(4, 1000, 300, 0.5, "full", (7,)) if session == "main" else None
+        return CompactedSession(4, 1000, 300, 0.5, "full", (7,)) if session == "main" else None
 
     phase = (await home.sleep(compact=compact)).phases["compact"]
     assert (phase["state"], phase["read"], phase["written"], phase["cost_usd"]) == ("failed", 3, 1, 0.5)

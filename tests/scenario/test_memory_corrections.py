@@ -16,9 +16,8 @@ from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.sessions import MAIN_SESSION
 from assistant.store.script.unread import UnreadMessages
-from sleep.cycle.extraction import Extractor
-from sleep.cycle.rebuilding import made_again
-from sleep.cycle.rereading import Rereading
+from sleep.cycle.extract import Extractor
+from sleep.cycle.rebuild import Reextraction, derive_memories
 from tests.consolidating import JUNE, NOW, Night, decisions, night
 from tests.forgetful_home import ForgetfulHome
 from tests.journal_home import DOWN, FACTS, TOLD, JournalHome, learned, tell
@@ -63,7 +62,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         now, former = (await ask(it, "/memory what does Anna do")).split("\n")
         assert now.endswith(f': "{DOCTOR}"') and f"then [{now[3:11]}]" in former
         held = {one.id: one for one in await it.house.stores.memories.all("owner")}
-        assert len(held) == 2 and {one.id: one for one in made_again(it.house.stores.consolidations)} == held
+        assert len(held) == 2 and {one.id: one for one in derive_memories(it.house.stores.consolidations)} == held
         assert [one.is_current for one in sorted(held.values(), key=lambda one: one.said_at)] == [False, True]
         assert (await ask(it, "/memory list")).count("\n- ") == 0
         assert "memories that hold: 1 (1 fact)\n- memories that held before: 1" in await ask(it, "/memory")
@@ -226,7 +225,7 @@ async def test_a_correction_in_another_batch_still_takes_its_place(home: Night) 
     await home.sleep()
     held = await home.held()
     assert held[NURSE].superseded_by == held[DOCTOR].id and held[DOCTOR].is_current
-    assert {one.id: one for one in made_again(home.consolidations)} == {one.id: one for one in held.values()}
+    assert {one.id: one for one in derive_memories(home.consolidations)} == {one.id: one for one in held.values()}
 
 
 # --------------------------------------------------------------------------------------------------------- read again
@@ -254,7 +253,7 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
     assert len(known) > 40
     unread = UnreadMessages(home.db, home.log)
     extractor = Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens)
-    again = Rereading(home.conversation, unread, home.journal, extractor)
+    again = Reextraction(home.conversation, unread, home.journal, extractor)
     assert (await again.read_again(NOW)).learned == 0
 
     kept = home.journal.after(0)[:10]
@@ -279,7 +278,7 @@ async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_th
     tell(home)
     await home.sleep()
     assert home.remembered() == TOLD
-    again = Rereading(
+    again = Reextraction(
         home.conversation, UnreadMessages(home.db, home.log), home.journal,
         Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
     )  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
-from sleep.rules.contradiction import Candidate, Reading, decide, read
+from sleep.rules.supersede import MemoryCandidate, ParsedStatement, decide_entry, parse_entry
 from tests.journal_home import JournalHome, learned
 from tests.month.conversation import MONTH, SECOND, Month, Said, read_month
 from tests.month.judge import Judgement, Learned, judge
@@ -113,7 +113,7 @@ async def test_a_correction_puts_an_end_to_what_it_corrects(home: JournalHome, m
 @dataclass(slots=True)
 class Compared:
     text: str
-    reading: Reading
+    reading: ParsedStatement
     said_at: datetime
     until: datetime | None = None
 
@@ -122,9 +122,9 @@ def compared(home: JournalHome) -> list[Compared]:
     """What was learned, each compared with all that was learned before it, as at night."""
     held: list[Compared] = []
     for entry in home.entries():
-        reading = read(entry.content)
-        known = [Candidate(str(n), one.reading, one.said_at, one.until) for n, one in enumerate(held)]
-        decision = decide(reading, entry.timestamp, known)
+        reading = parse_entry(entry.content)
+        known = [MemoryCandidate(str(n), one.reading, one.said_at, one.until) for n, one in enumerate(held)]
+        decision = decide_entry(reading, entry.timestamp, known)
         for number in decision.against:
             held[int(number)].until = entry.timestamp
         if decision.verdict != "same":

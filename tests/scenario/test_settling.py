@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError
-from sleep.cycle.settling import settle_checkpoints, settle_quietly
+from sleep.cycle.journal_sync import sync_journal, sync_journal_or_log
 from tests.compacting import merge, plan, summary
 from tests.journal_home import FACTS, LATER, Dying, JournalHome, tell
 from tests.store_home import NOW, StoreHome
@@ -31,7 +31,7 @@ def compacted(home: StoreHome, count: int, **changes: object) -> int:
 def test_a_summary_and_its_memories_become_entries_with_their_sources(home: JournalHome) -> None:
     tell(home)
     made = compacted(home, 5, summary="They talked.", key_facts={"memories": ["Likes boats.", "Has an allergy."]})
-    assert settle_checkpoints(home.conversation, home.journal, LATER).entries == 3
+    assert sync_journal(home.conversation, home.journal, LATER).entries == 3
     found = [(one.key, one.content, one.source_type, one.tags, one.sources) for one in home.entries()]
     assert found == [
         (f"synthesis:{made}", "They talked.", "context_synthesis", ("summary",), (1, 6)),
@@ -39,7 +39,7 @@ def test_a_summary_and_its_memories_become_entries_with_their_sources(home: Jour
         (f"memories:{made}:2", "Has an allergy.", "compaction", ("fact",), (1, 6)),
     ]
     assert all((one.scope, one.session, one.timestamp) == ("owner", "main", NOW) for one in home.entries())
-    again = settle_checkpoints(home.conversation, home.journal, LATER)
+    again = sync_journal(home.conversation, home.journal, LATER)
     assert (again.checkpoints, again.entries) == (0, 0)
 
 
@@ -51,7 +51,7 @@ def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: Jour
     live = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
     merged = replace(merge(home, live[:2], summary()), key_facts={"merged": [1, 2], "memories": ["Likes boats."]})
     home.conversation.compact(merged, NOW)
-    assert settle_checkpoints(home.conversation, home.journal, LATER).checkpoints == 4
+    assert sync_journal(home.conversation, home.journal, LATER).checkpoints == 4
     assert home.entries() == []
 
 
@@ -59,7 +59,7 @@ def test_what_was_taken_back_before_it_settled_is_not_learned(home: JournalHome)
     tell(home)
     compacted(home, 5, summary="They talked.")
     home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
-    settle_checkpoints(home.conversation, home.journal, LATER)
+    sync_journal(home.conversation, home.journal, LATER)
     assert home.entries() == []
 
 
@@ -69,13 +69,13 @@ def test_any_number_of_checkpoints_is_settled_at_once(home: JournalHome) -> None
         compacted(home, 1, summary=f"Boat {number}.")
     assert len(home.conversation.unjournaled()) == 100
     assert len(home.conversation.unjournaled(limit=3)) == 3
-    assert settle_checkpoints(home.conversation, home.journal, LATER).entries == 120
+    assert sync_journal(home.conversation, home.journal, LATER).entries == 120
 
 
 def test_a_compaction_stands_though_the_journal_cannot_be_written(home: JournalHome) -> None:
     tell(home)
     compacted(home, 5, summary="They talked.")
-    settle_quietly(home.conversation, Dying(home.journal, "add", error=StoreError("full")), NOW)  # type: ignore[arg-type]
+    sync_journal_or_log(home.conversation, Dying(home.journal, "add", error=StoreError("full")), NOW)  # type: ignore[arg-type]
     assert len(home.conversation.unjournaled()) == 1
-    settle_quietly(home.conversation, home.journal, NOW)
+    sync_journal_or_log(home.conversation, home.journal, NOW)
     assert home.remembered() == ["They talked."]

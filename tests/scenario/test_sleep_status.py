@@ -10,7 +10,7 @@ from typing import Any
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, SleepReport
 from assistant.wire.condition import stored_status
-from sleep.cycle.change_plan import first_memory
+from sleep.cycle.change_plan import memory_from_entry
 from tests.scenario.test_compaction_status import problems
 from tests.scenario.test_runtime import Lived, lived
 from tests.store_home import NOW
@@ -132,7 +132,7 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
 async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:
     async with lived(tmp_path, "ok") as it:
         (entry,) = it.house.stores.journal.add([ENTRY], NOW)
-        plan = ChangePlan("p", 1, "owner", (MemoryChange("add", first_memory(entry)),), (entry.id or 0,))
+        plan = ChangePlan("p", 1, "owner", (MemoryChange("add", memory_from_entry(entry)),), (entry.id or 0,))
         it.house.stores.consolidations.plan(plan, NOW)
         it.house.stores.consolidations.applied("p", NOW)
         status = it.house.status()
@@ -146,7 +146,7 @@ async def test_one_memory_that_is_there_does_not_hide_that_the_others_are_missin
         stores = it.house.stores
         told = [replace(ENTRY, key=f"k{number}", content=f"I have {number} bees.") for number in range(45)]
         entries = stores.journal.add(told, NOW)
-        changes = tuple(MemoryChange("add", first_memory(entry)) for entry in entries)
+        changes = tuple(MemoryChange("add", memory_from_entry(entry)) for entry in entries)
         stores.consolidations.plan(ChangePlan("p", 1, "owner", changes, tuple(entry.id or 0 for entry in entries)), NOW)
         assert problems(it) == [], "they are only planned"
         stores.consolidations.applied("p", NOW)

@@ -13,7 +13,7 @@ import pytest
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
 from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
-from sleep.cycle.nights import Nights
+from sleep.cycle.schedule import SleepSchedule
 from tests.journal_home import JournalHome, tell
 from tests.store_home import NOW
 
@@ -39,7 +39,7 @@ class Bed:
 
     def restart(self) -> None:
         """As a process that begins has it."""
-        nights = Nights(AT, UTC)
+        nights = SleepSchedule(AT, UTC)
         self.bedtime = Bedtime(nights, self.home.conversation, self.home.journal)
         naps = Naps(self.home.conversation, 15, lambda session: self.full, lambda session: False)
         self.sleeper = Sleeper(self._tick, naps, self.bedtime, lambda: self.now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assistant.core.messages import Media, Message, ToolCall
-from sleep.compaction.check import KEPT
+from sleep.compaction.validate import RESTORED_HEADING
 from tests.scenario.summary_desk import (
     FERRY,
     GOOD,
@@ -198,7 +198,7 @@ async def test_f25_a_summary_never_takes_more_than_its_budget_and_what_is_restor
     found = await desk.summarise(wanted, restored=100)
     assert COUNTER.count_text(lines) > 500
     assert found.tier == "full"
-    assert COUNTER.count_text(found.text.partition(KEPT)[0]) <= 500
+    assert COUNTER.count_text(found.text.partition(RESTORED_HEADING)[0]) <= 500
     assert found.tokens <= 600
     assert found.restored
 

@@ -8,7 +8,7 @@ import pytest
 
 from assistant.core.messages import Message, Usage
 from assistant.models.offline.model import OfflineModel
-from sleep.compaction.summariser import Live
+from sleep.compaction.values import CachedPrompt
 from tests.scenario.summary_desk import (
     GOOD,
     LARGE,
@@ -31,11 +31,11 @@ LIVED = (*talk(pairs=60), Message("user", "And now?", id=199, ts=START))
 LEAVING = material(LIVED[:100], budget=400)
 
 
-async def lived(desk: Desk, rows: tuple[Message, ...]) -> Live:
+async def lived(desk: Desk, rows: tuple[Message, ...]) -> CachedPrompt:
     """The session's last request, as its provider has it in the cache now."""
     request = asked(*rows, tools=(LOOK,), cache_edges=(len(rows) - 2,))
     heard = await ask(desk.large, request)
-    return Live(LARGE, request, heard.reply.usage.prompt)
+    return CachedPrompt(LARGE, request, heard.reply.usage.prompt)
 
 
 async def test_f23_the_prompt_that_the_provider_has_is_used_again(desk: Desk) -> None:
@@ -74,12 +74,12 @@ async def test_f12_a_live_prompt_that_gives_no_summary_is_followed_by_chunks(des
 async def test_f23_a_live_prompt_is_left_where_it_is_no_help(desk: Desk) -> None:
     rows = LIVED
     wanted = LEAVING
-    live = Live(LARGE, asked(*rows), 1000)
-    dear = Live(LARGE, asked(*rows), 60_000)
+    live = CachedPrompt(LARGE, asked(*rows), 1000)
+    dear = CachedPrompt(LARGE, asked(*rows), 60_000)
     lives = {
-        "another model's": Live("claude-old", live.request, 1000),
+        "another model's": CachedPrompt("claude-old", live.request, 1000),
         "dearer": dear,
-        "without what leaves": Live(LARGE, asked(*rows[6:]), 1000),
+        "without what leaves": CachedPrompt(LARGE, asked(*rows[6:]), 1000),
     }
     for why, one in lives.items():
         desk.play(GOOD)
@@ -89,7 +89,7 @@ async def test_f23_a_live_prompt_is_left_where_it_is_no_help(desk: Desk) -> None
     desk.play(GOOD)
     assert (await desk.summarise(wanted, live=live, cost=lambda *_: None)).model == SMALL
     desk.play(GOOD)
-    full = Live(LARGE, live.request, 199_000)
+    full = CachedPrompt(LARGE, live.request, 199_000)
     assert (await desk.summarise(wanted, live=full, cost=lambda _, name, use: float(name == SMALL))).model == SMALL
     desk.play(GOOD)
     assert (await desk.summarise(wanted, live=live)).model == LARGE
@@ -114,7 +114,7 @@ async def test_an_estimate_tells_the_calls_and_what_they_cost_and_asks_nobody(de
 
 async def test_an_estimate_knows_of_the_live_prompt_and_of_the_built_in_model(desk: Desk) -> None:
     rows = LIVED
-    over = await desk.summariser().estimate(LEAVING, live=Live(LARGE, asked(*rows), 1000))
+    over = await desk.summariser().estimate(LEAVING, live=CachedPrompt(LARGE, asked(*rows), 1000))
     assert (over.model, over.calls) == (LARGE, 1)
     assert over.input_tokens > 1000
     free = await desk.summariser(writer=OfflineModel()).estimate(material(rows))

@@ -9,10 +9,10 @@ import pytest
 
 from assistant.backup.scheduler import backups_to_remove, first_missed_backup, is_backup_due
 from assistant.core.backups import Backup, BackupKind, backup_name, parse_backup_name
-from sleep.cycle.nights import Nights
+from sleep.cycle.schedule import SleepSchedule
 
 OSLO = ZoneInfo("Europe/Oslo")
-DAYS = Nights("05:00", OSLO)
+DAYS = SleepSchedule("05:00", OSLO)
 BEGUN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -33,7 +33,7 @@ def test_the_first_backup_is_due_at_its_hour_after_the_home_was_begun(now: datet
 
 def test_a_home_in_which_nothing_was_said_needs_none() -> None:
     assert not is_backup_due(DAYS, [], None, at(9, 12))
-    assert not is_backup_due(Nights("", OSLO), [], BEGUN, at(9, 12))
+    assert not is_backup_due(SleepSchedule("", OSLO), [], BEGUN, at(9, 12))
 
 
 def test_what_was_missed_for_a_week_is_made_once() -> None:
@@ -45,7 +45,7 @@ def test_what_was_missed_for_a_week_is_made_once() -> None:
 
 @pytest.mark.parametrize("at_night", ["02:30", "05:00"])
 def test_there_is_one_a_day_over_a_year_with_both_changes_of_the_clocks(at_night: str) -> None:
-    days, made, now = Nights(at_night, OSLO), list[Backup](), datetime(2026, 1, 1, 11, tzinfo=UTC)
+    days, made, now = SleepSchedule(at_night, OSLO), list[Backup](), datetime(2026, 1, 1, 11, tzinfo=UTC)
     begun = now
     while now < begun + timedelta(days=365):
         if is_backup_due(days, made[-2:], begun, now):

@@ -8,8 +8,8 @@ from assistant.context.facts import TAKEN_BACK, as_changed
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media, Message, RecordKind, Role
 from assistant.core.records import LogRecord
-from sleep.compaction.merging import originals
-from sleep.compaction.transcript import chunks
+from sleep.compaction.merge import collect_originals
+from sleep.compaction.prompts import split_transcript
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 PICTURE = Media("image", "image/png", "pin.png", data="UE5H")
@@ -24,7 +24,7 @@ def test_the_words_of_what_was_deleted_go_into_no_summary() -> None:
         Message("user", "My pin is 4711", 1, NOW, media=(PICTURE,)), note(2, "edit", "My pin is 8122", 1),
         Message("user", "Lunch at five", 3, NOW), note(4, "edit", "Lunch at six", 3), note(5, "delete", "", 1),
     )  # fmt: skip
-    (text,) = chunks(as_changed(rows), 10_000, len, partial=False)
+    (text,) = split_transcript(as_changed(rows), 10_000, len, partial=False)
     assert "4711" not in text and "8122" not in text and "pin.png" not in text
     assert f"#1 2026-11-20 10:00 user: {TAKEN_BACK}" in text and "The sender deleted message #1." in text
     assert "Lunch at five" in text and "edited message #3. It now says:\n  > Lunch at six" in text
@@ -49,7 +49,7 @@ def test_a_summary_made_anew_of_the_log_has_the_words_that_hold() -> None:
         record(5, "at six", "edit", turn=None, refs=(2,)), record(6, "", "delete", turn=None, refs=(1,)),
     ]  # fmt: skip
     pair = [_checkpoint(1, 2), _checkpoint(3, 6)]
-    assert [message.content for message in originals(records, pair)] == ["at six", "last form"]
+    assert [message.content for message in collect_originals(records, pair)] == ["at six", "last form"]
 
 
 def _checkpoint(first: int, last: int) -> Checkpoint:

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sleep.rules.contradiction import Candidate, Decision, compare, decide, read, restated
+from sleep.rules.supersede import (
+    EntryDecision,
+    MemoryCandidate,
+    compare_statements,
+    decide_entry,
+    parse_entry,
+    restate_correction,
+)
 
 THEN = datetime(2026, 1, 10, tzinfo=UTC)
 LATER = THEN + timedelta(days=90)
@@ -149,58 +156,60 @@ SAME = (
 
 @pytest.mark.parametrize(("earlier", "later"), SUPERSEDES)
 def test_what_puts_something_right_takes_its_place(earlier: str, later: str) -> None:
-    assert compare(read(later), read(earlier)) == "supersedes"
+    assert compare_statements(parse_entry(later), parse_entry(earlier)) == "supersedes"
 
 
 @pytest.mark.parametrize(("earlier", "later"), SEPARATE)
 def test_what_is_only_alike_stands_beside_it(earlier: str, later: str) -> None:
-    assert compare(read(later), read(earlier)) == "separate"
-    assert compare(read(earlier), read(later)) == "separate"
+    assert compare_statements(parse_entry(later), parse_entry(earlier)) == "separate"
+    assert compare_statements(parse_entry(earlier), parse_entry(later)) == "separate"
 
 
 @pytest.mark.parametrize(("earlier", "later"), SAME)
 def test_what_is_said_twice_is_the_same(earlier: str, later: str) -> None:
-    assert compare(read(later), read(earlier)) == "same"
+    assert compare_statements(parse_entry(later), parse_entry(earlier)) == "same"
 
 
 # ---------------------------------------------------------------------------------------------------------- candidates
 
 
-def candidate(name: str, text: str, said_at: datetime = THEN, **more: object) -> Candidate:
-    return Candidate(name, read(text), said_at, **more)  # type: ignore[arg-type]
+def candidate(name: str, text: str, said_at: datetime = THEN, **more: object) -> MemoryCandidate:
+    return MemoryCandidate(name, parse_entry(text), said_at, **more)  # type: ignore[arg-type]
 
 
 def test_without_anything_alike_an_entry_is_new() -> None:
-    assert decide(read("I live in Oslo."), LATER, [candidate("a", "I play the cello.")]) == Decision("new")
+    assert decide_entry(parse_entry("I live in Oslo."), LATER, [candidate("a", "I play the cello.")]) == EntryDecision(
+        "new"
+    )
 
 
 def test_what_is_close_in_meaning_but_about_something_else_is_separate() -> None:
     near = candidate("a", "My sister Berit lives in Paris.", cosine=0.9)
-    assert decide(read("My sister Anna lives in Rome."), LATER, [near]) == Decision("separate")
+    assert decide_entry(parse_entry("My sister Anna lives in Rome."), LATER, [near]) == EntryDecision("separate")
 
 
 def test_all_that_is_put_right_is_named_whenever_it_was_said() -> None:
     two = [candidate("a", "I live in Oslo."), candidate("b", "I live in Rome.", LATER + timedelta(days=1))]
-    assert decide(read("I live in Bergen."), LATER, two) == Decision("supersedes", "", ("a", "b"))
+    assert decide_entry(parse_entry("I live in Bergen."), LATER, two) == EntryDecision("supersedes", "", ("a", "b"))
 
 
 def test_a_mark_of_change_counts_in_what_was_said_later_whichever_is_read_first() -> None:
     change = candidate("a", "The kids' swimming is on Sundays now.", LATER)
-    lessons = read("The kids have swimming lessons on Saturday mornings.")
-    assert decide(lessons, THEN, [change]) == Decision("supersedes", "", ("a",))
-    assert decide(lessons, LATER + timedelta(days=9), [change]) == Decision("new")
+    lessons = parse_entry("The kids have swimming lessons on Saturday mornings.")
+    assert decide_entry(lessons, THEN, [change]) == EntryDecision("supersedes", "", ("a",))
+    assert decide_entry(lessons, LATER + timedelta(days=9), [change]) == EntryDecision("new")
 
 
 def test_what_was_over_before_it_is_said_again_is_not_the_same() -> None:
     over = candidate("a", "I live in Oslo.", until=THEN + timedelta(days=30))
-    assert decide(read("I live in Oslo."), THEN + timedelta(days=10), [over]).same == "a"
-    assert decide(read("I live in Oslo."), LATER, [over]).same == ""
+    assert decide_entry(parse_entry("I live in Oslo."), THEN + timedelta(days=10), [over]).same == "a"
+    assert decide_entry(parse_entry("I live in Oslo."), LATER, [over]).same == ""
 
 
 def test_it_means_what_was_just_said_and_nothing_older() -> None:
-    entry, budget = read("actually it's 900, not 750"), candidate("a", "The budget is 750.")
-    assert decide(entry, THEN + timedelta(hours=1), [budget]) == Decision("supersedes", "", ("a",))
-    assert decide(entry, LATER, [budget]) == Decision("new")
+    entry, budget = parse_entry("actually it's 900, not 750"), candidate("a", "The budget is 750.")
+    assert decide_entry(entry, THEN + timedelta(hours=1), [budget]) == EntryDecision("supersedes", "", ("a",))
+    assert decide_entry(entry, LATER, [budget]) == EntryDecision("new")
 
 
 @pytest.mark.parametrize(
@@ -213,11 +222,11 @@ def test_it_means_what_was_just_said_and_nothing_older() -> None:
     ],
 )  # fmt: skip
 def test_what_says_it_only_is_restated_in_full(said: str, about: str, expected: str) -> None:
-    assert restated(said, about) == expected
+    assert restate_correction(said, about) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "…", "x" * 1_000_000, "not " * 2_000, "a, " * 1_000_000, "was " * 9_000 + "now", "的" * 5_000]
 )
 def test_any_text_is_read_soon(text: str) -> None:
-    assert compare(read(text), read("I live in Oslo.")) == "separate"
+    assert compare_statements(parse_entry(text), parse_entry("I live in Oslo.")) == "separate"

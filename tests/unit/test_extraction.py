@@ -14,7 +14,8 @@ from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
 from assistant.core.records import LogRecord
 from assistant.models.offline.model import OfflineModel
-from sleep.cycle.extraction import Extracted, Extractor, by_rules, parsed, readable
+from sleep.cycle.extract import ExtractionResult, Extractor, extract_by_rules, parse_entries
+from sleep.cycle.validate import is_readable
 from tests.journal_home import learned
 from tests.scripted import ScriptedModel, Step
 from tests.store_home import NOW
@@ -37,11 +38,13 @@ def extractor(model: ScriptedModel, batch_tokens: int = 8_000) -> Extractor:
     return Extractor(lambda: model, "Write down what to keep.", batch_tokens=batch_tokens)
 
 
-async def extract(*script: Step, records: tuple[LogRecord, ...] = TALK, known: tuple[str, ...] = ()) -> Extracted:
+async def extract(
+    *script: Step, records: tuple[LogRecord, ...] = TALK, known: tuple[str, ...] = ()
+) -> ExtractionResult:
     return await extractor(ScriptedModel(*script)).extract(records, known)
 
 
-def contents(found: Extracted) -> list[str]:
+def contents(found: ExtractionResult) -> list[str]:
     return [entry.content for entry in found.entries]
 
 
@@ -80,19 +83,21 @@ async def test_nothing_to_keep_is_an_answer() -> None:
 @pytest.mark.parametrize("sources", [[], [99], "3", None, [True], ["3"], {"id": 3}])
 def test_an_entry_that_names_none_of_the_messages_is_not_taken(sources: object) -> None:
     records = (said(1, "Hello."), *TALK)
-    entries, rejected = parsed(learned({"content": "x", "sources": sources}, ("kept", 3)), records)
+    entries, rejected = parse_entries(learned({"content": "x", "sources": sources}, ("kept", 3)), records)
     assert entries is not None
     assert ([entry.content for entry in entries], rejected) == (["kept"], ("no source among the messages",))
 
 
 def test_a_message_that_was_not_shown_is_no_source() -> None:
-    entries, _ = parsed(learned({"content": "x", "sources": [99, 5]}), TALK)
+    entries, _ = parse_entries(learned({"content": "x", "sources": [99, 5]}), TALK)
     assert entries is not None and entries[0].sources == (5,)
 
 
 @pytest.mark.parametrize("given", [None, "0.9", -1, 7, True, float("nan"), [1]])
 def test_where_importance_is_no_share_it_is_estimated(given: object) -> None:
-    entries, _ = parsed(learned({"content": "Born 1985.", "importance": given, "kind": ["x"], "sources": [3]}), TALK)
+    entries, _ = parse_entries(
+        learned({"content": "Born 1985.", "importance": given, "kind": ["x"], "sources": [3]}), TALK
+    )
     assert entries is not None and (entries[0].importance, entries[0].tags) == (0.7, ("fact",))
 
 
@@ -108,7 +113,8 @@ async def test_f29_trifles_and_what_is_known_are_not_learned_again() -> None:
 
 def test_the_same_words_of_the_same_message_have_the_same_key() -> None:
     first, again, other = (
-        parsed(learned((text, source)), TALK)[0] for text, source in (("Sails.", 3), (" SAILS. ", 3), ("Sails.", 5))
+        parse_entries(learned((text, source)), TALK)[0]
+        for text, source in (("Sails.", 3), (" SAILS. ", 3), ("Sails.", 5))
     )
     assert first is not None and again is not None and other is not None
     assert first[0].key == again[0].key != other[0].key
@@ -142,7 +148,7 @@ HEARD = (
 def test_f29_what_a_model_makes_up_or_repeats_is_not_taken(content: str, source: int, why: str) -> None:
     row = {"content": content, "sources": [source], "importance": 0.8}
     answer = learned({"content": "Has a brother named Tom.", "sources": [3]}, row)
-    entries, rejected = parsed(answer, HEARD, ("The user keeps eleven hives of bees.",))
+    entries, rejected = parse_entries(answer, HEARD, ("The user keeps eleven hives of bees.",))
     assert entries is not None
     assert ([entry.content for entry in entries], rejected) == (["Has a brother named Tom."], (why,))
 
@@ -151,7 +157,7 @@ def test_f29_what_a_model_makes_up_or_repeats_is_not_taken(content: str, source:
     "content", ["Keeps twelve hives.", "Does not keep eleven hives.", "Hives: eleven, and a shed."]
 )
 def test_what_says_more_or_something_else_than_is_known_is_new(content: str) -> None:
-    entries, _ = parsed(learned((content, 3)), HEARD, ("The user keeps eleven hives of bees.",))
+    entries, _ = parse_entries(learned((content, 3)), HEARD, ("The user keeps eleven hives of bees.",))
     assert entries is not None and [entry.content for entry in entries] == [content]
 
 
@@ -202,7 +208,7 @@ async def test_the_offline_model_is_not_asked() -> None:
 
 def test_the_rules_learn_nothing_twice() -> None:
     records = [said(1, "I live in Oslo."), said(2, "I live in oslo."), said(3, "I like tea.")]
-    found = by_rules(records, ["I like TEA."])
+    found = extract_by_rules(records, ["I like TEA."])
     assert [(entry.content, entry.sources) for entry in found] == [("I live in Oslo.", (1,))]
 
 
@@ -211,7 +217,7 @@ def test_a_correction_is_tagged_and_an_answer_names_both_its_messages() -> None:
         said(1, "choir is on mondays"), said(2, "Lovely. What's your conductor's name?", "assistant"),
         said(3, "Ines Falk"), said(4, "choir is on thursdays now, not mondays"),
     ]  # fmt: skip
-    found = [(entry.content, entry.tags, entry.sources) for entry in by_rules(records)]
+    found = [(entry.content, entry.tags, entry.sources) for entry in extract_by_rules(records)]
     assert found == [
         ("choir is on mondays", ("fact",), (1,)),
         ("What's your conductor's name? Ines Falk", ("fact",), (3, 2)),
@@ -239,7 +245,7 @@ NOT_READ = (
 
 async def test_f29_only_peoples_and_the_assistants_own_words_are_read() -> None:
     model = ScriptedModel(learned())
-    assert [record.id for record in (*TALK, *NOT_READ) if readable(record)] == [3, 4, 5]
+    assert [record.id for record in (*TALK, *NOT_READ) if is_readable(record)] == [3, 4, 5]
     found = await extractor(model).extract((*TALK, *NOT_READ), ())
     assert found.read == 3
     assert "Rome" not in model.requests[0].messages[0].content
@@ -255,7 +261,7 @@ async def test_f33_what_a_guest_says_belongs_to_the_guest() -> None:
 async def test_f32_nothing_readable_no_call() -> None:
     model = ScriptedModel(learned())
     found = await extractor(model).extract(NOT_READ, ())
-    assert (found, model.requests) == (Extracted(0, ()), [])
+    assert (found, model.requests) == (ExtractionResult(0, ()), [])
 
 
 async def test_f19_a_conversation_cannot_close_its_quotation() -> None:

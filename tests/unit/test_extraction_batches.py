@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from assistant.core.records import LogRecord
-from sleep.cycle.extraction import Extractor
+from sleep.cycle.extract import Extractor
 from tests.scripted import ScriptedModel
 from tests.unit.test_extraction import said
 

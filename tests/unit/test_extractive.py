@@ -9,8 +9,8 @@ import pytest
 from assistant.context.truncate import by_reference
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
-from sleep.compaction.check import check
-from sleep.compaction.extractive import both_ends, extractive, key_facts, without_model
+from sleep.compaction.extractive import collect_key_facts, keep_both_ends, select_sentences, summarise_without_model
+from sleep.compaction.validate import restore_missing_values
 from tests.summarising import COUNTER, START, count, long_talk, material, spoken
 
 TOLD = "My passport number is P4471-88 and it ends in May 2027."
@@ -18,7 +18,7 @@ DECIDED = "We have decided to take the ferry to Bergen with Anna."
 
 
 def lines_of(rows: tuple[Message, ...], budget: int = 300) -> list[str]:
-    return extractive(material(rows), budget, count).splitlines()
+    return select_sentences(material(rows), budget, count).splitlines()
 
 
 def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
@@ -113,7 +113,7 @@ def test_unspaced_scripts_are_scored_by_what_is_rare_too() -> None:
 
 @pytest.mark.parametrize("budget", [0, 5, 40, 200, 5000])
 def test_it_keeps_its_budget(budget: int) -> None:
-    assert count(extractive(material(long_talk()), budget, count)) <= budget
+    assert count(select_sentences(material(long_talk()), budget, count)) <= budget
 
 
 def test_words_of_a_cut_are_nobody_s() -> None:
@@ -128,8 +128,8 @@ def test_the_heading_of_a_scheduled_prompt_is_nobody_s() -> None:
     asked = "[Scheduled prompt 'news of Bergen', due Sunday 2026-03-01 10:00]\nWhat is on the list for the ferry?"
     rows = spoken(asked, "Nothing new.")
     assert lines_of(rows)[0] == "- #1 2026-03-04 user: What is on the list for the ferry?"
-    assert "Bergen" not in str(key_facts(material(rows)))
-    assert check("What is on the list?", material(rows), count, 800).restored == ()
+    assert "Bergen" not in str(collect_key_facts(material(rows)))
+    assert restore_missing_values("What is on the list?", material(rows), count, 800).restored == ()
 
 
 def test_the_lines_of_an_earlier_summary_stay_as_they_are() -> None:
@@ -147,22 +147,22 @@ def test_a_copy_is_named_by_its_original() -> None:
 
 
 def test_both_ends_tell_how_much_is_between_and_where_it_is() -> None:
-    said = both_ends(material(spoken("a" * 3000, "b" * 3000)))
+    said = keep_both_ends(material(spoken("a" * 3000, "b" * 3000)))
     assert said.startswith("#1: aaa")
     assert said.endswith("b" * 2000)
     assert "2009 characters left out" in said
     assert "read_history(message_id=1)" in said
     assert "#2 is the last" in said
-    assert both_ends(material(spoken("short", "talk")), 10) == "#1: short\n#2: talk"
+    assert keep_both_ends(material(spoken("short", "talk")), 10) == "#1: short\n#2: talk"
 
 
 def test_both_ends_never_fail_whatever_the_rows_are() -> None:
     broken = Message("user", "half \ud83d and \0 nothing", id=3)
     seen = Message("user", "", id=4, media=(Media("image", "image/png", "boat.png"),))
-    assert both_ends(material(())) == ""
-    assert both_ends(material((Message("assistant"),))) == ""
-    assert both_ends(material((broken, seen))) == "#3: half \ufffd and \ufffd nothing\n#4: [1 picture: boat.png]"
-    both_ends(material(spoken("x" * 50)), 0)
+    assert keep_both_ends(material(())) == ""
+    assert keep_both_ends(material((Message("assistant"),))) == ""
+    assert keep_both_ends(material((broken, seen))) == "#3: half \ufffd and \ufffd nothing\n#4: [1 picture: boat.png]"
+    keep_both_ends(material(spoken("x" * 50)), 0)
 
 
 def size(rows: tuple[Message, ...]) -> int:
@@ -180,7 +180,7 @@ def size(rows: tuple[Message, ...]) -> int:
 )  # fmt: skip
 @pytest.mark.parametrize("budget", [200, 2000])
 def test_without_a_model_there_is_always_something_smaller(rows: tuple[Message, ...], budget: int) -> None:
-    text, tier = without_model(material(rows, budget), size(rows), count)
+    text, tier = summarise_without_model(material(rows, budget), size(rows), count)
     assert count(text) < size(rows)
     assert count(text) <= budget
     assert tier in ("extractive", "ends")

@@ -15,9 +15,9 @@ from assistant.context.pressure import Budgets, Size, measure
 from assistant.context.structure import block_starts, newest_request, turn_start
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
-from sleep.compaction.floor import floor_plan
-from sleep.compaction.plan import Plan
-from sleep.compaction.terms import Terms
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.values import CompactionLimits
 from tests.property.conversations import (
     COUNTER,
     FRAME,
@@ -33,7 +33,7 @@ from tests.property.conversations import (
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 BUDGETS = Budgets(tokens=10_000, reserve=1_000, bytes=10_000_000, images=20)
-TERMS = Terms(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
 
 
 def words(tokens: int) -> str:
@@ -57,12 +57,14 @@ def uses(call_id: str, tokens: int, tool: str = "read_file", **rest: Any) -> lis
     ]
 
 
-def plan_for(rows: Sequence[Message], terms: Terms = TERMS, **view: Any) -> tuple[list[Message], Plan]:
+def plan_for(
+    rows: Sequence[Message], terms: CompactionLimits = TERMS, **view: Any
+) -> tuple[list[Message], CompactionPlan]:
     stored = numbered(rows)
-    return stored, floor_plan(view_of(stored, **view), places_of(stored), terms, NOW)
+    return stored, plan_fallback(view_of(stored, **view), places_of(stored), terms, NOW)
 
 
-def after(rows: Sequence[Message], plan: Plan) -> ContextView:
+def after(rows: Sequence[Message], plan: CompactionPlan) -> ContextView:
     return view_of(plan.applied(rows), prefix_rev=2)
 
 
@@ -100,7 +102,7 @@ def test_what_the_plan_says_is_what_measuring_its_view_says() -> None:
 
 def test_a_message_of_unknown_place_is_never_shortened() -> None:
     stored = numbered([user(), *uses("a", 9000), says(), user()])
-    plan = floor_plan(view_of(stored), {}, TERMS, NOW)
+    plan = plan_fallback(view_of(stored), {}, TERMS, NOW)
     assert plan.shorten == () and plan.compaction is not None
 
 
@@ -144,7 +146,7 @@ def test_f11_a_second_floor_merges_its_record_with_the_first_and_keeps_summaries
     )
     more = [replace(row, id=(row.id or 0) + 100) for row in numbered([*many_exchanges(30), user(text="later")])]
     rows = (summary, *first.applied(stored), *more)
-    second = floor_plan(view_of(rows, prefix_rev=1), places_of(rows), TERMS, NOW + timedelta(days=1))
+    second = plan_fallback(view_of(rows, prefix_rev=1), places_of(rows), TERMS, NOW + timedelta(days=1))
     assert second.compaction is not None
     assert second.compaction.from_message_id == stored[first.compaction.messages_compressed].id
     earlier, record = [row for row in second.compaction.prefix if row.is_summary]
@@ -163,7 +165,7 @@ def test_the_record_of_what_leaves_tells_its_days_by_the_clock_of_the_home() -> 
 def test_f11_a_summary_that_tells_what_was_said_stays_before_the_record_of_what_leaves_now() -> None:
     summary = Message("system", "[CONTEXT SUMMARY]\nAda moved.", ts=START, metadata={"type": "compaction"})
     stored = numbered([*many_exchanges(30), user(text="now")])
-    plan = floor_plan(view_of([summary, *stored]), places_of(stored), TERMS, NOW)
+    plan = plan_fallback(view_of([summary, *stored]), places_of(stored), TERMS, NOW)
     assert plan.compaction is not None
     assert plan.compaction.prefix[0] is summary and plan.compaction.summary == plan.compaction.prefix[1].content
     assert plan.compaction.messages_compressed < 60 and plan.compaction.from_message_id == stored[0].id
@@ -275,7 +277,7 @@ def test_f02_a_plan_made_again_at_the_floor_changes_nothing_more() -> None:
     stored, plan = plan_for([*many_exchanges(20), user(3000)], terms)
     assert plan.changes and plan.at_floor(terms.threshold)
     view = after(stored, plan)
-    again = floor_plan(view, places_of(view.messages), terms, NOW)
+    again = plan_fallback(view, places_of(view.messages), terms, NOW)
     assert not again.changes and again.at_floor(terms.threshold)
 
 
@@ -293,7 +295,7 @@ def test_a_plan_after_the_providers_own_count_reckons_in_its_tokens() -> None:
     rows = [*many_exchanges(30), user()]
     stored = numbered(rows)
     view = view_of(stored, prefix_rev=3, reported=(3, 18_000, stored[-1].id))
-    plan = floor_plan(view, places_of(stored), TERMS, NOW)
+    plan = plan_fallback(view, places_of(stored), TERMS, NOW)
     assert plan.before.prompt_tokens == 18_000 and plan.after.ratio <= 0.30
     _, plain = plan_for(rows)
     assert plan.compaction is not None and plain.compaction is not None
@@ -302,7 +304,7 @@ def test_a_plan_after_the_providers_own_count_reckons_in_its_tokens() -> None:
 
 def test_what_is_shortened_and_what_leaves_are_one_compaction() -> None:
     stored = numbered([*many_exchanges(30), user(text="a"), *uses("a", 5000), says(), user()])
-    plan = floor_plan(view_of(stored, prefix_rev=4), places_of(stored), TERMS, NOW)
+    plan = plan_fallback(view_of(stored, prefix_rev=4), places_of(stored), TERMS, NOW)
     assert plan.prefix_rev == 4 and [row.id for row in plan.shorten] == [stored[62].id]
     committed = plan.whole()
     assert committed is not None and committed.prefix_rev == 4 and committed.shorten == plan.shorten

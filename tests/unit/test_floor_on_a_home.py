@@ -15,13 +15,15 @@ from assistant.core.records import IncomingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire import stores as wire_stores
-from sleep.compaction.floor import floor_plan
-from sleep.compaction.plan import Plan
-from sleep.compaction.terms import Terms
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.values import CompactionLimits
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PROTECTED
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
-TERMS = Terms(Budgets(10_000, 1_000, 10_000_000, 20), COUNTER, fixed=Size(500, 2_000), protected=frozenset({PROTECTED}))
+TERMS = CompactionLimits(
+    Budgets(10_000, 1_000, 10_000_000, 20), COUNTER, fixed=Size(500, 2_000), protected=frozenset({PROTECTED})
+)
 
 
 @pytest.fixture
@@ -47,12 +49,12 @@ def talk(stores: wire_stores.Stores, number: int, now: datetime) -> None:
     stores.conversation.finish_turn(turn, "answered", Message("assistant", "answer " * 200, model="m"), [], now)
 
 
-def make_room(stores: wire_stores.Stores, now: datetime) -> Plan | None:
+def make_room(stores: wire_stores.Stores, now: datetime) -> CompactionPlan | None:
     view = stores.conversation.view("main")
     if measure(view, TERMS.budgets, COUNTER, TERMS.fixed).ratio < TERMS.threshold:
         return None
     ids = [message.id for message in view.messages if message.id is not None]
-    plan = floor_plan(view, stores.conversation.places(ids), TERMS, now)
+    plan = plan_fallback(view, stores.conversation.places(ids), TERMS, now)
     whole = plan.whole()
     assert whole is not None
     stores.conversation.compact(whole, now)
@@ -65,7 +67,7 @@ def make_room(stores: wire_stores.Stores, now: datetime) -> Plan | None:
 
 
 def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoint(stores: wire_stores.Stores) -> None:
-    plans: list[Plan] = []
+    plans: list[CompactionPlan] = []
     for number in range(70):
         now = START + timedelta(minutes=number)
         talk(stores, number, now)

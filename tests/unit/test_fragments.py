@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.fragments import together
-from sleep.rules.rules import facts
-from sleep.rules.sentences import sentences
+from sleep.rules.clauses import join_fragments
+from sleep.rules.extract_statements import extract_statements
+from sleep.rules.sentences import split_sentences
 
 
 def texts(said: str) -> list[str]:
-    return [one.words for one in together(sentences(said))]
+    return [one.words for one in join_fragments(split_sentences(said))]
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_no_end_of_fragments_makes_a_text_without_end() -> None:
 
 
 def test_what_is_learned_has_its_fragment_with_it() -> None:
-    (found,) = facts("The hospital has moved my appointment to a Friday. The 29th, half past nine.")
+    (found,) = extract_statements("The hospital has moved my appointment to a Friday. The 29th, half past nine.")
     assert found.content.endswith("The 29th, half past nine.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.importance import importance, is_small_talk, is_uncertain
+from sleep.rules.importance import is_small_talk, is_uncertain, score_importance
 
 VITAL = (
     "My son Jonas has a peanut allergy.", "I'm allergic to penicillin.", "Mum died last night.",
@@ -36,40 +36,40 @@ NOTHING = (
 
 @pytest.mark.parametrize("text", VITAL)
 def test_health_safety_and_what_happens_in_a_family_weigh_most(text: str) -> None:
-    assert 0.8 <= importance("fact", text) <= 0.9
+    assert 0.8 <= score_importance("fact", text) <= 0.9
 
 
 @pytest.mark.parametrize("text", GROUND)
 def test_identity_home_and_work_weigh_much(text: str) -> None:
-    assert 0.6 <= importance("fact", text) <= 0.7
+    assert 0.6 <= score_importance("fact", text) <= 0.7
 
 
 @pytest.mark.parametrize(("kind", "text"), MIDDLE)
 def test_preferences_and_plans_lie_in_the_uncertain_middle(kind: str, text: str) -> None:
-    weight = importance(kind, text)
+    weight = score_importance(kind, text)
     assert 0.4 <= weight <= 0.5 and is_uncertain(weight)
 
 
 @pytest.mark.parametrize("text", TRIVIA)
 def test_f29_what_is_over_with_the_day_weighs_little(text: str) -> None:
-    assert importance("fact", text) == 0.2
+    assert score_importance("fact", text) == 0.2
 
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_f29_small_talk_weighs_nothing_whatever_its_kind(text: str) -> None:
     assert is_small_talk(text)
-    assert importance("decision", text) == 0.1
+    assert score_importance("decision", text) == 0.1
 
 
 def test_what_no_rule_knows_is_uncertain_and_what_is_plain_is_not() -> None:
-    assert is_uncertain(importance("fact", "The hedge grows."))
-    assert not any(is_uncertain(importance("fact", text)) for text in (*VITAL, *GROUND, *TRIVIA, *NOTHING))
+    assert is_uncertain(score_importance("fact", "The hedge grows."))
+    assert not any(is_uncertain(score_importance("fact", text)) for text in (*VITAL, *GROUND, *TRIVIA, *NOTHING))
 
 
 def test_a_decision_weighs_more_than_a_fact() -> None:
-    assert importance("decision", "we go") > importance("fact", "we go")
+    assert score_importance("decision", "we go") > score_importance("fact", "we go")
 
 
 def test_a_text_of_a_megabyte_is_weighed_by_its_beginning() -> None:
-    assert importance("fact", "I live in Oslo. " + "x" * 1_000_000) == 0.7
-    assert importance("fact", "hi " * 300_000) == importance("fact", "hi " * 3_000)
+    assert score_importance("fact", "I live in Oslo. " + "x" * 1_000_000) == 0.7
+    assert score_importance("fact", "hi " * 300_000) == score_importance("fact", "hi " * 3_000)

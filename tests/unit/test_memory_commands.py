@@ -11,9 +11,9 @@ import pytest
 from assistant.commands import memory_report as report
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import MemoryVersion
-from sleep.cycle.change_plan import Draft
-from sleep.cycle.rebuilding import made_again
-from sleep.rules.contradiction import Decision
+from sleep.cycle.change_plan import ChangePlanDraft
+from sleep.cycle.rebuild import derive_memories
+from sleep.rules.supersede import EntryDecision
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
 
@@ -234,7 +234,7 @@ async def test_rebuilding_gives_what_corrections_made(home: KnownHome) -> None:
     (again,) = [one.memory for one in (await home.commands.held("owner")).known if one.memory.is_current]
     assert again.text == "The rent is 900. (it's 900, not 750)"
     await home.commands.correct(again.reference, "The rent is 950.", "owner", "main", LATER + timedelta(hours=1))
-    assert {one.id: one for one in made_again(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
     assert (await home.commands.rebuild(LATER)).changed == 0
 
 
@@ -311,7 +311,7 @@ async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: 
     former, now = sorted(home.memories.held.values(), key=lambda one: one.said_at)
     assert (former.id, former.until, former.superseded_by) == (memory.id, LATER, now.id)
     assert now.text == "My sister Anna is a nurse."
-    assert {one.id: one for one in made_again(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
 
 
 async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(home: KnownHome) -> None:
@@ -324,13 +324,13 @@ async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(h
     former, now = sorted(home.memories.held.values(), key=lambda one: one.said_at)
     assert (former.text, former.until, former.superseded_by) == ("My sister Anna is a nurse in Rome.", LATER, now.id)
     assert now.text == "My sister Anna is a nurse." and now.is_current
-    assert {one.id: one for one in made_again(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
 
 
 async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: KnownHome) -> None:
     entry = home.note(OSLO)
-    draft = Draft([])
-    draft.take(entry, Decision("new"))
+    draft = ChangePlanDraft([])
+    draft.take(entry, EntryDecision("new"))
     home.consolidations.plan(draft.plan([entry], 1), NOW)
     done = await home.commands.correct("e1", BERGEN, "owner", "main", LATER)
     assert done.waiting == "" and home.consolidations.planned() == []
@@ -348,7 +348,7 @@ async def test_a_correction_of_a_correction_that_waits_holds_alone(home: KnownHo
     assert [(one.text, one.is_current) for one in sorted(home.memories.held.values(), key=lambda one: one.said_at)] == [
         (OSLO, False), (BERGEN, False), ("I live in Bodø.", True),
     ]  # fmt: skip
-    assert {one.id: one for one in made_again(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
 
 
 # -------------------------------------------------------------------------------------------------------------- rebuild

@@ -15,7 +15,7 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
-from sleep.cycle.change_plan import first_memory
+from sleep.cycle.change_plan import memory_from_entry
 
 OWNER, GUEST = "owner", "peer:matrix:@eve:example.org"
 JANUARY, MARCH, JUNE = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (1, 3, 6))
@@ -58,10 +58,10 @@ class Notes:
 
     def remember(self, entry: JournalEntry, *, over: JournalEntry | None = None) -> Memory:
         """As consolidation does: a memory of an entry, which is over what an earlier one said."""
-        memory = first_memory(entry)
+        memory = memory_from_entry(entry)
         changes = [MemoryChange("add", memory)]
         if over is not None:
-            before = self.memories[first_memory(over).id]
+            before = self.memories[memory_from_entry(over).id]
             after = Memory(
                 before.id, before.scope, before.text, before.said_at, before.kind, before.importance, before.entries,
                 entry.timestamp, memory.id,

@@ -10,9 +10,9 @@ from typing import Any
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media
 from assistant.core.records import LogRecord
-from sleep.compaction.check import KEPT
-from sleep.compaction.merging import originals, summaries
-from sleep.compaction.summary import Material
+from sleep.compaction.merge import collect_originals, collect_summaries
+from sleep.compaction.validate import RESTORED_HEADING
+from sleep.compaction.values import SummaryInput
 from tests.summarising import COUNTER, count
 
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)
@@ -27,8 +27,8 @@ def checkpoint(number: int, first: int, last: int, text: str = "", **more: Any) 
     )  # fmt: skip
 
 
-def material(everything: list[Checkpoint], *pair: Checkpoint, most: int = 2_000) -> Material:
-    return summaries(pair, everything, COUNTER, most, budget=200, restored=100)
+def material(everything: list[Checkpoint], *pair: Checkpoint, most: int = 2_000) -> SummaryInput:
+    return collect_summaries(pair, everything, COUNTER, most, budget=200, restored=100)
 
 
 def texts(*given: Any, most: int = 2_000) -> list[str]:
@@ -63,7 +63,7 @@ def test_only_what_covers_a_part_of_the_pair_is_merged() -> None:
 
 
 def test_f25_of_records_that_do_not_all_fit_the_oldest_are_told_by_their_own_lines() -> None:
-    told = f"- Ticket QX-%03d was for Ada Berg.\n{TALK * 8}{KEPT}\n- #%d: cabin %d7"
+    told = f"- Ticket QX-%03d was for Ada Berg.\n{TALK * 8}{RESTORED_HEADING}\n- #%d: cabin %d7"
     long = [checkpoint(n, n * 10, n * 10 + 9, told % (n, n * 10 + 3, n)) for n in range(1, 41)]
     deep = checkpoint(50, 10, 399, "A record of records.", state="live", depth=2)
     made = material([*long, deep], deep, long[-1], most=2_000)
@@ -82,7 +82,7 @@ def test_originals_are_the_words_of_the_range_and_nothing_else_of_the_log() -> N
         record(16, "note", kind="edit"), record(17, "stopped", role="system"), record(29, "last"), record(30, "after"),
         record(20, "", media=(Media("image", "image/png", "boat.png"),)),
     ]  # fmt: skip
-    found = [(row.id, row.content, len(row.media)) for row in originals(records, pair)]
+    found = [(row.id, row.content, len(row.media)) for row in collect_originals(records, pair)]
     assert found == [(10, "first", 0), (15, "found", 0), (29, "last", 0), (20, "", 1)]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from sleep.cycle.naps import nap_due
+from sleep.cycle.schedule import is_nap_due
 from tests.store_home import NOW
 
 
@@ -25,4 +25,4 @@ def test_a_nap_is_due_when_nothing_was_said_for_long_enough(
     quiet: float | None, minutes: float, running: bool, due: bool
 ) -> None:
     last_at = None if quiet is None else NOW - timedelta(minutes=quiet)
-    assert nap_due(last_at, minutes, running, NOW) is due
+    assert is_nap_due(last_at, minutes, running, NOW) is due

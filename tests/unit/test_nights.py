@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sleep.cycle.nights import Nights, is_late
+from sleep.cycle.schedule import SleepSchedule, is_late_start
 
 OSLO = ZoneInfo("Europe/Oslo")
-NIGHTS = Nights("03:30", OSLO)
+NIGHTS = SleepSchedule("03:30", OSLO)
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -42,12 +42,12 @@ def test_a_home_that_was_never_talked_in_has_no_nights_and_a_new_one_none_before
     assert NIGHTS.due(None, at(6, 11, 9), at(6, 11, 12)) is None
     assert NIGHTS.due(None, at(6, 11, 2), at(6, 11, 12)) == at(6, 11, 3, 30)
     assert NIGHTS.missed(None, None, at(6, 11, 12)) is None
-    assert Nights("", OSLO).due(BEGUN, BEGUN, at(6, 11, 12)) is None
+    assert SleepSchedule("", OSLO).due(BEGUN, BEGUN, at(6, 11, 12)) is None
 
 
 def test_an_hour_that_comes_twice_has_one_night() -> None:
     """On 25 October 2026 the clocks of Oslo show the time from two to three twice."""
-    nights = Nights("02:30", OSLO)
+    nights = SleepSchedule("02:30", OSLO)
     first, second = at(10, 25, 2, 30), at(10, 25, 2, 30, fold=1)
     assert second - first == timedelta(hours=1)
     assert nights.due(at(10, 24, 2, 30), BEGUN, first) == first
@@ -57,7 +57,7 @@ def test_an_hour_that_comes_twice_has_one_night() -> None:
 
 def test_an_hour_that_is_left_out_has_its_night_too() -> None:
     """On 29 March 2026 they show no time from two to three."""
-    nights = Nights("02:30", OSLO)
+    nights = SleepSchedule("02:30", OSLO)
     slept, due = at(3, 28, 2, 30), at(3, 29, 3, 30)
     assert nights.due(slept, BEGUN, due - timedelta(minutes=1)) is None
     assert nights.due(slept, BEGUN, due) == due == slept + timedelta(days=1)
@@ -66,7 +66,7 @@ def test_an_hour_that_is_left_out_has_its_night_too() -> None:
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu", "UTC"])
 def test_every_zone_has_one_night_a_day(zone: str) -> None:
-    nights, now, slept = Nights("23:59", ZoneInfo(zone)), datetime(2026, 3, 1, tzinfo=UTC), BEGUN
+    nights, now, slept = SleepSchedule("23:59", ZoneInfo(zone)), datetime(2026, 3, 1, tzinfo=UTC), BEGUN
     due = set()
     for _ in range(10 * 24):
         now += timedelta(hours=1)
@@ -81,8 +81,8 @@ def test_every_zone_has_one_night_a_day(zone: str) -> None:
 
 def test_a_night_is_late_after_a_while_and_missed_after_a_day() -> None:
     slot = at(6, 11, 3, 30)
-    assert not is_late(slot, slot + timedelta(minutes=10))
-    assert is_late(slot, slot + timedelta(minutes=11))
+    assert not is_late_start(slot, slot + timedelta(minutes=10))
+    assert is_late_start(slot, slot + timedelta(minutes=11))
     slept = at(6, 10, 3, 30)
     assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=24)) is None
     assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=25)) == slot

@@ -15,21 +15,19 @@ from assistant.context.normalise import KEPT_WORDS
 from assistant.context.pressure import Budgets, Size, measure
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Media, Message
-from sleep.compaction.extractive import extractive
-from sleep.compaction.plan import Plan
-from sleep.compaction.planner import plan
-from sleep.compaction.policy import Keeping, Policy
-from sleep.compaction.summary import Summary
-from sleep.compaction.terms import Terms
-from sleep.compaction.transcript import heading
+from sleep.compaction.extractive import select_sentences
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.planner import plan_compaction
+from sleep.compaction.prompts import render_heading
+from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
 from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTECTED, START, numbered, places_of, view_of
 from tests.unit.test_floor import says, user, uses, words
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 BUDGETS = Budgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
-TERMS = Terms(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
-NOTHING_KEPT = Keeping()
-POLICY = Policy(preserve_messages=4, preserve_share=0.05)
+TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+NOTHING_KEPT = CompactionInputs()
+POLICY = CompactionPolicy(preserve_messages=4, preserve_share=0.05)
 # Where it is still the day before.
 THERE = replace(TERMS, zone=ZoneInfo("Pacific/Honolulu"))
 
@@ -37,17 +35,19 @@ THERE = replace(TERMS, zone=ZoneInfo("Pacific/Honolulu"))
 def planned(
     rows: Sequence[Message],
     *,
-    policy: Policy = POLICY,
-    keeping: Keeping = NOTHING_KEPT,
+    policy: CompactionPolicy = POLICY,
+    keeping: CompactionInputs = NOTHING_KEPT,
     trigger: str = "emergency",
-    terms: Terms = TERMS,
+    terms: CompactionLimits = TERMS,
     **view: Any,
-) -> tuple[list[Message], Plan]:
+) -> tuple[list[Message], CompactionPlan]:
     stored = numbered(rows)
-    return stored, plan(view_of(stored, **view), places_of(stored), terms, policy, keeping, NOW, trigger=trigger)
+    return stored, plan_compaction(
+        view_of(stored, **view), places_of(stored), terms, policy, keeping, NOW, trigger=trigger
+    )
 
 
-def finished(found: Plan, text: str = "They talked.") -> Plan:
+def finished(found: CompactionPlan, text: str = "They talked.") -> CompactionPlan:
     """The plan with its summary."""
     assert found.outline is not None
     summary = Summary(text, "full", COUNTER.count_text(text), memories=("Ada likes tea",), model="small", attempts=1)
@@ -58,12 +58,12 @@ def chat(exchanges: int, tokens: int = 200) -> list[Message]:
     return [row for n in range(exchanges) for row in (user(tokens, f"request {n} "), says(tokens))]
 
 
-def ratio(rows: Sequence[Message], terms: Terms = TERMS) -> float:
+def ratio(rows: Sequence[Message], terms: CompactionLimits = TERMS) -> float:
     view = view_of(rows, prefix_rev=1)
     return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding).ratio
 
 
-def kept(found: Plan) -> list[Message]:
+def kept(found: CompactionPlan) -> list[Message]:
     assert found.compaction is not None
     return list(found.compaction.prefix[1:])
 
@@ -110,8 +110,8 @@ def test_what_leaves_is_dated_by_the_clock_of_the_home() -> None:
     _, found = planned([user(20, "My sister Ines moved to Bergen. "), says(20), *chat(40)], terms=THERE)
     assert found.outline is not None
     material = found.outline.material
-    assert heading(material.rows[0]) == "#10 2026-11-19 22:00 user"
-    assert "- #10 2026-11-19 user: My sister Ines" in extractive(material, 2_000, COUNTER.count_text)
+    assert render_heading(material.rows[0]) == "#10 2026-11-19 22:00 user"
+    assert "- #10 2026-11-19 user: My sister Ines" in select_sentences(material, 2_000, COUNTER.count_text)
     compaction = finished(found).compaction
     assert compaction is not None
     assert (compaction.key_facts["since"], compaction.key_facts["until"]) == ("2026-11-19", "2026-11-19")
@@ -129,8 +129,14 @@ def test_f03_identical_calls_are_counted_and_point_at_the_newest_result() -> Non
 def test_what_was_masked_is_not_masked_again() -> None:
     rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
     stored, found = planned(rows)
-    again = plan(
-        view_of(found.applied(stored), prefix_rev=1), places_of(stored), TERMS, POLICY, Keeping(), NOW, trigger="nap"
+    again = plan_compaction(
+        view_of(found.applied(stored), prefix_rev=1),
+        places_of(stored),
+        TERMS,
+        POLICY,
+        CompactionInputs(),
+        NOW,
+        trigger="nap",
     )
     assert again.shorten == ()
 
@@ -190,8 +196,14 @@ def test_f18_kept_words_are_sent_as_history() -> None:
 
 def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:
     stored = numbered(chat(40, 150))
-    found = plan(
-        view_of(stored), places_of(stored), TERMS, POLICY, Keeping(requests=(request(stored[4]),)), NOW, trigger="sleep"
+    found = plan_compaction(
+        view_of(stored),
+        places_of(stored),
+        TERMS,
+        POLICY,
+        CompactionInputs(requests=(request(stored[4]),)),
+        NOW,
+        trigger="sleep",
     )
     assert stored[4].id in [m.metadata["carried_from"] for m in kept(finished(found))]
     assert any(fate.what == "open requests" and not fate.goes for fate in found.fates)
@@ -200,8 +212,8 @@ def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:
 def test_f18_the_words_of_open_requests_without_room_are_given_to_the_summary() -> None:
     stored = numbered(chat(40, 150))
     asked = tuple(request(row) for row in reversed(stored) if row.role == "user")
-    keeping = Keeping(requests=asked, tasks=("water the plants",))
-    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
+    keeping = CompactionInputs(requests=asked, tasks=("water the plants",))
+    found = plan_compaction(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
     assert found.outline is not None
     tasks, still = found.outline.material.tasks, found.outline.kept.open_ids
     assert still and tasks[-2:] == (stored[0].content, "water the plants")
@@ -230,10 +242,10 @@ def test_f10_the_newest_request_is_never_cut() -> None:
 
 
 def test_the_preserve_window_is_by_number_or_by_weight_whichever_is_more() -> None:
-    by_number = finished(planned(chat(60, 60), policy=Policy(preserve_messages=20, preserve_share=0.0))[1])
+    by_number = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=20, preserve_share=0.0))[1])
     stored, _ = planned(chat(60, 60))
     assert sum(m.id is not None for m in by_number.applied(stored)) == 20
-    weighty = finished(planned(chat(60, 60), policy=Policy(preserve_messages=2, preserve_share=0.12))[1])
+    weighty = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=2, preserve_share=0.12))[1])
     live = [m for m in weighty.applied(stored) if m.id is not None]
     assert len(live) > 20 and sum(COUNTER.count_message(m) for m in live) <= 0.13 * BUDGETS.tokens
 
@@ -249,7 +261,7 @@ def test_f17_pictures_that_leave_are_in_the_material_and_told_of() -> None:
 def test_earlier_summaries_are_never_counted_as_users_words() -> None:
     earlier = Message("user", "[CONTEXT SUMMARY]\nold", metadata={"type": "compaction"})
     stored = [earlier, *numbered(chat(40, 150))]
-    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, Keeping(), NOW, trigger="sleep")
+    found = plan_compaction(view_of(stored), places_of(stored), TERMS, POLICY, CompactionInputs(), NOW, trigger="sleep")
     assert all("CONTEXT SUMMARY" not in m.content for m in kept(finished(found)))
 
 
@@ -278,8 +290,8 @@ def test_a_count_of_messages_calls_for_a_summary_whatever_they_weigh() -> None:
 
 def test_the_summary_row_has_a_section_for_each_checkpoint_and_the_metadata_of_all() -> None:
     stored = numbered(chat(40, 150))
-    keeping = Keeping(checkpoints=(checkpoint(1, 1, 5, "They met."), checkpoint(2, 6, 9, "They parted.")))
-    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
+    keeping = CompactionInputs(checkpoints=(checkpoint(1, 1, 5, "They met."), checkpoint(2, 6, 9, "They parted.")))
+    found = plan_compaction(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
     done = finished(found, "They met again.")
     assert done.compaction is not None
     row = done.compaction.prefix[0]
@@ -297,16 +309,22 @@ def test_f25_a_sixth_checkpoint_asks_for_a_merge_of_the_two_oldest() -> None:
     stored = numbered(chat(40, 150))
     live = tuple(checkpoint(n, n, n, "short") for n in range(1, 6))
     roomy = replace(POLICY, summary_max_tokens=100, restored_max_tokens=0)
-    found = plan(view_of(stored), places_of(stored), TERMS, roomy, Keeping(checkpoints=live), NOW, trigger="sleep")
+    found = plan_compaction(
+        view_of(stored), places_of(stored), TERMS, roomy, CompactionInputs(checkpoints=live), NOW, trigger="sleep"
+    )
     assert found.merge == (1, 2)
-    found = plan(view_of(stored), places_of(stored), TERMS, roomy, Keeping(checkpoints=live[:4]), NOW, trigger="sleep")
+    found = plan_compaction(
+        view_of(stored), places_of(stored), TERMS, roomy, CompactionInputs(checkpoints=live[:4]), NOW, trigger="sleep"
+    )
     assert found.merge == ()
 
 
 def test_f25_summaries_that_fill_the_room_are_merged_however_few() -> None:
     stored = numbered(chat(40, 150))
     live = (checkpoint(1, 1, 5, words(900)), checkpoint(2, 6, 9, words(900)))
-    found = plan(view_of(stored), places_of(stored), TERMS, POLICY, Keeping(checkpoints=live), NOW, trigger="sleep")
+    found = plan_compaction(
+        view_of(stored), places_of(stored), TERMS, POLICY, CompactionInputs(checkpoints=live), NOW, trigger="sleep"
+    )
     assert found.merge == (1, 2)
 
 
@@ -317,7 +335,7 @@ def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
     ]
     live = numbered(chat(40, 150))
     rows = [*inherited, *live]
-    found = plan(view_of(rows), places_of(live), TERMS, POLICY, Keeping(), NOW, trigger="sleep")
+    found = plan_compaction(view_of(rows), places_of(live), TERMS, POLICY, CompactionInputs(), NOW, trigger="sleep")
     assert found.outline is not None and found.outline.material.rows[:2] == tuple(inherited)
     assert finished(found).compaction.from_message_id == live[0].id  # type: ignore[union-attr]
 
@@ -366,11 +384,15 @@ def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
         fresh = numbered(chat(40, 150))
         rows = (*rows, *(replace(m, id=(m.id or 0) + 1_000 * round_number, ts=clock) for m in fresh))
         clock += timedelta(days=1)
-        found = plan(view_of(rows), places_of(rows), TERMS, POLICY, Keeping(tuple(live)), NOW, trigger="sleep")
+        found = plan_compaction(
+            view_of(rows), places_of(rows), TERMS, POLICY, CompactionInputs(tuple(live)), NOW, trigger="sleep"
+        )
         if found.merge:
             first, second = live[:2]
             live[:2] = [replace(first, to_message_id=second.to_message_id, summary=words(150))]
-            found = plan(view_of(rows), places_of(rows), TERMS, POLICY, Keeping(tuple(live)), NOW, trigger="sleep")
+            found = plan_compaction(
+                view_of(rows), places_of(rows), TERMS, POLICY, CompactionInputs(tuple(live)), NOW, trigger="sleep"
+            )
         done = finished(found, words(200))
         rows = done.applied(rows)
         assert done.compaction is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.contradiction import compare, read
-from sleep.rules.putting_right import put_right
-from sleep.rules.rules import facts
-from sleep.rules.statements import statement
+from sleep.rules.corrections import find_corrected
+from sleep.rules.extract_statements import extract_statements
+from sleep.rules.statements import parse_statement
+from sleep.rules.supersede import compare_statements, parse_entry
 
 KNOWN = (
     "Choir is at half past seven on a Tuesday.",
@@ -23,8 +23,8 @@ KNOWN = (
 
 
 def over(said: str, *, only_over: bool = False) -> list[str]:
-    known = [(text, statement(text)) for text in KNOWN]
-    return put_right(statement(said), known, only_over=only_over)
+    known = [(text, parse_statement(text)) for text in KNOWN]
+    return find_corrected(parse_statement(said), known, only_over=only_over)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_says_nothing_against_it_puts_nothing_right(said: str) -> None:
     ],
 )
 def test_who_moves_ends_nothing_else_that_is_known_of_them(known: str, said: str) -> None:
-    assert put_right(statement(said), [("known", statement(known))]) == []
+    assert find_corrected(parse_statement(said), [("known", parse_statement(known))]) == []
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_who_moves_ends_nothing_else_that_is_known_of_them(known: str, said: str
     ],
 )
 def test_things_that_share_only_the_thing_that_they_are_of_are_two(said: str) -> None:
-    known = statement("Remember that the boiler code is 4417.")
-    assert put_right(statement(said), [("known", known)]) == []
+    known = parse_statement("Remember that the boiler code is 4417.")
+    assert find_corrected(parse_statement(said), [("known", known)]) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_things_that_share_only_the_thing_that_they_are_of_are_two(said: str) ->
     ],
 )
 def test_what_is_moved_is_put_right(known: str, said: str) -> None:
-    assert put_right(statement(said), [("known", statement(known))]) == ["known"]
+    assert find_corrected(parse_statement(said), [("known", parse_statement(known))]) == ["known"]
 
 
 def test_where_something_was_found_already_only_what_is_said_to_be_over_goes() -> None:
@@ -108,9 +108,9 @@ def test_where_something_was_found_already_only_what_is_said_to_be_over_goes() -
 
 
 def test_how_somebody_is_names_nobody() -> None:
-    earlier, later = read("Dad's on gabapentin, three a day."), read("Dad's room is 241.")
-    assert compare(later, earlier) == "separate"
-    assert compare(read("My boss is Helene now."), read("My boss is Raj.")) == "supersedes"
+    earlier, later = parse_entry("Dad's on gabapentin, three a day."), parse_entry("Dad's room is 241.")
+    assert compare_statements(later, earlier) == "separate"
+    assert compare_statements(parse_entry("My boss is Helene now."), parse_entry("My boss is Raj.")) == "supersedes"
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_how_somebody_is_names_nobody() -> None:
     ],
 )
 def test_what_is_plainly_put_right_is_learned_as_a_correction(said: str) -> None:
-    assert [found.corrects for found in facts(said)] == [True]
+    assert [found.corrects for found in extract_statements(said)] == [True]

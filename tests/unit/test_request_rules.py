@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assistant.core.checkpoints import RequestKind
-from sleep.rules.requests import asked
+from sleep.rules.intents import classify_request
 
 TASKS = (
     "Book a table for two at the Fjord restaurant on Friday.",
@@ -75,27 +75,27 @@ NO_TASKS = (
 
 
 def test_f18_nine_of_ten_messages_are_told_apart() -> None:
-    missed = [text for text in TASKS if not asked(text)]
-    taken = [text for text in NO_TASKS if asked(text)]
+    missed = [text for text in TASKS if not classify_request(text)]
+    taken = [text for text in NO_TASKS if classify_request(text)]
     assert len(TASKS) + len(NO_TASKS) >= 60
     assert len(missed) + len(taken) <= 0.1 * (len(TASKS) + len(NO_TASKS)), (missed, taken)
 
 
 def test_f18_a_question_is_rarely_taken_for_a_task() -> None:
     """Precision first: what is taken by mistake stays on the list until somebody takes it off."""
-    assert [text for text in NO_TASKS if asked(text)] == []
+    assert [text for text in NO_TASKS if classify_request(text)] == []
 
 
 @pytest.mark.parametrize(
     "text", ["x" * 6_000 + "\nPlease fix it.", "Fix the import in this file:\n" + "import os\n" * 2_000]
 )
 def test_what_is_asked_about_a_long_paste_is_found_before_and_after_it(text: str) -> None:
-    assert asked(text)
+    assert classify_request(text)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "?", "😀", "...", "\ud83d", "```", '"', "· · ·"])
 def test_what_has_no_words_asks_nothing(text: str) -> None:
-    assert not asked(text)
+    assert not classify_request(text)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_has_no_words_asks_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
-    assert asked(text) is RequestKind.REMINDER
+    assert classify_request(text) is RequestKind.REMINDER
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
     ],
 )  # fmt: skip
 def test_f18_a_reminder_beside_something_to_be_done_is_a_task(text: str) -> None:
-    assert asked(text) is RequestKind.TASK
+    assert classify_request(text) is RequestKind.TASK

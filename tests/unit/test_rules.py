@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.importance import importance
-from sleep.rules.rules import facts
-from sleep.rules.sentences import sentences
+from sleep.rules.extract_statements import extract_statements
+from sleep.rules.importance import score_importance
+from sleep.rules.sentences import split_sentences
 
 TOLD = (
     ("I work as a nurse at Haukeland hospital.", "fact"),
@@ -59,11 +59,11 @@ CHATTER = (
 
 @pytest.mark.parametrize(("text", "kind"), TOLD)
 def test_what_people_say_of_themselves_is_kept_as_they_said_it(text: str, kind: str) -> None:
-    assert [(found.kind, found.content) for found in facts(text)] == [(kind, text)]
+    assert [(found.kind, found.content) for found in extract_statements(text)] == [(kind, text)]
 
 
 def test_f29_greetings_and_chat_are_not_kept() -> None:
-    assert [(text, found) for text in CHATTER for found in facts(text)] == []
+    assert [(text, found) for text in CHATTER for found in extract_statements(text)] == []
 
 
 @pytest.mark.parametrize(
@@ -79,27 +79,27 @@ def test_f29_greetings_and_chat_are_not_kept() -> None:
     ],
 )
 def test_f29_what_others_said_and_code_are_nobodys_facts(text: str) -> None:
-    assert facts(text) == []
+    assert extract_statements(text) == []
 
 
 def test_what_stands_beside_a_quotation_is_read() -> None:
     text = "> where do you live?\nI live in Bergen.\n```\nx = 1\n```\nMy boat is called «Havørn», and I am 41."
-    assert [found.content for found in facts(text)] == [
+    assert [found.content for found in extract_statements(text)] == [
         "I live in Bergen.", "My boat is called «Havørn», and I am 41.",
     ]  # fmt: skip
 
 
 def test_a_sentence_is_kept_once_in_its_order_and_cut_at_400_characters() -> None:
     long = "I live in a house with " + "many rooms and " * 60 + "one door."
-    found = facts(f"I like sailing. I live in Oslo. I like sailing. {long}")
+    found = extract_statements(f"I like sailing. I live in Oslo. I like sailing. {long}")
     assert [len(one.content) for one in found] == [15, 15, 400]
     assert found[2].content == long[:400]
 
 
 def test_importance_grows_with_names_numbers_and_weighty_matters() -> None:
-    weights = [importance("fact", text) for text in ("I am tall.", "I am 41.", "My passport is X1.")]
+    weights = [score_importance("fact", text) for text in ("I am tall.", "I am 41.", "My passport is X1.")]
     assert weights == sorted(set(weights)) and all(0 <= weight <= 1 for weight in weights)
-    assert importance("decision", "we go") > importance("fact", "we go")
+    assert score_importance("decision", "we go") > score_importance("fact", "we go")
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_importance_grows_with_names_numbers_and_weighty_matters() -> None:
     ],
 )
 def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
-    assert [sentence.words for sentence in sentences(text)] == expected
+    assert [sentence.words for sentence in split_sentences(text)] == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.rules import facts
+from sleep.rules.extract_statements import extract_statements
 
 TOLD = """
 the boiler guy comes every march
@@ -369,9 +369,9 @@ def _lines(text: str) -> list[str]:
 
 @pytest.mark.parametrize("line", _lines(TOLD))
 def test_what_lasts_is_learned(line: str) -> None:
-    assert facts(line), line
+    assert extract_statements(line), line
 
 
 @pytest.mark.parametrize("line", _lines(PASSING))
 def test_f29_what_passes_is_not_learned(line: str) -> None:
-    assert facts(line) == []
+    assert extract_statements(line) == []

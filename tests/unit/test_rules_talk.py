@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.rules import facts
+from sleep.rules.extract_statements import extract_statements
 
 # A line each: the message, and after " => " the words that what is learned of it has to hold.
 TELLING = """
@@ -289,7 +289,7 @@ OWN_WORDS = (
 
 @pytest.mark.parametrize("message", OWN_WORDS)
 def test_commas_and_parts_that_are_no_game_are_the_persons_own_words(message: str) -> None:
-    assert facts(message)
+    assert extract_statements(message)
 
 
 STANDING_ASIDE = (
@@ -309,20 +309,20 @@ def _lines(text: str) -> list[str]:
 @pytest.mark.parametrize("line", _lines(TELLING))
 def test_what_lasts_is_cut_out_of_a_message(line: str) -> None:
     message, held = line.rsplit(" => ", 1)
-    assert any(held in found.content for found in facts(message)), facts(message)
+    assert any(held in found.content for found in extract_statements(message)), extract_statements(message)
 
 
 @pytest.mark.parametrize("line", _lines(CHATTER))
 def test_f29_nothing_of_chatter_and_requests_is_learned(line: str) -> None:
-    assert facts(line) == []
+    assert extract_statements(line) == []
 
 
 @pytest.mark.parametrize("what", PASTED)
 def test_f29_what_is_pasted_is_nobodys_fact(what: str) -> None:
-    assert facts(PASTED[what]) == []
+    assert extract_statements(PASTED[what]) == []
 
 
 @pytest.mark.parametrize(("message", "held"), STANDING_ASIDE)
 def test_what_is_said_beside_a_pasted_text_is_learned(message: str, held: str) -> None:
-    found = facts(message)
+    found = extract_statements(message)
     assert len(found) == 1 and held in found[0].content

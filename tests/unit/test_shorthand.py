@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sleep.rules.rules import facts
-from sleep.rules.shorthand import spelled_out
+from sleep.rules.extract_statements import extract_statements
+from sleep.rules.sentences import expand_shorthand
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from sleep.rules.shorthand import spelled_out
     ],
 )
 def test_what_is_typed_for_short_is_spelled_out(typed: str, read: str) -> None:
-    assert spelled_out(typed) == read
+    assert expand_shorthand(typed) == read
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_what_is_typed_for_short_is_spelled_out(typed: str, read: str) -> None:
     ],
 )
 def test_what_is_told_for_short_is_kept_as_it_was_typed(told: str) -> None:
-    assert [found.content for found in facts(told)] == [told]
+    assert [found.content for found in extract_statements(told)] == [told]
 
 
 @pytest.mark.parametrize("asked", ["whats the diff between ssd n hdd", "can u fix this pls", "thx u r the best"])
 def test_f29_what_is_asked_for_short_is_not_learned(asked: str) -> None:
-    assert facts(asked) == []
+    assert extract_statements(asked) == []

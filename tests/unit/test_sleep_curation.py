@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.core.memories import JournalEntry, UndoableEdit
-from sleep.cycle.curation import day_notes, proposal
-from sleep.rules.sections import section_of
+from sleep.cycle.curate import build_day_notes, propose_memory_md
+from sleep.cycle.memory_md import choose_section
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -31,7 +31,7 @@ def tokens(text: str) -> int:
 def proposed(
     entries: Sequence[JournalEntry], current: str = "", edits: Sequence[UndoableEdit] = (), *, most: int = 1000
 ) -> str:
-    return proposal(entries, current, edits, UTC, tokens, most)
+    return propose_memory_md(entries, current, edits, UTC, tokens, most)
 
 
 def by(who: str, before: str, after: str, number: int = 1, **more: object) -> UndoableEdit:
@@ -219,7 +219,7 @@ def _in_order(lines: Sequence[str], text: str) -> bool:
     ],
 )  # fmt: skip
 def test_a_section_is_found_by_kind_and_words(content: str, tags: tuple[str, ...], wanted: str) -> None:
-    assert section_of(content, tags) == wanted
+    assert choose_section(content, tags) == wanted
 
 
 # ---------------------------------------------------------------------------------------------------------------- days
@@ -231,24 +231,24 @@ def test_entries_become_notes_of_the_day_on_which_they_were_said() -> None:
         entry("before midnight", key="z"), entry("theirs", scope="peer:x:ann"), entry("a\n# b"),
         entry("summed up", 0.5, "summary"), entry("told of", source_type="context_synthesis"),
     ]  # fmt: skip
-    notes = day_notes(late, OSLO)
+    notes = build_day_notes(late, OSLO)
     assert [(one.scope, one.day, one.time, one.lines) for one in notes] == [
         ("owner", date(2026, 11, 20), "23:30", ("- a # b", "- before midnight")),
         ("owner", date(2026, 11, 21), "01:30", ("- after midnight",)),
         ("peer:x:ann", date(2026, 11, 20), "23:30", ("- theirs",)),
     ]
-    assert day_notes(late[::-1], OSLO) == notes and len({one.key for one in notes}) == 3
-    assert day_notes([], OSLO) == []
+    assert build_day_notes(late[::-1], OSLO) == notes and len({one.key for one in notes}) == 3
+    assert build_day_notes([], OSLO) == []
 
 
 def test_the_key_of_a_note_is_of_its_entries_alone() -> None:
-    (one,) = day_notes([entry("a", key="1"), entry("b", key="2")], UTC)
-    (same,) = day_notes([entry("B", key="2"), entry("A", key="1")], UTC)
-    (other,) = day_notes([entry("a", key="1")], UTC)
+    (one,) = build_day_notes([entry("a", key="1"), entry("b", key="2")], UTC)
+    (same,) = build_day_notes([entry("B", key="2"), entry("A", key="1")], UTC)
+    (other,) = build_day_notes([entry("a", key="1")], UTC)
     assert one.key == same.key != other.key
 
 
 def test_what_would_turn_or_hide_the_lines_around_it_is_not_written_into_files() -> None:
     told = [entry("I live in \x1b[31mred\u202e town.", 0.8)]
     assert "- I live in \ufffd[31mred\ufffd town." in proposed(told)
-    assert not any("\x1b" in line for note in day_notes(told, UTC) for line in note.lines)
+    assert not any("\x1b" in line for note in build_day_notes(told, UTC) for line in note.lines)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_attribute
-from sleep.cycle.profiles import profile_changes
+from sleep.cycle.profiles import find_profile_changes
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
@@ -25,7 +25,7 @@ def told(*contents: str, scope: str = "owner", tags: tuple[str, ...] = ("fact",)
 
 
 def profiles(entries: list[JournalEntry], known: tuple[Profile, ...] = ()) -> dict[str, Profile]:
-    return {change.profile.name: change.profile for change in profile_changes(entries, known)}
+    return {change.profile.name: change.profile for change in find_profile_changes(entries, known)}
 
 
 def values(profile: Profile, *, former: bool = False) -> dict[str, str]:
@@ -78,7 +78,7 @@ def test_what_is_told_later_goes_to_the_same_profile_and_closes_what_it_replaces
 
 def test_what_is_known_from_before_is_gone_on_with() -> None:
     before = profiles(told("My sister Marta lives in Oslo."))["Marta"]
-    (change,) = profile_changes(told("x", "x", "My sister lives in Bergen.")[2:], [before])
+    (change,) = find_profile_changes(told("x", "x", "My sister lives in Bergen.")[2:], [before])
     assert values(change.profile) == {"relation": "sister", "lives in": "Bergen"}
     assert values(change.profile, former=True) == {"lives in": "Oslo"} and change.key == "profile:marta:k3"
 
@@ -91,7 +91,7 @@ def test_a_relation_that_one_person_has_at_a_time_passes_on() -> None:
 
 def test_told_again_a_former_landlord_stays_a_former_one() -> None:
     entries = told("Henrik Dahl is our landlord.", "Ida Moe is our landlord now.")
-    assert profile_changes(entries[:1], list(profiles(entries).values())) == []
+    assert find_profile_changes(entries[:1], list(profiles(entries).values())) == []
 
 
 def test_of_two_sisters_neither_is_my_sister() -> None:
@@ -112,7 +112,7 @@ def test_of_two_sisters_neither_is_my_sister() -> None:
     ],
 )  # fmt: skip
 def test_better_few_and_true(said: str) -> None:
-    assert profile_changes(told(said), []) == []
+    assert find_profile_changes(told(said), []) == []
 
 
 def test_words_quoted_from_somebody_are_no_value() -> None:
@@ -122,7 +122,7 @@ def test_words_quoted_from_somebody_are_no_value() -> None:
 
 @pytest.mark.parametrize("tags", [("task",), ("summary",), ("fact", "guest")])
 def test_f26_tasks_summaries_and_guests_words_make_no_profile_of_the_owners(tags: tuple[str, ...]) -> None:
-    assert profile_changes(told("My boss is Eve.", tags=tags), []) == []
+    assert find_profile_changes(told("My boss is Eve.", tags=tags), []) == []
 
 
 def test_a_guest_has_profiles_in_their_own_scope() -> None:
@@ -133,7 +133,7 @@ def test_a_guest_has_profiles_in_their_own_scope() -> None:
 def test_a_summary_of_a_conversation_makes_no_profile() -> None:
     (entry,) = told("My boss is Eve.")
     synthesis = JournalEntry(**{**{f: getattr(entry, f) for f in entry.__slots__}, "source_type": "context_synthesis"})
-    assert profile_changes([synthesis], []) == []
+    assert find_profile_changes([synthesis], []) == []
 
 
 SAID = [
@@ -148,7 +148,7 @@ def test_told_again_it_changes_nothing_and_told_at_once_or_in_parts_is_the_same(
     entries = told(*said)
     found = profiles(entries)
     whole = tuple(found.values())
-    assert profile_changes(entries[-1:], whole) == []
+    assert find_profile_changes(entries[-1:], whole) == []
     parts: dict[str, Profile] = {}
     for entry in entries:
         parts |= profiles([entry], tuple(parts.values()))
@@ -162,11 +162,11 @@ def test_a_profile_does_not_grow_without_end() -> None:
 
 def test_what_the_model_wrote_is_gone_on_with() -> None:
     known = add_attribute(Profile("owner", "person", "Marta", id=7), "Lives In", "oslo", START)
-    (change,) = profile_changes(told("Marta lives in Oslo.", "Marta lives in Bergen."), [known])
+    (change,) = find_profile_changes(told("Marta lives in Oslo.", "Marta lives in Bergen."), [known])
     assert change.profile.id == 7 and [one.value for one in change.profile.attributes] == ["oslo", "Bergen"]
 
 
 def test_a_megabyte_of_anything_is_read_in_bounds() -> None:
     for text in ("My sister " + "Anna " * 200_000, "A-" * 500_000, "我妹妹叫" + "李" * 300_000, "O'" + "O'O" * 300_000):
-        assert profile_changes(told(text), []) == []
+        assert find_profile_changes(told(text), []) == []
     assert re.fullmatch("Marta", profiles(told("My sister Marta. " + "x" * 1_000_000))["Marta"].name)

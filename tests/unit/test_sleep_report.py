@@ -13,10 +13,10 @@ import pytest
 from assistant.commands.sleeping_report import as_json, foreseen, going_on, phase_lines, taken_back, told
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration
-from sleep.compaction.summariser import Estimate
-from sleep.cycle.forecast import Forecast, Full, Unread
-from sleep.cycle.outcome import Outcome
-from sleep.cycle.undoing import TakenBack
+from sleep.compaction.values import SummaryEstimate
+from sleep.cycle.dry_run import FullSession, SleepForecast, UnreadSession
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.undo import SleepUndoResult
 
 OSLO = ZoneInfo("Europe/Oslo")
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
@@ -113,7 +113,7 @@ def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | Non
 
 def test_every_phase_that_failed_before_it_told_anything_can_be_told() -> None:
     for name in NIGHT.phases:
-        assert "! " in say(replace(NIGHT, phases={name: {**Outcome(errors=["gone"]).told()}}))
+        assert "! " in say(replace(NIGHT, phases={name: {**PhaseResult(errors=["gone"]).told()}}))
         assert phase_lines(name, {}) == []
 
 
@@ -141,12 +141,12 @@ def test_durations(seconds: float, words: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- foreseen
 
-NOTHING = Forecast((), 0, 0, 0, (), "", 0, 0, 0.0)
+NOTHING = SleepForecast((), 0, 0, 0, (), "", 0, 0, 0.0)
 
 
 def test_what_a_sleep_would_do_is_told_with_its_price() -> None:
-    full = Full("main", 0.62, 99_000, 30_000, Estimate("haiku", 2, 60_000, 2_000, 0.03))
-    found = Forecast((Unread("main", 120, 3, 9_000),), 7, 2, 1, (full,), "haiku", 7, 70_000, 0.0456)
+    full = FullSession("main", 0.62, 99_000, 30_000, SummaryEstimate("haiku", 2, 60_000, 2_000, 0.03))
+    found = SleepForecast((UnreadSession("main", 120, 3, 9_000),), 7, 2, 1, (full,), "haiku", 7, 70_000, 0.0456)
     assert foreseen(found).splitlines() == [
         "Nothing was changed. A sleep would find now:",
         "- main: 120 messages to read, about 3 calls and 9,000 tokens.",
@@ -168,7 +168,7 @@ def test_where_nothing_waits_that_is_foreseen() -> None:
 
 def test_what_was_taken_back_and_what_was_left_is_told() -> None:
     edits = ("profile:1", "profile:2", "file:MEMORY.md", "file:memory/2026-11-20.md", "file:memory/2026-11-20.md")
-    done = TakenBack(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
+    done = SleepUndoResult(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
     assert taken_back(done, OSLO).splitlines() == [
         "Took back sleep 7 of 2026-11-20 03:30.",
         "- Memories: 3 changes taken back.",

@@ -10,25 +10,25 @@ from assistant.context.quote import RECORD as TAG
 from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
 from sleep.compaction.answer import (
-    CALLED,
+    CALLED_TOOL,
     CUT_OFF,
     DECLINED,
     EMPTY,
     NOISE,
     UNTAGGED,
-    Answer,
-    bounded,
-    carried_on,
-    fitted,
+    SummaryAnswer,
+    fit_to_tokens,
     is_noise,
-    read_answer,
+    limit_answer,
+    merge_answers,
+    parse_summary_answer,
 )
 from tests.summarising import RECORD, answered, count, reply
 
 
-def usable(text: str) -> Answer:
-    found = read_answer(reply(text))
-    assert isinstance(found, Answer), found
+def usable(text: str) -> SummaryAnswer:
+    found = parse_summary_answer(reply(text))
+    assert isinstance(found, SummaryAnswer), found
     return found
 
 
@@ -76,7 +76,7 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
         (reply("", metadata={"refusal": "no"}), DECLINED),
         (reply("I'm sorry, but I can't help with that conversation."), DECLINED),
         (reply(answered("I cannot summarise what was said in this conversation.")), DECLINED),
-        (reply(answered(), "tool_calls", tool_calls=(ToolCall("c1", "look"),)), CALLED),
+        (reply(answered(), "tool_calls", tool_calls=(ToolCall("c1", "look"),)), CALLED_TOOL),
         (reply(f"<summary>{RECORD}", "max_tokens"), CUT_OFF),
         (reply(RECORD, "max_tokens"), CUT_OFF),
         (reply(answered("the same " * 60)), NOISE),
@@ -88,12 +88,12 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_f12_an_answer_that_is_no_summary_says_why(came: ModelReply, why: str) -> None:
-    assert read_answer(came) == why
+    assert parse_summary_answer(came) == why
 
 
 def test_an_answer_that_was_cut_off_behind_its_summary_is_whole_enough() -> None:
-    found = read_answer(reply(f"<summary>{RECORD}</summary>\n<memories>\n- Anna is", "max_tokens"))
-    assert isinstance(found, Answer)
+    found = parse_summary_answer(reply(f"<summary>{RECORD}</summary>\n<memories>\n- Anna is", "max_tokens"))
+    assert isinstance(found, SummaryAnswer)
     assert found.text == RECORD
 
 
@@ -131,36 +131,36 @@ def test_a_summary_that_quotes_the_closing_tag_goes_on_behind_it() -> None:
 
 def test_f25_an_answer_no_shorter_than_its_source_is_none() -> None:
     tokens = count(RECORD)
-    assert isinstance(bounded(Answer(RECORD), 2000, tokens, count), str)
-    assert bounded(Answer(RECORD), 2000, tokens + 1, count) == Answer(RECORD)
+    assert isinstance(limit_answer(SummaryAnswer(RECORD), 2000, tokens, count), str)
+    assert limit_answer(SummaryAnswer(RECORD), 2000, tokens + 1, count) == SummaryAnswer(RECORD)
 
 
 def test_f25_an_answer_over_its_budget_loses_its_end_and_a_far_longer_one_is_none() -> None:
     lines = "\n".join(f"- Point {n} of what was said about the trip." for n in range(10))
     tokens = count(lines)
-    cut = bounded(Answer(lines), tokens * 2 // 3, 100_000, count)
-    assert isinstance(cut, Answer)
+    cut = limit_answer(SummaryAnswer(lines), tokens * 2 // 3, 100_000, count)
+    assert isinstance(cut, SummaryAnswer)
     assert lines.startswith(cut.text)
     assert count(cut.text) <= tokens * 2 // 3
     assert cut.text.endswith("trip.")
-    assert isinstance(bounded(Answer(lines), tokens // 3, 100_000, count), str)
+    assert isinstance(limit_answer(SummaryAnswer(lines), tokens // 3, 100_000, count), str)
 
 
 @pytest.mark.parametrize("text", [RECORD, "我们决定五月去卑尔根，坐渡轮。" * 20, "x" * 4000, "", "a\n" * 200])
 @pytest.mark.parametrize("most", [0, 1, 10, 40])
 def test_a_fitted_text_fits_and_is_a_beginning(text: str, most: int) -> None:
-    found = fitted(text, most, count)
+    found = fit_to_tokens(text, most, count)
     assert count(found) <= most
     assert text.startswith(found)
 
 
 def test_what_earlier_answers_had_beside_their_texts_is_carried_on() -> None:
-    first = Answer("one", ("a", "b"), {"decisions": ("x",), "entities": ("Anna",)})
-    assert carried_on(first, Answer("two", ("b", "c"), {"decisions": ("x", "y")})) == Answer(
+    first = SummaryAnswer("one", ("a", "b"), {"decisions": ("x",), "entities": ("Anna",)})
+    assert merge_answers(first, SummaryAnswer("two", ("b", "c"), {"decisions": ("x", "y")})) == SummaryAnswer(
         "two", ("a", "b", "c"), {"decisions": ("x", "y"), "entities": ("Anna",)}
     )
 
 
 def test_f12_an_answer_without_the_tag_it_was_asked_for_is_no_record() -> None:
     said = Message("assistant", "Sure! I can help you with that. What do you want to know?", model="m")
-    assert read_answer(ModelReply(said, Usage(), "end")) == UNTAGGED
+    assert parse_summary_answer(ModelReply(said, Usage(), "end")) == UNTAGGED

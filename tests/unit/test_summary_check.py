@@ -6,9 +6,14 @@ import pytest
 
 from assistant.context.quote import RECORD as TAG
 from assistant.core.messages import Message
-from sleep.compaction.check import KEPT, Checked, check
-from sleep.compaction.facts import missing, named
-from sleep.compaction.language import same_language
+from sleep.compaction.validate import (
+    RESTORED_HEADING,
+    CheckedSummary,
+    find_missing_values,
+    find_named_values,
+    is_same_language,
+    restore_missing_values,
+)
 from tests.summarising import RECORD, SPOKEN, START, count, long_talk, material, spoken
 
 NOTHING = "They talked."
@@ -16,7 +21,7 @@ ADDRESS = "https://example.org/ferries?to=bergen"
 
 
 def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[str, ...] = ()) -> tuple[str, ...]:
-    return check(summary, material(spoken(*texts), tasks=tasks), count, most).restored
+    return restore_missing_values(summary, material(spoken(*texts), tasks=tasks), count, most).restored
 
 
 @pytest.mark.parametrize(
@@ -35,30 +40,30 @@ def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[
     ],
 )
 def test_what_a_text_names_is_found_by_its_form(text: str, kind: str, value: str) -> None:
-    assert missing([text, text], "Nothing of it.") == {kind: [value]}
-    assert missing([text], f"It has {value.upper()} in it.") == {}
+    assert find_missing_values([text, text], "Nothing of it.") == {kind: [value]}
+    assert find_missing_values([text], f"It has {value.upper()} in it.") == {}
 
 
 @pytest.mark.parametrize("summary", ["in 2012", "at 12:30", "for 12.50", "on 12-04", "0.12", "5/12"])
 def test_a_number_within_another_one_is_missing(summary: str) -> None:
-    assert missing(["it was 12 of them"], summary) == {"numbers": ["12"]}
+    assert find_missing_values(["it was 12 of them"], summary) == {"numbers": ["12"]}
 
 
 @pytest.mark.parametrize("summary", ["12 of them", "all 12.", "€12", "12%", "12km", "(12)", "x=12, y", "１２"])
 def test_a_number_by_itself_is_there(summary: str) -> None:
-    assert missing(["it was 12 of them"], summary) == {}
+    assert find_missing_values(["it was 12 of them"], summary) == {}
 
 
 def test_a_whole_summary_stays_as_it_is() -> None:
     rows = material(spoken("We met Anna Berg in Bergen.", "Yes."), tasks=("book the ferry",))
-    assert check("With Anna Berg in Bergen; open: Book the Ferry.", rows, count, 800) == Checked(
-        "With Anna Berg in Bergen; open: Book the Ferry."
-    )
+    assert restore_missing_values(
+        "With Anna Berg in Bergen; open: Book the Ferry.", rows, count, 800
+    ) == CheckedSummary("With Anna Berg in Bergen; open: Book the Ferry.")
 
 
 def test_what_is_missing_stands_at_the_end_with_its_message_and_the_words_before_it() -> None:
-    found = check(NOTHING, material(spoken("the booking code for the ferry is TK-4471.")), count, 800)
-    assert found.text == f"{NOTHING}\n{KEPT}\n- #1: the booking code for the ferry is TK-4471"
+    found = restore_missing_values(NOTHING, material(spoken("the booking code for the ferry is TK-4471.")), count, 800)
+    assert found.text == f"{NOTHING}\n{RESTORED_HEADING}\n- #1: the booking code for the ferry is TK-4471"
     assert found.restored == ("- #1: the booking code for the ferry is TK-4471",)
 
 
@@ -79,10 +84,10 @@ def test_open_tasks_come_first_then_identifiers_and_of_a_kind_the_persons_words(
 def test_the_newest_is_kept_where_not_all_fits_and_the_budget_holds() -> None:
     texts = [f"the code of day {'x' * (n % 5)} is ZZ-{n:04}" for n in range(400)]
     for most in (0, 20, 60, 200, 800):
-        found = check(NOTHING, material(spoken(*texts)), count, most)
+        found = restore_missing_values(NOTHING, material(spoken(*texts)), count, most)
         assert count(found.text) - count(NOTHING) <= most
         assert len(found.restored) == 0 or "ZZ-0398" in found.restored[0]
-    assert len(check(NOTHING, material(spoken(*texts)), count, 800).restored) > 20
+    assert len(restore_missing_values(NOTHING, material(spoken(*texts)), count, 800).restored) > 20
 
 
 def test_what_is_too_long_for_the_room_does_not_keep_shorter_lines_out() -> None:
@@ -101,9 +106,9 @@ def test_all_values_of_a_message_are_kept_in_lines_of_bearable_length() -> None:
 def test_what_tools_returned_is_not_looked_at() -> None:
     came = Message("tool", "order 99812-B for Anna Berg on 2027-03-04", id=3, tool_call_id="c1", name="look")
     note = Message("system", "the job J-1 of 17 has ended", id=4)
-    assert check(NOTHING, material((came, note)), count, 800).restored == ()
+    assert restore_missing_values(NOTHING, material((came, note)), count, 800).restored == ()
     said = Message("user", "so that is 99812-B", id=5)
-    assert check(NOTHING, material((came, said)), count, 800).restored == ("- #5: so that is 99812-B",)
+    assert restore_missing_values(NOTHING, material((came, said)), count, 800).restored == ("- #5: so that is 99812-B",)
 
 
 def test_each_thing_is_told_once() -> None:
@@ -113,7 +118,7 @@ def test_each_thing_is_told_once() -> None:
 def test_a_copy_is_named_by_its_original_and_a_record_has_no_number() -> None:
     copy = Message("user", "so it is AB-1", ts=START, metadata={"carried_from": 7})
     record = Message("assistant", "then it was CD-2", ts=START)
-    assert check(NOTHING, material((copy, record)), count, 800).restored == (
+    assert restore_missing_values(NOTHING, material((copy, record)), count, 800).restored == (
         "- #7: so it is AB-1",
         "- earlier: then it was CD-2",
     )
@@ -133,7 +138,7 @@ def test_a_text_without_spaces_takes_no_square_of_its_length(unspaced: str) -> N
 
 def test_it_is_the_same_every_time() -> None:
     rows = material(long_talk(), tasks=("one", "two"))
-    assert len({check(RECORD, rows, count, 400).text for _ in range(5)}) == 1
+    assert len({restore_missing_values(RECORD, rows, count, 400).text for _ in range(5)}) == 1
 
 
 def test_f05_planted_details_of_sixty_messages_survive_a_summary_that_keeps_nothing() -> None:
@@ -142,7 +147,7 @@ def test_f05_planted_details_of_sixty_messages_survive_a_summary_that_keeps_noth
     planted += ["/srv/boat/plan.md", "anna@example.org", "https://example.org/x?y=2", "Ragnhild Sæther"]
     for n, value in enumerate(planted):
         texts[2 * n] += f" and keep in mind {value}"
-    found = check(NOTHING, material(spoken(*texts), tasks=("renew the passport",)), count, 800)
+    found = restore_missing_values(NOTHING, material(spoken(*texts), tasks=("renew the passport",)), count, 800)
     assert [value for value in (*planted, "renew the passport") if value not in found.text] == []
 
 
@@ -153,13 +158,13 @@ def test_f05_planted_details_of_sixty_messages_survive_a_summary_that_keeps_noth
 @pytest.mark.parametrize("summary", SPOKEN)
 def test_f24_a_summary_in_another_language_is_told_from_one_in_the_same(language: str, summary: str) -> None:
     rows = material(spoken(SPOKEN[language], SPOKEN[language]))
-    assert same_language(SPOKEN[summary], rows) == (language == summary)
+    assert is_same_language(SPOKEN[summary], rows) == (language == summary)
 
 
 def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
     rows = material(spoken(f"{SPOKEN['no']} {SPOKEN['no']}", SPOKEN["no"], "Hva står det her?", f"{SPOKEN['en']} " * 5))
-    assert same_language(SPOKEN["no"], rows)
-    assert not same_language(SPOKEN["fr"], rows)
+    assert is_same_language(SPOKEN["no"], rows)
+    assert not is_same_language(SPOKEN["fr"], rows)
 
 
 @pytest.mark.parametrize(
@@ -175,12 +180,12 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
     ],
 )  # fmt: skip
 def test_where_it_cannot_be_told_a_summary_is_taken(said: str, summary: str) -> None:
-    assert same_language(summary, material(spoken(said)))
+    assert is_same_language(summary, material(spoken(said)))
 
 
 def test_danish_and_norwegian_are_not_told_apart() -> None:
     danish = "Vi vil rejse til Bergen i maj, og færgen er det bedste for os, men den er ikke billig for børnene."
-    assert same_language(danish, material(spoken(SPOKEN["no"])))
+    assert is_same_language(danish, material(spoken(SPOKEN["no"])))
 
 
 @pytest.mark.parametrize(
@@ -196,4 +201,4 @@ def test_danish_and_norwegian_are_not_told_apart() -> None:
     ],
 )
 def test_identifiers_and_numbers_are_found_in_any_script(text: str, found: list[str]) -> None:
-    assert [value for kind, value in named(text) if kind in ("identifiers", "numbers")] == found
+    assert [value for kind, value in find_named_values(text) if kind in ("identifiers", "numbers")] == found

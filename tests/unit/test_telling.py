@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from assistant.core.records import LogRecord
-from sleep.rules.corrections import corrects
-from sleep.rules.dating import dated
-from sleep.rules.telling import told
+from sleep.rules.corrections import is_correction
+from sleep.rules.extract_statements import extract_from_conversation
+from sleep.rules.resolve_dates import append_dates
 from tests.store_home import NOW
 
 SAID = date(2026, 3, 5)  # a Thursday
@@ -26,7 +26,7 @@ def talk(*said: str, at: datetime = NOW) -> list[LogRecord]:
 
 
 def texts(*said: str) -> list[str]:
-    return [one.found.content for one in told(talk(*said))]
+    return [one.found.content for one in extract_from_conversation(talk(*said))]
 
 
 # ------------------------------------------------------------------------------------------------------------- answers
@@ -45,7 +45,7 @@ def texts(*said: str) -> list[str]:
     ],
 )
 def test_an_answer_is_learned_behind_its_question_from_both_messages(question: str, answer: str, learned: str) -> None:
-    (one,) = told(talk("hi", question, answer))
+    (one,) = extract_from_conversation(talk("hi", question, answer))
     assert one.found.content.startswith(learned)
     assert one.sources == (2, 1)
 
@@ -73,7 +73,7 @@ def test_f29_offers_and_empty_answers_are_not_learned(question: str, answer: str
 def test_an_answer_that_comes_long_after_is_none() -> None:
     asked = talk("hi", "What's your landlord called?")
     late = talk("", "", "Henrik Dahl.", at=NOW + timedelta(days=1))
-    assert told([*asked, *late]) == []
+    assert extract_from_conversation([*asked, *late]) == []
 
 
 def test_f29_what_the_assistant_says_is_never_learned() -> None:
@@ -95,25 +95,27 @@ def test_f29_what_the_assistant_says_is_never_learned() -> None:
     ],
 )  # fmt: skip
 def test_what_changes_something_is_a_correction(text: str) -> None:
-    found = told(talk(text))
+    found = extract_from_conversation(talk(text))
     assert found == [] or found[0].found.corrects
-    assert corrects(text)
+    assert is_correction(text)
 
 
 @pytest.mark.parametrize(
     "text", ["I live in Oslo.", "choir is on thursdays", "Our cat is called Mio.", "the gate code is 4711"]
 )
 def test_what_is_merely_told_is_none(text: str) -> None:
-    assert [one.found.corrects for one in told(talk(text))] == [False]
+    assert [one.found.corrects for one in extract_from_conversation(talk(text))] == [False]
 
 
 def test_what_was_announced_as_a_correction_is_one() -> None:
-    (one,) = told(talk("I was wrong about the party. The party is at the scout hut on 3 May."))
+    (one,) = extract_from_conversation(talk("I was wrong about the party. The party is at the scout hut on 3 May."))
     assert one.found.corrects and "scout hut" in one.found.content
 
 
 def test_a_correction_that_only_says_it_stands_with_what_it_corrects() -> None:
-    (_, one) = told(talk("choir is on mondays", "Choir on Mondays, noted.", "sorry, it's thursdays now"))
+    (_, one) = extract_from_conversation(
+        talk("choir is on mondays", "Choir on Mondays, noted.", "sorry, it's thursdays now")
+    )
     assert one.found.content == 'it\'s thursdays now (of: "Choir on Mondays, noted.")'
     assert (one.sources, one.found.corrects) == ((2, 1), True)
 
@@ -159,7 +161,7 @@ def test_who_she_is_stands_in_the_sentence_before() -> None:
     ],
 )
 def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: str, shown: str) -> None:
-    assert dated(text, SAID) == f"{text} ({shown})"
+    assert append_dates(text, SAID) == f"{text} ({shown})"
 
 
 @pytest.mark.parametrize(
@@ -171,13 +173,13 @@ def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: st
     ],
 )  # fmt: skip
 def test_a_day_that_comes_again_or_stands_by_itself_has_none(text: str) -> None:
-    assert dated(text, SAID) == text
+    assert append_dates(text, SAID) == text
 
 
 def test_days_begin_where_the_person_is() -> None:
     late = talk("the surgery is tomorrow at 9 for dad", at=datetime(2026, 3, 5, 23, 30, tzinfo=UTC))
-    (there,) = told(late, timezone(timedelta(hours=2)))
-    (here,) = told(late)
+    (there,) = extract_from_conversation(late, timezone(timedelta(hours=2)))
+    (here,) = extract_from_conversation(late)
     assert here.found.content.endswith("(6 March 2026)")
     assert there.found.content.endswith("(7 March 2026)")
 

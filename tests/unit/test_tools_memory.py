@@ -15,7 +15,7 @@ from assistant.core.ports import ToolContext
 from assistant.core.records import LogRecord, SearchHit
 from assistant.core.tool_results import is_failed_result
 from assistant.store.character.journal import StoredJournal
-from sleep.rules.importance import importance
+from sleep.rules.importance import score_importance
 from tests.granting import granting_all
 from tests.memory_home import GUEST, NOW, MemoryHome
 from tools.add_journal_entry import add_journal_entry_tool
@@ -76,7 +76,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     journal = StoredJournal(home.db)
     tools = [
         update_profile_tool(home.profiles, home.files, OSLO), edit_memory_file_tool(home.files),
-        add_journal_entry_tool(journal, talk, importance),
+        add_journal_entry_tool(journal, talk, score_importance),
     ]  # fmt: skip
     yield House(home, talk, journal, Registry(tools, timeout_seconds=5, authority=granting_all(tools)))
     home.close()
@@ -253,7 +253,7 @@ async def test_an_entry_has_its_source_its_time_and_its_key(house: House) -> Non
     (entry,) = house.journal.entries("owner")
     assert (entry.key, entry.content, entry.sources, entry.generation) == ("tool:t1:c1", "Marta sails.", (2,), 3)
     assert (entry.timestamp, entry.source_type, entry.tags) == (NOW - timedelta(minutes=58), "tool", ("fact",))
-    assert entry.importance == importance("fact", "Marta sails.")
+    assert entry.importance == score_importance("fact", "Marta sails.")
 
 
 async def test_the_model_may_weigh_it_and_nothing_need_have_been_said(house: House) -> None:

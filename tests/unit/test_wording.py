@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.core.erasure import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
 from assistant.core.memories import JournalEntry
-from sleep.cycle.curation import day_notes, proposal
+from sleep.cycle.curate import build_day_notes, propose_memory_md
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 PHRASE = 'copper heron "zan\\quux" 47'
@@ -114,8 +114,8 @@ def test_nothing_that_was_cut_is_found_again(before: str, after: str) -> None:
 def test_what_stands_elsewhere_of_a_long_text_is_known_again(sentence: str) -> None:
     said = "".join(sentence.format(number) for number in range(40))
     entry = JournalEntry("k", "owner", "main", 1, said, NOW, "tool", 0.9, ("fact",))
-    [note] = day_notes([entry], UTC)
-    page = proposal([entry], "", (), UTC, len, 10_000)
+    [note] = build_day_notes([entry], UTC)
+    page = propose_memory_md([entry], "", (), UTC, len, 10_000)
     wording = PhraseMatcher(identifying_phrases(said))
     for shown in (*note.lines, page, *(f"{said[: most - 1]}…" for most in PREVIEW_LENGTHS)):
         assert "heron" in shown and "heron" not in wording.without(shown)

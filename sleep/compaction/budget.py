@@ -1,0 +1,113 @@
+"""What a sleep may spend, and a model that is asked only while that lasts.
+
+What always holds: before each call its worst case is added to what this sleep has spent by the ledger, failed tries
+included; where both together pass the limit the call is not made, and nor is any later one of that sleep. Then it is as
+if there were no model: the rules do the rest (F32). So it is once the budget of the house refuses a call: nobody is
+asked in the rest of that sleep, rather than be refused again and again. What has no known price counts nothing, and is
+bounded by the caps in tokens that hold for every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from datetime import datetime
+
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
+from assistant.core.messages import Usage
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
+from assistant.core.ports import Model
+
+_OFFLINE = "offline"
+
+WorstCaseCost = Callable[[Model, ModelRequest], float | None]
+"""The most that a call may cost, in US dollars; None where no price is known."""
+
+
+class SleepBudget:
+    """Limits one sleep at a time; between sleeps it limits nothing."""
+
+    def __init__(self, most: float, spent: Callable[[datetime], float], worst: WorstCaseCost) -> None:
+        """`most` US dollars a sleep, 0: no limit; `spent` tells what sleeping has cost since a moment."""
+        self._most = most
+        self._spent = spent
+        self._worst = worst
+        self._since: datetime | None = None
+        self._empty = False
+        self._refused = ""
+
+    def open(self, now: datetime) -> None:
+        """A sleep begins."""
+        self._since, self._empty, self._refused = now, False, ""
+
+    def close(self) -> None:
+        self._since, self._empty, self._refused = None, False, ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the sleep that is under way asks no model any more."""
+        return self._empty
+
+    @property
+    def told(self) -> str:
+        if self._refused:
+            return f"{self._refused} The rules did the rest"
+        return f"${self._most:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
+
+    def refused(self, error: BudgetExceeded) -> None:
+        """A call was refused by the budget of the house. Between sleeps that means nothing, nor does a request that was
+        sent too often, which says nothing of others."""
+        if self._since is not None and not self._empty and not isinstance(error, RepeatedRequestBlocked):
+            self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
+
+    def allows(self, model: Model, request: ModelRequest) -> bool:
+        """Raises `StoreError` where nobody knows what was spent."""
+        if self._since is None or not self._most or self._empty:
+            return not self._empty
+        worst = self._worst(model, request)
+        self._empty = worst is not None and worst > 0 and self._spent(self._since) + worst > self._most
+        return not self._empty
+
+
+class BudgetedModel:
+    """A model for what is done in sleep. Once the purse is empty it passes for the built-in one, whom nobody asks."""
+
+    def __init__(self, model: Model, purse: SleepBudget) -> None:
+        self._model = model
+        self._purse = purse
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def provider(self) -> str:
+        return _OFFLINE if self._purse.is_empty else self._model.provider
+
+    async def limits(self) -> ModelLimits:
+        return await self._model.limits()
+
+    async def stream(
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
+    ) -> AsyncGenerator[ModelEvent]:
+        if not self._purse.allows(self._model, request):
+            raise BudgetExceeded(self._purse.told)
+        try:
+            async for event in self._model.stream(request, purpose, session=session, turn=turn):
+                yield event
+        except BudgetExceeded as error:
+            self._purse.refused(error)
+            raise
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+CostFunction = Callable[[str, str, Usage], float | None]
+
+
+OFFLINE = "offline"

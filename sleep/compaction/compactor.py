@@ -1,0 +1,390 @@
+"""A compaction from plan to commit: the only way in which a view becomes smaller.
+
+What always holds:
+- Plan, do the slow part outside of any transaction, commit by compare-and-swap (I4). Whatever fails or is cut off
+  leaves the view as it was; messages that arrive meanwhile are answered from it (F13).
+- One compaction of a session at a time: in this process by a lock, between processes by a lease (F14).
+- Progress or stop (I7): pressure is measured again after the commit. What did not bring it down enough is followed
+  by the fallback, which needs no model, and counts as a failure; after some failures in a row no model is asked for
+  a while, also across restarts (F01, F07).
+
+`Compactor` takes requests, `CompactionRun` carries one out, `CompactionDeps` is what both work with: the stores they
+read, the summariser, the policy, the circuit breaker and the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import structlog
+
+from assistant.context.pressure import Pressure, measure
+from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.errors import StaleView
+from assistant.core.messages import Message
+from assistant.core.ports import BreakersPort, HistoryPort, RequestsPort, TodosPort
+from assistant.core.records import ContextView
+from assistant.core.store_ports import Conversation, Journal
+from assistant.core.telemetry import NULL_TRACER, Tracer
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.merge import collect_originals, collect_summaries, merge_checkpoints, reuse_single_summary
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.planner import plan_compaction
+from sleep.compaction.render import RECORD_TIERS
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import (
+    CachedPrompt,
+    CompactionInputs,
+    CompactionPolicy,
+    CompactionRequest,
+    CompactionResult,
+    Summary,
+    SummaryEstimate,
+    SummaryInput,
+)
+
+log = structlog.get_logger()
+
+
+class Compactor:
+    """Carries compactions out, one at a time for each session."""
+
+    def __init__(self, means: CompactionDeps, tracer: Tracer = NULL_TRACER) -> None:
+        self._means = means
+        self._tracer = tracer
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def is_at_work(self, session: str) -> bool:
+        return session in self._locks and self._locks[session].locked()
+
+    async def compact(self, order: CompactionRequest) -> CompactionResult:
+        """Bring the session's view down. Where nothing can be done, or somebody else is at it, an outcome without
+        checkpoints. Raises `StoreError`."""
+        async with self._locks[order.session]:
+            with self._tracer.span("compaction", trigger=order.trigger) as span:
+                outcome = await self._compact(order)
+                span.tell(made=len(outcome.made))
+            return outcome
+
+    async def _compact(self, order: CompactionRequest) -> CompactionResult:
+        means, work = self._means, CompactionRun(self._means, order)
+        await means.give_way(order)
+        before = work.pressure()
+        if before.ratio < order.above:
+            return CompactionResult(before, before)
+        await work.by_plan()
+        # Too many light messages may take no more than their summary does: that they are fewer is enough.
+        if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
+            means.failed("the context did not become smaller")
+        await means.give_way(order)
+        if work.pressure().ratio > order.terms.threshold:
+            work.to_the_floor()
+        if work.made:
+            work.join_records()
+            if not work.stuck:
+                # At its floor a context is compacted with every message, which is told once (F02).
+                work.tell_of_length()
+            means.settle(means.clock())
+        after = work.pressure()
+        tiers = [one.tier for one in work.made]
+        # A person waits while an emergency is dealt with: worth a look in the log.
+        level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
+        log.log(
+            level, "compacted", session=order.session, trigger=order.trigger, made=tiers,
+            before=before.describe(), after=after.describe(),
+        )  # fmt: skip
+        return CompactionResult(
+            before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy
+        )
+
+    async def plan(self, order: CompactionRequest) -> CompactionPlan:
+        """What `compact` would do first; changes nothing."""
+        return await self._means.plan(order)
+
+    async def estimate(self, order: CompactionRequest, found: CompactionPlan) -> SummaryEstimate | None:
+        """About what the model call of a plan takes; None where it needs none."""
+        if found.outline is None:
+            return None
+        return await self._means.summariser.estimate(found.outline.material, live=order.live)
+
+
+LONG_THREAD_NOTICE = (
+    "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
+    "summaries are; `/pin` keeps in view, word for word, what must not blur, and `/reset` begins afresh: it learns, "
+    "archives, and hands over what is open."
+)
+SUMMARY_UNUSED_NOTICE = (
+    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
+)
+# From this many compactions of a generation on, the person is told what long threads cost.
+_MANY = 3
+# Plans made for one order: merges, and new tries where the view changed meanwhile.
+_MOST_PLANS = 8
+_PAGE = 500
+
+
+class CompactionRun:
+    """One order being carried out."""
+
+    def __init__(self, means: CompactionDeps, order: CompactionRequest) -> None:
+        self._means = means
+        self._order = order
+        self._conversation = means.conversation
+        self.made: list[Checkpoint] = []
+        self.notices: list[str] = []
+        self.stuck = ""
+        self.busy = False
+
+    def pressure(self) -> Pressure:
+        terms = self._order.terms
+        view = self._conversation.view(self._order.session)
+        return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+
+    async def by_plan(self) -> None:
+        """Plan and commit until a plan without a merge is carried out, or nothing changes."""
+        for _ in range(_MOST_PLANS):
+            await self._means.give_way(self._order)
+            found = await self._means.plan(self._order)
+            await self._means.give_way(self._order)
+            if self._order.trigger != "manual" and found.floor.ratio > self._order.terms.threshold:
+                # No summary could bring this down far enough: none is paid for (F02).
+                return
+            try:
+                if found.merge:
+                    done = await self._merge(found)
+                elif found.outline is not None:
+                    done = await self._summarise(found)
+                else:
+                    done = self._commit(found.whole())
+            except StaleView:
+                # Somebody undid or compacted meanwhile: what stands now is planned for anew.
+                continue
+            self.notices += found.notices
+            if done:
+                return
+
+    def to_the_floor(self) -> None:
+        """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
+        view = self._conversation.view(self._order.session)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, now = self._conversation.places(ids), self._means.clock()
+        found = plan_fallback(view, places, self._order.terms, now, trigger=self._order.trigger)
+        try:
+            self._commit(found.whole())
+        except StaleView:
+            # What the next call sees is measured again, and shortened then.
+            return
+        self.notices += found.notices
+        self.stuck = found.stuck
+
+    def join_records(self) -> None:
+        """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
+        stand side by side neighbours become one, which takes no model."""
+        while True:
+            view = self._conversation.view(self._order.session)
+            live = self._means.live(self._order.session, view.generation)
+            pair = next((two for two in pairwise(live) if all(one.tier in RECORD_TIERS for one in two)), None)
+            if len(live) <= self._means.policy.max_checkpoints or pair is None:
+                return
+            told, now = Summary("", "floor", 0), self._means.clock()
+            joined = merge_checkpoints(view, pair, live, told, self._order.terms.counter, self._order.trigger, now)
+            try:
+                self._conversation.compact(joined, now)
+            except StaleView:
+                return
+
+    def tell_of_length(self) -> None:
+        view = self._conversation.view(self._order.session)
+        count = sum(
+            1
+            for one in self._conversation.checkpoints(self._order.session)
+            if one.generation == view.generation and one.state in ("live", "absorbed") and not one.is_merge
+        )
+        if count >= _MANY and any(one.state == "live" for one in self.made):
+            self.notices.append(LONG_THREAD_NOTICE.format(count=count))
+
+    # ------------------------------------------------------------------------------------------------------------ steps
+
+    def _commit(self, compaction: Compaction | None) -> bool:
+        if compaction is not None:
+            self.made.append(self._conversation.compact(compaction, self._means.clock()))
+        return True
+
+    async def _summarise(self, found: CompactionPlan) -> bool:
+        """Raises `StaleView`."""
+        outline = found.outline
+        assert outline is not None
+        ids = (outline.leaving.rows[0].id or 0, outline.leaving.rows[-1].id or 0)
+        started = self._begin(found, ids)
+        if started is None:
+            self.busy = True
+            return True
+        committed = False
+        try:
+            summary = await self._ask(outline.material, self._order.live)
+            await self._means.give_way(self._order)
+            compaction = replace(outline.finished(summary, self._means.clock()), started=started)
+            self.made.append(self._conversation.compact(compaction, self._means.clock()))
+            committed = True
+        finally:
+            if not committed:
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._means.clock())
+        return True
+
+    async def _merge(self, found: CompactionPlan) -> bool:
+        """The two checkpoints that the plan names become one; another plan is needed then. Raises `StaleView`."""
+        view = self._conversation.view(self._order.session)
+        live = self._means.live(self._order.session, view.generation)
+        pair = [one for one in live if one.id in found.merge]
+        started = self._begin(found, (pair[0].from_message_id, pair[1].to_message_id))
+        if started is None:
+            self.busy = True
+            return True
+        committed = False
+        counter = self._order.terms.counter
+        try:
+            material = await self._material_of(pair, found)
+            summary = reuse_single_summary(pair, counter) if material.depth > 1 else None
+            summary = summary or await self._ask(material, None)
+            compaction = merge_checkpoints(view, pair, live, summary, counter, self._order.trigger, self._means.clock())
+            self.made.append(self._conversation.compact(replace(compaction, started=started), self._means.clock()))
+            committed = True
+        finally:
+            if not committed:
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._means.clock())
+        return False
+
+    async def _material_of(self, pair: list[Checkpoint], found: CompactionPlan) -> SummaryInput:
+        """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
+        outline = found.outline
+        budget = outline.material.budget if outline else 0
+        restored = outline.material.restored if outline else 0
+        most = await self._means.summariser.chunk_tokens()
+        counter = self._order.terms.counter
+        rows = self._originals(pair, most)
+        if rows:
+            return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored=restored)
+        return collect_summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget, restored)
+
+    def _originals(self, pair: list[Checkpoint], most: int) -> tuple[Message, ...]:
+        """The messages that two checkpoints cover, as the log has them, but for those taken back since; none where they
+        take more than `most` tokens, or where more was summarised than they cover."""
+        if any(one.key_facts.get("inherited") for one in pair):
+            return ()
+        counter = self._order.terms.counter
+        rows: tuple[Message, ...] = ()
+        before = pair[1].to_message_id + 1
+        while before > pair[0].from_message_id:
+            page = self._means.history.recent(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
+            rows = (*(row.by_clock_of(self._order.terms.zone) for row in collect_originals(page, pair)), *rows)
+            if sum(counter.count_message(row) for row in rows) > most:
+                return ()
+            before = page[0].id if page else 0
+        return rows
+
+    def _begin(self, found: CompactionPlan, ids: tuple[int, int]) -> int | None:
+        now = self._means.clock()
+        return self._conversation.begin_compaction(
+            found.session, found.prefix_rev, found.trigger, ids, self._means.holder, now + self._means.lease, now
+        )
+
+    async def _ask(self, material: SummaryInput, live: CachedPrompt | None) -> Summary:
+        purse = self._order.purse
+        plain = self._order.plain or not self._means.may_ask() or (purse is not None and purse.is_empty)
+        summary = await self._means.summariser.summarise(material, live=live, plain=plain, purse=purse)
+        if not plain and not (purse is not None and purse.is_empty):
+            self._means.judge(summary)
+            if summary.failures and summary.tier not in MODEL_TIERS:
+                self.notices.append(SUMMARY_UNUSED_NOTICE.format(why=summary.failures[-1]))
+        return summary
+
+
+SUMMARY_BREAKER = "summary"
+# Triggers behind which nobody waits to be answered.
+_BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
+MODEL_TIERS = ("full", "partial")
+_MOST_KNOWN = 40
+_MOST_REQUESTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerLimits:
+    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
+
+    failures: int
+    cool_down: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionDeps:
+    """`settle` writes what finished compactions leave for the journal; `holder` names this process for leases, which
+    last for `lease`; `quiet` returns once nobody waits for an answer, or after some seconds."""
+
+    conversation: Conversation
+    history: HistoryPort
+    journal: Journal
+    requests: RequestsPort
+    todos: TodosPort
+    breakers: BreakersPort
+    summariser: Summariser
+    policy: CompactionPolicy
+    fuses: BreakerLimits
+    holder: str
+    lease: timedelta
+    settle: Callable[[datetime], None]
+    clock: Callable[[], datetime]
+    quiet: Callable[[], Awaitable[None]] | None = None
+
+    async def give_way(self, order: CompactionRequest) -> None:
+        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
+        if self.quiet is not None and order.trigger in _BACKGROUND_TRIGGERS:
+            await self.quiet()
+
+    # ------------------------------------------------------------------------------------------------------------- plan
+
+    async def plan(self, order: CompactionRequest) -> CompactionPlan:
+        """What would be done first; changes nothing, and gives way between its steps."""
+        view = self.conversation.view(order.session)
+        await self.give_way(order)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, keeping = self.conversation.places(ids), self._keeping(order, view)
+        await self.give_way(order)
+        return plan_compaction(view, places, order.terms, self.policy, keeping, self.clock(), trigger=order.trigger)
+
+    def live(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
+        """The session's live checkpoints, oldest range first."""
+        found = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
+        return tuple(sorted(found, key=lambda one: one.from_message_id))
+
+    def _keeping(self, order: CompactionRequest, view: ContextView) -> CompactionInputs:
+        since = self.clock() - timedelta(days=1)
+        known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
+        return CompactionInputs(
+            checkpoints=self.live(order.session, view.generation),
+            requests=tuple(self.requests.open(order.session, limit=_MOST_REQUESTS)),
+            tasks=tuple(todo.text for todo in self.todos.all(view.scope)),
+            known=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
+            focus=order.focus,
+        )
+
+    # ------------------------------------------------------------------------------------------------------------- fuse
+
+    def may_ask(self) -> bool:
+        """Whether a model may be asked: the fuse is whole, or its cool-down is over and this is the one try."""
+        return self.breakers.get(SUMMARY_BREAKER).lets_through(self.clock(), self.fuses.cool_down)
+
+    def failed(self, why: str) -> None:
+        self.breakers.failed(SUMMARY_BREAKER, why, self.fuses.failures, self.clock())
+
+    def judge(self, summary: Summary) -> None:
+        """A model was asked: did it serve?"""
+        if summary.tier in MODEL_TIERS:
+            self.breakers.succeeded(SUMMARY_BREAKER)
+        elif summary.failures:
+            self.failed(summary.failures[-1])

@@ -1,0 +1,239 @@
+"""The deterministic floor of compaction: brings the context down without any model, or says why it cannot (I7, F02).
+
+The algorithm, in large steps so that the provider's cache is lost once and not with every message:
+
+1. Above the threshold even without any history? Then the newest turn itself is too large: its request is shown by
+   reference with both its ends, then the outputs of the earlier rounds of its tool loop, then those of the last round.
+2. Old pictures, old tool outputs (largest first) and long old messages are shown by reference, until the target holds.
+3. Still above it: the oldest messages leave the view with their tool pairs, up to the last exchange, and a record of
+   where they stand takes their place; the last exchange goes too where the threshold does not hold otherwise.
+
+Never lost from view: the newest request and what follows it, the last result of each protected tool (whole, unless it
+takes more than a tenth of the context). Never torn: a call and its results. What is left when nothing more can be done
+is the floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.context.pressure import Pressure, Size, size_of
+from assistant.context.truncate import by_reference, without_pictures
+from assistant.core.checkpoints import Compaction
+from assistant.core.records import ContextView, LogLocation
+from sleep.compaction.draft_view import (
+    KEPT_MESSAGE_TOKENS,
+    KEPT_OUTPUT_TOKENS,
+    MIN_REQUEST_TOKENS,
+    DraftView,
+    is_compaction_prefix,
+    sum_sizes,
+)
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.render import (
+    FALLBACK_TIER,
+    RECORD_TOKENS,
+    RemovedRows,
+    append_position_record,
+    is_position_record,
+)
+from sleep.compaction.retained import carry_protected_results
+from sleep.compaction.values import CompactionLimits
+
+Places = Mapping[int, LogLocation]
+# A message this many times longer than what would be left of it is worth shortening.
+_WORTH = 2
+# The part of the context that the last result of one protected tool may take.
+_SHARE_OF_PROTECTED = 10
+
+
+def plan_fallback(
+    view: ContextView, places: Places, terms: CompactionLimits, now: datetime, *, trigger: str = "emergency"
+) -> CompactionPlan:
+    """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
+    where the log has them; a message that is not in it is never shortened."""
+    sheet = DraftView(view, terms)
+    floor = sheet.floor()
+    notices: list[str] = []
+    after, cut, compaction = sheet.before, 0, None
+    if sheet.rows and sheet.before.ratio > terms.target:
+        if sheet.core().ratio > terms.threshold:
+            notices += _shorten_requests(sheet, places)
+            _shorten_rounds(sheet, places)
+        _shorten_old(sheet, places)
+        cut, compaction = _drop_oldest(sheet, places, view, now, trigger)
+        after = _after(sheet, cut, compaction)
+    stuck = ""
+    if after.ratio > terms.threshold:
+        stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
+    pairs = zip(sheet.rows[cut:], view.messages[cut:], strict=True)
+    return CompactionPlan(
+        view.session, view.prefix_rev, trigger, FALLBACK_TIER, sheet.before, after, floor,
+        shorten=tuple(row for row, stored in pairs if row is not stored),
+        compaction=compaction,
+        stuck=stuck,
+        notices=tuple(notices),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------ shorter forms
+
+
+def _shorten_requests(sheet: DraftView, places: Places) -> list[str]:
+    """Step 1, the requests, where they alone are too large. What the user should be told of it."""
+    notices: list[str] = []
+    hidden = _show_fewer_pictures(sheet)
+    if hidden:
+        notices.append(f"{hidden} of the pictures you sent are more than the model can take at once; it knows of them.")
+    for index in _largest(sheet, sheet.requests):
+        if sheet.asked().ratio <= sheet.terms.threshold:
+            break
+        whole = sheet.sizes[index].tokens
+        if _refer(sheet, places, index, max(MIN_REQUEST_TOKENS, sheet.room_for(index, sheet.terms.target))):
+            notices.append(
+                f"Your message is longer than the model can take at once (about {whole} tokens). It sees the beginning "
+                "and the end, and can look up the rest."
+            )
+    return notices
+
+
+def _show_fewer_pictures(sheet: DraftView) -> int:
+    """Of the pictures in the requests, the last ones stay named only, until the threshold holds. How many."""
+    hidden = 0
+    for index in reversed(sheet.requests):
+        for place in reversed(range(len(sheet.rows[index].media))):
+            if sheet.asked().ratio <= sheet.terms.threshold:
+                return hidden
+            media = list(sheet.rows[index].media)
+            if media[place].data and sheet.asked().binding != "tokens":
+                media[place] = replace(media[place], data=None)
+                sheet.put(index, replace(sheet.rows[index], media=tuple(media)))
+                hidden += 1
+    return hidden
+
+
+def _shorten_rounds(sheet: DraftView, places: Places) -> None:
+    """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
+    protected = _protected_results(sheet)
+    outputs = [n for n in range(sheet.turn, len(sheet.rows)) if sheet.rows[n].role == "tool"]
+    for until, indexes in (
+        (sheet.terms.target, [n for n in outputs if n < sheet.last_block]),
+        (sheet.terms.threshold, [n for n in outputs if n >= sheet.last_block]),
+    ):
+        for index in _largest(sheet, indexes):
+            if sheet.core().ratio <= until:
+                break
+            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else KEPT_OUTPUT_TOKENS)
+
+
+def _shorten_old(sheet: DraftView, places: Places) -> None:
+    """Step 2."""
+    old = range(sheet.old, sheet.turn)
+    protected = _protected_results(sheet)
+    for index in [n for n in old if sheet.sizes[n].images]:
+        if sheet.pressure().ratio <= sheet.terms.target:
+            break
+        sheet.put(index, without_pictures(sheet.rows[index]))
+    for roles, keep in ((("tool",), KEPT_OUTPUT_TOKENS), (("user", "assistant"), KEPT_MESSAGE_TOKENS)):
+        long = [n for n in old if sheet.sizes[n].tokens >= _WORTH * keep and sheet.rows[n].role in roles]
+        for index in _largest(sheet, long):
+            if sheet.pressure().ratio <= sheet.terms.target:
+                break
+            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else keep)
+
+
+def _protected_results(sheet: DraftView) -> set[int]:
+    """Indexes of the last result of each protected tool."""
+    last = {row.name: n for n, row in enumerate(sheet.rows) if row.role == "tool"}
+    return {n for name, n in last.items() if name in sheet.terms.protected}
+
+
+def _kept_whole(sheet: DraftView) -> int:
+    """Up to how many tokens a protected result is left as it is: one that fills the context protects nothing."""
+    return max(KEPT_OUTPUT_TOKENS, sheet.terms.budgets.tokens // _SHARE_OF_PROTECTED)
+
+
+def _largest(sheet: DraftView, indexes: Iterable[int]) -> list[int]:
+    return sorted(indexes, key=lambda index: (-sheet.sizes[index].tokens, index))
+
+
+def _refer(sheet: DraftView, places: Places, index: int, keep: int) -> bool:
+    """Show a row by reference; whether that changed it."""
+    row = sheet.rows[index]
+    place = places.get(row.id) if row.id is not None else None
+    if place is None:
+        return False
+    shorter = by_reference(row, place, keep, sheet.terms.counter.count_text)
+    if shorter is not row:
+        sheet.put(index, shorter)
+    return shorter is not row
+
+
+# ---------------------------------------------------------------------------------------------------------- dropping
+
+
+def _drop_oldest(
+    sheet: DraftView, places: Places, view: ContextView, now: datetime, trigger: str
+) -> tuple[int, Compaction | None]:
+    """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
+    nothing has to go, nothing can, or nothing would be gained."""
+    cut = _cut(sheet)
+    zone, left = sheet.terms.zone, view.messages[sheet.old : cut]
+    gone = tuple(row.by_clock_of(zone) for row in left if row.id is not None and not is_compaction_prefix(row))
+    if not cut or not gone:
+        return 0, None
+    counter = sheet.terms.counter
+    summaries = [row for row in view.messages[:cut] if row.is_summary]
+    leaving = RemovedRows(gone, sum_sizes(sheet.stored[sheet.old : cut]).tokens, places)
+    records = append_position_record(summaries, leaving, counter, now)
+    prefix = (*records, *carry_protected_results(sheet.rows, cut, sheet.starts, sheet.terms.protected, now))
+    compaction = Compaction(
+        session=view.session,
+        prefix_rev=view.prefix_rev,
+        trigger=trigger,
+        tier=FALLBACK_TIER,
+        from_message_id=gone[0].id or 0,
+        to_message_id=gone[-1].id or 0,
+        messages_compressed=len(gone),
+        prefix=prefix,
+        summary=records[-1].content,
+        original_tokens=sum_sizes(sheet.stored[:cut]).tokens,
+        compressed_tokens=sum_sizes([size_of(message, counter) for message in prefix]).tokens,
+    )
+    after = _after(sheet, cut, compaction).ratio
+    pressure = [round(sheet.before.ratio, 4), round(after, 4)]
+    gain = after < sheet.pressure().ratio
+    return (cut, replace(compaction, key_facts={**leaving.facts, "pressure": pressure})) if gain else (0, None)
+
+
+def _cut(sheet: DraftView) -> int:
+    """Index of the first row that stays: the first boundary at which the target holds, preferably before a request,
+    at the latest before the last exchange or, where even that leaves the context above the threshold, before the
+    newest turn. 0 where nothing has to go or can."""
+    boundaries = [n for n in sheet.starts if sheet.old < n <= sheet.turn]
+    if sheet.pressure().ratio <= sheet.terms.target or not boundaries:
+        return 0
+    asked = [n for n in boundaries if sheet.rows[n].role == "user"]
+    exchange = next((n for n in reversed(asked) if n < sheet.turn), boundaries[-1])
+    prefix = _prefix_size(sheet)
+    for candidates in (asked, boundaries):
+        gentle = [n for n in candidates if n <= exchange]
+        cut = sheet.first_cut(gentle, sheet.terms.target, prefix)
+        if cut is not None:
+            return cut
+    enough = sheet.first_cut([exchange], sheet.terms.threshold, prefix)
+    return boundaries[-1] if enough is None else exchange
+
+
+def _prefix_size(sheet: DraftView) -> Size:
+    """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
+    summaries = [n for n in range(sheet.old) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])]
+    copies = [n for n in _protected_results(sheet) if n < sheet.turn]
+    return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + Size(RECORD_TOKENS, RECORD_TOKENS * 4)
+
+
+def _after(sheet: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
+    prefix = [size_of(message, sheet.terms.counter) for message in compaction.prefix] if compaction else []
+    return sheet.pressure(sum_sizes([*prefix, *sheet.sizes[cut:]]))

@@ -1,0 +1,225 @@
+"""How a model is asked for a summary: our instructions, and everything that others said as quoted material. Pure.
+
+What always holds:
+- The system prompt is ours alone, whatever the material says (I10). What goes beside the material (open tasks, what
+  is known or told already) is bounded, so that a request is known to fit before it is made (F05).
+- In a transcript each message is one paragraph, headed by its number, day and speaker. Only a heading begins at the
+  edge of a line, so that no text can pretend to be somebody else's message (F26); none of our tags in it keeps its
+  power (F19). Calls stand with their results; what a tool returned is shortened, pictures are named and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from string import Template
+
+from assistant.context.quote import RECORD, quoted
+from assistant.context.structure import block_starts
+from assistant.core.messages import Media, Message
+from assistant.core.model_api import ModelRequest, SystemBlock
+from sleep.compaction.answer import escape_boundaries
+from sleep.compaction.values import SummaryInput
+
+Count = Callable[[str], int]
+
+RETRY_INSTRUCTION = (
+    "Your last answer could not be used: {why}. Answer again, in exactly the form asked for, within the length asked "
+    "for, in the language of the conversation, and call no tool."
+)
+_ANSWER_NOW = "That is all of it. Answer now in the form asked for."
+_LONGEST_POINT = 400
+_OPENING_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPrompts:
+    """The texts of `config/prompts/`, or the home's own. `$budget` stands for the tokens that a summary may take; in
+    `prefix` `$until` stands for the beginning of the last message that it is of."""
+
+    summary: str
+    merge: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPiece:
+    """One piece of a material: its transcript, what was summarised of the pieces before it, and what was wrong with
+    the last answer, "" where there was none."""
+
+    transcript: str
+    so_far: str = ""
+    why: str = ""
+
+
+def build_summary_request(
+    prompts: SummaryPrompts,
+    material: SummaryInput,
+    piece: TranscriptPiece,
+    count: Count,
+    *,
+    beside: int,
+    max_output: int,
+) -> ModelRequest:
+    """The request for one piece. What goes beside the material takes at most `beside` tokens."""
+    what = "The records" if material.depth > 1 else "The conversation"
+    words = [*_beside(material, beside, count, earlier=True)]
+    if piece.so_far:
+        so_far = quoted(RECORD, escape_boundaries(piece.so_far))
+        words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
+    words.append(f"{what}:\n{quoted(RECORD, piece.transcript)}")
+    words.append(RETRY_INSTRUCTION.format(why=piece.why) if piece.why else _ANSWER_NOW)
+    system = SystemBlock(render_instructions(prompts, material), stable_edge=True)
+    return ModelRequest((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
+
+
+def render_instructions(prompts: SummaryPrompts, material: SummaryInput) -> str:
+    template = prompts.merge if material.depth > 1 else prompts.summary
+    return Template(template).safe_substitute(budget=material.budget).strip()
+
+
+def render_cached_prompt_question(prompts: SummaryPrompts, material: SummaryInput, beside: int, count: Count) -> str:
+    """What is appended to a prompt that the provider still has. Earlier summaries stand in it already."""
+    until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
+    begins = " ".join(escape_boundaries(until[: 4 * _OPENING_CHARACTERS]).split())[:_OPENING_CHARACTERS]
+    asked = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
+    return "\n\n".join([*_beside(material, beside, count, earlier=False), asked])
+
+
+def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
+    """What the record has to name, and what it need not say again; a quarter of the room for each of the lists."""
+    parts: list[str] = []
+    if material.focus.strip():
+        focus = shorten_middle(escape_boundaries(material.focus), most // 4, count)
+        parts.append(f"Above all the person wants this kept:\n{quoted(RECORD, focus)}")
+    for head, lines in (("Open, to be named in the record", material.tasks), ("Known already", material.known)):
+        if lines:
+            parts.append(f"{head}:\n{quoted(RECORD, shorten_middle(_points(lines), most // 4, count))}")
+    if earlier and material.earlier.strip():
+        told = shorten_middle(escape_boundaries(material.earlier), most // 4, count)
+        parts.append(f"Told already, in records that stay:\n{quoted(RECORD, told)}")
+    return parts
+
+
+def _is_said(row: Message) -> bool:
+    return row.role in ("user", "assistant") and bool(row.content.strip()) and not row.metadata.get("internal")
+
+
+def _points(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {' '.join(escape_boundaries(line).split())[:_LONGEST_POINT]}" for line in lines)
+
+
+_TOOL_TOKENS = 300
+_CALL_CHARACTERS = 300
+_NAME_CHARACTERS = 80
+_DESCRIPTION_CHARACTERS = 200
+_LEAST_HALF = 20
+_NO_WORDS = "(no words)"
+
+
+def split_transcript(rows: Sequence[Message], most: int, count: Count, *, partial: bool) -> list[str]:
+    """The rows as transcripts of about `most` tokens each, calls and their results together where that fits. A row that
+    is larger by itself is shown with both its ends or, in a partial summary, only described."""
+    made: list[list[str]] = [[]]
+    used = 0
+    for texts in _units([row for row in rows if not row.metadata.get("internal")], most, count, partial):
+        size = _size(texts, count)
+        if used and used + size > most:
+            made.append([])
+            used = 0
+        made[-1] += texts
+        used += size
+    return ["\n\n".join(texts) for texts in made if texts]
+
+
+def render_row(row: Message, most: int, count: Count) -> str:
+    """One row as a paragraph of about `most` tokens: its heading, its words with both their ends, its calls, and its
+    pictures by name."""
+    calls = "".join(f" [{_one_line(f'calls {call.name} {dict(call.arguments)}')}]" for call in row.tool_calls)
+    beside = f"{calls}{describe_media(row.media)}"
+    allowed = min(most, _TOOL_TOKENS) if row.role == "tool" else most
+    words = shorten_middle(_indented(row.content), allowed - count(f"{render_heading(row)}: {beside}"), count)
+    return f"{render_heading(row)}: {words or ('' if beside else _NO_WORDS)}{beside}"
+
+
+def describe_row(row: Message, tokens: int) -> str:
+    """A row that is too large to be sent, by what is known of it."""
+    begins = " ".join(escape_boundaries(row.content[: 2 * _DESCRIPTION_CHARACTERS]).split())[:_DESCRIPTION_CHARACTERS]
+    return f"{render_heading(row)}: [about {tokens} tokens, not shown; it begins: {begins}…]{describe_media(row.media)}"
+
+
+def render_heading(row: Message) -> str:
+    """`#12 2026-03-04 09:15 user`; a summary that is material itself has no number."""
+    number = row.id or row.metadata.get("carried_from")
+    when = f" {row.ts:%Y-%m-%d %H:%M}" if row.ts and number else ""
+    match row.role:
+        case "tool":
+            who = f"result of {_one_line(row.name or 'a tool')}"
+        case "system":
+            who = "note"
+        case "user" if row.name:
+            who = f"user {_one_line(row.name)}"
+        case role:
+            who = role
+    return f"#{number}{when} {who}" if number else f"Record{when}"
+
+
+def describe_media(media: Sequence[Media]) -> str:
+    """` [2 pictures: boat.jpg, crew.jpg] [1 file: map.pdf]`."""
+    told = ""
+    for kind, one, many in (("image", "picture", "pictures"), ("file", "file", "files")):
+        names = [_one_line(medium.name or medium.mime)[:_NAME_CHARACTERS] for medium in media if medium.kind == kind]
+        if names:
+            told += f" [{len(names)} {one if len(names) == 1 else many}: {', '.join(names)}]"
+    return told
+
+
+def shorten_middle(text: str, most: int, count: Count) -> str:
+    """The text in about `most` tokens: both its ends, and how much is left out between."""
+    tokens = count(text)
+    if tokens <= most:
+        return text
+    half = len(text) * max(0, most) // tokens // 2
+    while half > _LEAST_HALF and count(_ends(text, half)) > most:
+        half = half * 4 // 5
+    return _ends(text, max(half, _LEAST_HALF))
+
+
+def _ends(text: str, half: int) -> str:
+    if 2 * half >= len(text):
+        return text
+    return f"{text[:half]} [… {len(text) - 2 * half} characters left out …] {text[len(text) - half :]}"
+
+
+def _units(rows: Sequence[Message], most: int, count: Count, partial: bool) -> Iterator[list[str]]:
+    """What is not torn apart: blocks that fit into a chunk, if need be with their rows shortened further."""
+    starts = sorted({0, *block_starts(rows)}) if rows else []
+    for start, end in pairwise([*starts, len(rows)]):
+        block = rows[start:end]
+        texts = [_fitted(row, most, count, partial) for row in block]
+        if _size(texts, count) > most and len(block) > 1:
+            texts = [render_row(row, most // len(block) - 2, count) for row in block]
+        if _size(texts, count) <= most:
+            yield texts
+        else:
+            yield from ([text] for text in texts)
+
+
+def _fitted(row: Message, most: int, count: Count, partial: bool) -> str:
+    tokens = count(row.content)
+    if partial and row.role != "tool" and tokens > most:
+        return describe_row(row, tokens)
+    return render_row(row, most, count)
+
+
+def _size(texts: Sequence[str], count: Count) -> int:
+    return sum(count(f"{text}\n\n") for text in texts)
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(escape_boundaries(text).splitlines())
+
+
+def _one_line(text: str) -> str:
+    return " ".join(escape_boundaries(text).split())[:_CALL_CHARACTERS]

@@ -1,0 +1,172 @@
+"""What stays word for word when the rows around it leave: copies, marked as history. Pure.
+
+In this order, as far as there is room: the last result of each protected tool, requests that nobody has finished,
+marks of turns that were stopped, and the person's other words, newest first. The strategy `selective` keeps the
+messages that say most instead, and no summary. Summaries of earlier compactions are not the person's words, whatever
+role they have.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from assistant.context.pressure import NOTHING, Size, size_of
+from assistant.context.truncate import by_reference, without_pictures
+from assistant.core.messages import ABORTED_MARKER, Message, ToolCall
+from assistant.core.records import LogLocation
+from sleep.compaction.draft_view import KEPT_MESSAGE_TOKENS, DraftView, sum_sizes
+
+# Marks of the last so many stopped turns stay.
+_MARKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedRows:
+    """Copies in the order of the view: the person's words and marks as they were said, then protected results. `ids`
+    are the messages they are copies of; `open_ids` those among them that are open requests."""
+
+    copies: tuple[Message, ...] = ()
+    size: Size = NOTHING
+    ids: tuple[int, ...] = ()
+    open_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionLimits:
+    """Uncorrected tokens: the `room` that is left for copies, the most that the person's `words` take of it, and what
+    open `requests` may take however little room there is."""
+
+    room: int
+    words: int
+    requests: int
+
+
+def copy_protected_results(sheet: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
+    """The last result of each protected tool, with its call, where it stands before `cut`."""
+    return carry_protected_results(sheet.rows, cut, sheet.starts, sheet.terms.protected, now)
+
+
+def choose_retained_rows(
+    sheet: DraftView,
+    cut: int,
+    bounds: RetentionLimits,
+    requests: Sequence[int],
+    order: Sequence[int],
+    places: Mapping[int, LogLocation],
+    now: datetime,
+) -> RetainedRows:
+    """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
+    are the indexes of what else may be kept, most wanted first."""
+    chooser = _Chooser(sheet, places, now)
+    tools = copy_protected_results(sheet, cut, now)
+    left = bounds.room - sum_sizes([size_of(copy, sheet.terms.counter) for copy in tools]).tokens
+    by_id = {_origin(sheet.rows[n]): n for n in find_user_messages(sheet, cut)}
+    wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
+    spent = chooser.take(wanted, min(max(bounds.requests, left), max(bounds.requests, bounds.words)))
+    opened = tuple(_origin(sheet.rows[n]) for n in wanted if n in chooser.chosen)
+    marks = [n for n in reversed(range(cut)) if _is_mark(sheet.rows[n])][:_MARKS]
+    spent += chooser.take(marks, left - spent)
+    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.words) - spent)
+    copies = (*chooser.copies(), *tools)
+    ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
+    return RetainedRows(copies, sum_sizes([size_of(copy, sheet.terms.counter) for copy in copies]), ids, opened)
+
+
+def find_user_messages(sheet: DraftView, cut: int) -> list[int]:
+    """Indexes of the person's words before `cut`, newest first."""
+    return [n for n in reversed(range(cut)) if _is_said(sheet.rows[n])]
+
+
+class _Chooser:
+    """Rows chosen to be copied, one list after the other."""
+
+    def __init__(self, sheet: DraftView, places: Mapping[int, LogLocation], now: datetime) -> None:
+        self._sheet = sheet
+        self._places = places
+        self._now = now
+        self.chosen: dict[int, Message] = {}
+
+    def take(self, indexes: Sequence[int], room: int) -> int:
+        """Choose rows in this order until one does not fit: the tokens they take."""
+        spent = 0
+        for index in indexes:
+            copy = self._copy(index)
+            tokens = self._sheet.terms.counter.count_message(copy)
+            if spent + tokens > room:
+                break
+            spent += tokens
+            self.chosen[index] = copy
+        return spent
+
+    def copies(self) -> list[Message]:
+        return [self.chosen[index] for index in sorted(self.chosen)]
+
+    def _copy(self, index: int) -> Message:
+        """Long words by reference with both their ends, pictures by name."""
+        row = without_pictures(self._sheet.rows[index])
+        place = self._places.get(row.id) if row.id is not None else None
+        if place is not None and self._sheet.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
+            row = by_reference(row, place, KEPT_MESSAGE_TOKENS, self._sheet.terms.counter.count_text)
+        return copy_row(row, self._now)
+
+
+def _origin(row: Message) -> int:
+    return int(row.metadata.get("carried_from") or row.id or 0)
+
+
+def _is_mark(row: Message) -> bool:
+    return row.role == "system" and row.content.startswith(ABORTED_MARKER)
+
+
+def _is_said(row: Message) -> bool:
+    """A person's own words: no note, no summary, whether still live or kept by an earlier compaction."""
+    said = row.metadata
+    return row.role == "user" and not (said and (said.get("note") or said.get("internal") or said.get("type")))
+
+
+_ROLE_WEIGHTS = {"user": 2.0, "assistant": 1.0}
+
+
+def rank_by_information(sheet: DraftView, cut: int) -> list[int]:
+    """Indexes of the words said before `cut`, the most telling first: those that name most for their length, a person's
+    own before the assistant's, newer before older where they are alike."""
+    said = [n for n in range(cut) if sheet.rows[n].role in _ROLE_WEIGHTS and not sheet.rows[n].tool_calls]
+    return sorted(said, key=lambda n: (-_information_score(sheet, n), -n))
+
+
+def _information_score(sheet: DraftView, index: int) -> float:
+    row = sheet.rows[index]
+    words = row.content.split()
+    marks = sum(
+        any(c.isdigit() for c in word) or (place > 0 and word[:1].isupper()) for place, word in enumerate(words)
+    )
+    return round(_ROLE_WEIGHTS[row.role] * (1 + marks) / (20 + len(words)), 3)
+
+
+def carry_protected_results(
+    rows: Sequence[Message], cut: int, starts: Sequence[int], protected: frozenset[str], now: datetime
+) -> tuple[Message, ...]:
+    """Copies of the last result of each protected tool, with its call, where it stands before `cut`. `starts` are the
+    indexes at which a block of `rows` starts."""
+    last = {row.name: index for index, row in enumerate(rows) if row.role == "tool" and row.name in protected}
+    wanted = sorted(index for index in last.values() if index < cut)
+    copies: list[Message] = []
+    for index in wanted:
+        asked = starts[bisect_right(starts, index) - 1]
+        call = next((call for call in rows[asked].tool_calls if call.id == rows[index].tool_call_id), None)
+        if call is not None:
+            copies += [_call_copy(rows[asked], call, now), copy_row(rows[index], now)]
+    return tuple(copies)
+
+
+def _call_copy(message: Message, call: ToolCall, now: datetime) -> Message:
+    return replace(copy_row(message, now), content="", tool_calls=(call,), thinking=())
+
+
+def copy_row(message: Message, now: datetime) -> Message:
+    """The message outside of coverage (I3); a copy of a copy is one of the same original."""
+    origin = message.metadata.get("carried_from", message.id)
+    return replace(message, id=None, ts=message.ts or now, metadata={**message.metadata, "carried_from": origin})

@@ -1,0 +1,368 @@
+"""A summary of what leaves a view, in the best tier that can be had: full, partial, extractive, both ends.
+
+What always holds:
+- Every tier gives a checked `Summary`: what the originals name and the text lacks is appended word for word, our
+  boundaries are escaped, and it is smaller than what it stands for. A model's answer that is anything else is not
+  used (F12, F25).
+- No request is larger than the window of whoever gets it: what was said is sent in chunks of a quarter of the
+  smaller of both models' windows, each call carrying the record so far on, and what would not fit is not sent (F05).
+- The prompt that the provider has in its cache is used again where that is cheaper than the economical model (F23).
+- Every call is counted, and its cost, before its answer is looked at. A failure is one of three, since each is
+  followed by something else: too long (a smaller piece), of no use (asked again, or left), nobody to ask (what needs
+  no model).
+- The model part ends in time. What fails is told in `failures`; nothing is raised but cancellation and `StoreError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from assistant.context.pressure import Counter
+from assistant.core.errors import BudgetExceeded, ModelError
+from assistant.core.messages import Message, Usage
+from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
+from assistant.core.ports import Model
+from sleep.compaction.answer import DECLINED, SummaryAnswer, limit_answer, merge_answers, parse_summary_answer
+from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget
+from sleep.compaction.extractive import collect_key_facts, summarise_without_model
+from sleep.compaction.prompts import (
+    SummaryPrompts,
+    TranscriptPiece,
+    build_summary_request,
+    render_cached_prompt_question,
+    render_instructions,
+    split_transcript,
+)
+from sleep.compaction.validate import is_same_language, restore_missing_values
+from sleep.compaction.values import CachedPrompt, Summary, SummaryEstimate, SummaryInput, SummaryTier
+
+_SHARE_OF_WINDOW = 4
+_LEAST_CHUNK = 500
+_ROOM_FOR_MEMORIES = 800
+_ROOM_OF_BUDGET = 1.5
+_TRIES = 2
+_ANOTHER_LANGUAGE = "the answer was in another language than the conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class _SummaryJob:
+    """One material being summarised: `source` are the tokens that it takes in the view, `most` those of a chunk."""
+
+    material: SummaryInput
+    counter: Counter
+    attempts: SummaryAttempts
+    source: int
+    most: int = _LEAST_CHUNK
+    purse: SleepBudget | None = None
+
+    def texts(self, most: int, *, partial: bool) -> list[str]:
+        return split_transcript(self.material.rows, most, self.counter.count_text, partial=partial)
+
+    @property
+    def beside(self) -> int:
+        """What may be told beside a chunk, in tokens."""
+        return self.most // 2
+
+    @property
+    def room(self) -> int:
+        """The longest answer to ask for, in tokens."""
+        return int(self.material.budget * _ROOM_OF_BUDGET) + _ROOM_FOR_MEMORIES
+
+
+class Summariser:
+    """Summarises materials. Holds nothing between calls."""
+
+    def __init__(
+        self,
+        writer: Callable[[], Model],
+        answerer: Callable[[], Model],
+        prompts: SummaryPrompts,
+        count_for: Callable[[str], Counter],
+        cost: CostFunction,
+        *,
+        restored_max_tokens: int,
+        seconds: float,
+    ) -> None:
+        """`writer` is the economical model, `answerer` that of the conversation; `cost` (provider, model, usage) gives
+        US dollars. `restored_max_tokens` bounds what is appended word for word, `seconds` all calls of a summary."""
+        self._writer = writer
+        self._answerer = answerer
+        self._prompts = prompts
+        self._count_for = count_for
+        self._cost = cost
+        self._restored = restored_max_tokens
+        self._seconds = seconds
+
+    async def chunk_tokens(self) -> int:
+        """The most that one call is given to summarise, in tokens."""
+        windows = [(await model.limits()).window for model in (self._writer(), self._answerer())]
+        return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
+
+    async def summarise(
+        self,
+        material: SummaryInput,
+        *,
+        live: CachedPrompt | None = None,
+        plain: bool = False,
+        purse: SleepBudget | None = None,
+    ) -> Summary:
+        """With `plain` no model is asked, nor with an empty `purse`. Raises `StoreError` where a call cannot be
+        metered."""
+        job = replace(self._job(material), purse=purse)
+        if not plain and self._writer().provider != OFFLINE:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    found = await self._by_model(replace(job, most=await self.chunk_tokens()), live)
+            except TimeoutError:
+                job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
+            else:
+                if found is not None:
+                    return await asyncio.to_thread(self._checked, *found, job)
+        # In a thread: of thousands of messages this takes a second, and others are being answered.
+        return await asyncio.to_thread(self._without_model, job)
+
+    async def estimate(self, material: SummaryInput, *, live: CachedPrompt | None = None) -> SummaryEstimate:
+        """About what `summarise` would take, all going well."""
+        model = self._writer()
+        if model.provider == OFFLINE:
+            return SummaryEstimate(model.name, 0, 0, 0, 0.0)
+        job = replace(self._job(material), most=await self.chunk_tokens())
+        reused = await self._reused(live, job) if live is not None else None
+        if reused is not None:
+            answerer = self._answerer()
+            usd = self._cost(answerer.provider, answerer.name, reused)
+            return SummaryEstimate(answerer.name, 1, reused.prompt, reused.output, usd)
+        usage, calls = self._chunked(job)
+        return SummaryEstimate(
+            model.name, calls, usage.prompt, usage.output, self._cost(model.provider, model.name, usage)
+        )
+
+    def _job(self, material: SummaryInput) -> _SummaryJob:
+        counter = self._count_for(self._writer().name)
+        return _SummaryJob(
+            material, counter, SummaryAttempts(), sum(counter.count_message(row) for row in material.rows)
+        )
+
+    # ------------------------------------------------------------------------------------------------------------ tiers
+
+    async def _by_model(self, job: _SummaryJob, live: CachedPrompt | None) -> tuple[SummaryAnswer, SummaryTier] | None:
+        """The answer and its tier; None where no model gives one. What is too long is halved once, then told in part.
+        What is of no use otherwise would be so again, unless a message was too large to be shown whole."""
+        if live is not None and (found := await self._over_live(live, job)) is not None:
+            return found, "full"
+        size, tier = job.most, "full"
+        while True:
+            partial = tier == "partial"
+            try:
+                return await self._rolling(job, job.texts(size, partial=partial)), "partial" if partial else "full"
+            except SummaryOverflow as error:
+                job.attempts.failures.append(f"{tier}: {error}")
+                if partial:
+                    return None
+                size, tier = size // 2, "partial" if size < job.most else "full"
+            except BadSummaryAnswer as error:
+                job.attempts.failures.append(f"{tier}: {error}")
+                if partial or job.texts(size, partial=True) == job.texts(size, partial=False):
+                    return None
+                tier = "partial"
+            except SummaryUnusable as error:
+                job.attempts.failures.append(f"{tier}: {error}")
+                return None
+
+    async def _rolling(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
+        """Chunk by chunk, each call carrying on the record so far. Raises `Unusable`."""
+        if not texts:
+            raise SummaryUnusable("there was nothing to summarise")
+        so_far = SummaryAnswer("")
+        for text in texts:
+            so_far = merge_answers(so_far, await self._piece(job, text, so_far.text))
+        return so_far
+
+    async def _piece(self, job: _SummaryJob, text: str, so_far: str) -> SummaryAnswer:
+        """One chunk, asked for once more with what was wrong. Raises `Unusable`."""
+        model, why = self._writer(), ""
+        limits = await model.limits()
+        for _ in range(_TRIES):
+            request = build_summary_request(
+                self._prompts, job.material, TranscriptPiece(text, so_far, why), job.counter.count_text,
+                beside=job.beside, max_output=min(limits.max_output, job.room),
+            )  # fmt: skip
+            prompt = job.counter.corrected(_tokens_of(request, job.counter))
+            if prompt + request.max_output_tokens > limits.window:
+                raise SummaryOverflow(f"{prompt} tokens would not fit into a window of {limits.window}")
+            found = await self._judged(model, request, job)
+            if isinstance(found, SummaryAnswer):
+                return found
+            why = found
+            if why == DECLINED:
+                break
+        raise BadSummaryAnswer(why)
+
+    async def _judged(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer | str:
+        """The answer within its length and in the conversation's language, or what is wrong with it."""
+        if job.purse is not None and not job.purse.allows(model, request):
+            raise SummaryUnusable(job.purse.told)
+        found = await request_summary(model, request, job.material.session, self._cost, job.attempts, job.purse)
+        if isinstance(found, str):
+            return found
+        if not is_same_language(found.text, job.material):
+            return _ANOTHER_LANGUAGE
+        return limit_answer(found, job.material.budget, job.source, job.counter.count_text)
+
+    # ------------------------------------------------------------------------------------------------------------- live
+
+    async def _over_live(self, live: CachedPrompt, job: _SummaryJob) -> SummaryAnswer | None:
+        """Over the prompt that the provider has: the same request with one message more (F23). None where that is
+        dearer, or no use."""
+        if await self._reused(live, job) is None:
+            return None
+        model = self._answerer()
+        words = Message(
+            "user", render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
+        )
+        last = len(live.request.messages) - 1
+        request = replace(
+            live.request,
+            messages=(*live.request.messages, words),
+            cache_edges=tuple(dict.fromkeys((*live.request.cache_edges, last)))[-2:],
+            max_output_tokens=min((await model.limits()).max_output, job.room),
+        )
+        try:
+            found = await self._judged(model, request, job)
+        except SummaryUnusable as error:
+            found = str(error)
+        if isinstance(found, SummaryAnswer):
+            return found
+        job.attempts.failures.append(f"over the live prompt: {found}")
+        return None
+
+    async def _reused(self, live: CachedPrompt, job: _SummaryJob) -> Usage | None:
+        """What a call over the live prompt would use, where it is of the model that would answer, has all that leaves
+        in it, fits with the question, and costs less than the economical model."""
+        model = self._answerer()
+        if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
+            return None
+        words = render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
+        asked = job.counter.corrected(job.counter.count_text(words))
+        if live.prompt_tokens + asked + job.room > (await model.limits()).window:
+            return None
+        usage = Usage(input=asked, output=job.material.budget, cache_read=live.prompt_tokens)
+        writer = self._writer()
+        mine = self._cost(model.provider, model.name, usage)
+        theirs = self._cost(writer.provider, writer.name, self._chunked(job)[0])
+        return usage if mine is not None and theirs is not None and mine < theirs else None
+
+    def _chunked(self, job: _SummaryJob) -> tuple[Usage, int]:
+        """About what chunk by chunk uses, and in how many calls."""
+        texts = job.texts(job.most, partial=False)
+        around = job.counter.count_text(render_instructions(self._prompts, job.material))
+        tokens = sum(job.counter.count_text(text) + around for text in texts)
+        carried = job.material.budget * max(0, len(texts) - 1)
+        usage = Usage(input=job.counter.corrected(tokens + carried), output=job.material.budget * len(texts))
+        return usage, len(texts)
+
+    # ---------------------------------------------------------------------------------------------------- without model
+
+    def _without_model(self, job: _SummaryJob) -> Summary:
+        text, tier = summarise_without_model(job.material, job.source, job.counter.count_text)
+        return self._checked(SummaryAnswer(text, facts=collect_key_facts(job.material)), tier, job)
+
+    def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
+        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
+        material, count, attempts = job.material, job.counter.count_text, job.attempts
+        most = min(self._restored, material.restored, material.budget // 2, job.source - 1 - count(answer.text))
+        done = restore_missing_values(answer.text, material, count, most)
+        by = attempts.model if tier in ("full", "partial") else ""
+        return Summary(
+            done.text, tier, count(done.text), answer.memories, answer.facts, done.restored, tuple(attempts.failures),
+            by, attempts.calls, attempts.cost_usd, material.depth,
+        )  # fmt: skip
+
+
+def _holds(request: ModelRequest, material: SummaryInput) -> bool:
+    """Whether the request shows every message with words that leaves."""
+    there = {message.id for message in request.messages}
+    return all(
+        row.id in there
+        for row in material.rows
+        if row.id is not None and row.role in ("user", "assistant") and row.content.strip()
+        if not row.metadata.get("internal")
+    )
+
+
+def _tokens_of(request: ModelRequest, counter: Counter) -> int:
+    system = sum(counter.count_text(block.text) for block in request.system)
+    return system + sum(counter.count_message(message) for message in request.messages)
+
+
+"""(provider, model, usage) -> US dollars; None where no price is known."""
+
+
+class SummaryUnusable(Exception):
+    """No summary came of it; the text says why."""
+
+
+class SummaryOverflow(SummaryUnusable):
+    """The request does not fit."""
+
+
+class BadSummaryAnswer(SummaryUnusable):
+    """There was an answer, and it is no summary."""
+
+
+@dataclass(slots=True)
+class SummaryAttempts:
+    """What was tried for one summary: a line for each failure, the calls, what they cost (None where that is not known
+    of one of them), who answered last."""
+
+    failures: list[str] = field(default_factory=list)
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    model: str = ""
+
+    def answered(self, cost_usd: float | None, model: str) -> None:
+        self.model = model
+        both = self.cost_usd is not None and cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (cost_usd or 0.0) if both else None
+
+
+async def request_summary(
+    model: Model,
+    request: ModelRequest,
+    session: str,
+    cost: CostFunction,
+    attempts: SummaryAttempts,
+    purse: SleepBudget | None = None,
+) -> SummaryAnswer | str:
+    """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
+    `Unusable` where nobody answered."""
+    attempts.calls += 1
+    reply = await _reply(model, request, session, purse)
+    by = reply.message.model or model.name
+    known = reply.usage.cost_usd
+    attempts.answered(cost(model.provider, by, reply.usage) if known is None else known, by)
+    if reply.stop == "overflow":
+        raise SummaryOverflow("the window was full before the answer was whole")
+    if by == OFFLINE:
+        raise SummaryUnusable("only the built-in model answered")
+    return parse_summary_answer(reply)
+
+
+async def _reply(model: Model, request: ModelRequest, session: str, purse: SleepBudget | None) -> ModelReply:
+    reply: ModelReply | None = None
+    purpose: CallPurpose = "summary" if purse is None else "sleep_summary"
+    try:
+        async with aclosing(model.stream(request, purpose, session=session)) as events:
+            async for event in events:
+                if isinstance(event, ModelReply):
+                    reply = event
+    except ModelError as error:
+        if purse is not None and isinstance(error, BudgetExceeded):
+            purse.refused(error)
+        raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(str(error)) from None
+    if reply is None:
+        raise SummaryUnusable("the stream ended without an answer")
+    return reply

@@ -1,0 +1,222 @@
+"""Values of a compaction: its limits, policy, inputs, request, summary and result. Frozen.
+
+`CompactionLimits` is what a plan is measured by, `MinimumContext` the least that stays whatever is done (F02).
+`CompactionPolicy` tells how history is compacted, `CompactionInputs` what has to outlast it. `SummaryInput` is what
+is to be summarised and `Summary` what came of it, between planning, summarising and committing. `CompactionRequest`
+asks for one compaction; `CompactionResult` is what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from typing import Literal
+
+from assistant.context.pressure import FULL_CONTEXT, NOTHING, Budgets, Counter, Pressure, Size
+from assistant.core.checkpoints import Checkpoint, UserRequest
+from assistant.core.messages import Message
+from assistant.core.model_api import ModelRequest
+from assistant.core.records import LogLocation
+from sleep.compaction.budget import SleepBudget
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLimits:
+    """What a plan is made under. `fixed` is what surrounds the history (rules, persona, pins, tools), `adding` what the
+    next request adds to it; above `threshold` something has to be done, down to `target` if that can be reached.
+    Results of `protected` tools are never lost: the last one of each stays in view. What stands for messages that leave
+    tells their days by the clock of `zone`, the home's."""
+
+    budgets: Budgets
+    counter: Counter
+    fixed: Size = NOTHING
+    adding: Size = NOTHING
+    target: float = 0.30
+    threshold: float = 0.80
+    protected: frozenset[str] = frozenset()
+    zone: tzinfo = UTC
+
+
+@dataclass(frozen=True, slots=True)
+class MinimumContext:
+    """What no compaction can take away (F02), in corrected tokens: the frame, the newest request in its shortest form,
+    the tool rounds that followed it, the room for the answer; all of it against the token budget."""
+
+    frame: int
+    request: int
+    rounds: int
+    reserve: int
+    budget: int
+
+    @property
+    def ratio(self) -> float:
+        return (self.frame + self.request + self.rounds + self.reserve) / self.budget
+
+    def describe(self) -> str:
+        return (
+            f"The least that has to be sent takes {self.ratio:.0%} of a context of {self.budget} tokens: {self.frame} "
+            f"for rules and tools, {self.request} for the newest message, {self.rounds} for what followed it, "
+            f"{self.reserve} kept for the answer."
+        )
+
+
+Strategy = Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
+STRATEGIES_WITHOUT_SUMMARY: frozenset[str] = frozenset({"sliding_window", "deletion", "selective"})
+
+# Summaries are worth reading only above a size, and are at least this part of a small window.
+_LEAST_SHARE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """The settings `compaction.*` and `context.*` that plans are made by. Numbers of tokens are those of a full context
+    and shrink with a smaller one; shares are of the effective context."""
+
+    strategy: Strategy = "hybrid"
+    preserve_messages: int = 20
+    preserve_share: float = 0.20
+    user_messages_max_tokens: int = 20_000
+    summary_max_tokens: int = 2_000
+    restored_max_tokens: int = 800
+    max_checkpoints: int = 5
+    sleep_threshold: float = 0.50
+
+    def user_tokens(self, budgets: Budgets) -> int:
+        """The most that kept user messages may take."""
+        return _scaled(self.user_messages_max_tokens, budgets)
+
+    def summary_tokens(self, budgets: Budgets) -> int:
+        """The longest summary of one compaction."""
+        least = max(_scaled(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
+        return min(self.summary_max_tokens, least)
+
+    def restored_tokens(self, budgets: Budgets) -> int:
+        """The most that may be appended to a summary, word for word."""
+        return min(self.restored_max_tokens, max(_scaled(self.restored_max_tokens, budgets), budgets.tokens // 100))
+
+    def enough(self, target: float) -> float:
+        """The share at which masking alone will do: half way from the target to where sleep compacts. Above it the
+        next compaction would be near."""
+        return (target + self.sleep_threshold) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionInputs:
+    """What a plan takes account of beside the view: the live `checkpoints` of the session, oldest range first; the
+    requests nobody has finished, newest first; `tasks`, the words of open to-dos; `known`, what the journal has of
+    today; `focus`, what the person asked to keep in mind."""
+
+    checkpoints: tuple[Checkpoint, ...] = ()
+    requests: tuple[UserRequest, ...] = ()
+    tasks: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    focus: str = ""
+
+
+def _scaled(tokens: int, budgets: Budgets) -> int:
+    return min(tokens, tokens * budgets.tokens // FULL_CONTEXT)
+
+
+SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryInput:
+    """What a summary is made of.
+
+    `rows` leave the view, oldest first, by the clock of the home; `places` tell where the log has them whole. `tasks`
+    are the words of open requests and to-dos, which have to survive; `earlier` is what the summaries that stay say, so
+    that it is not said again; `known` what the journal has of today; `focus` what the person asked to keep in mind.
+    `budget` is the most that the summary may take, in tokens, `restored` what may be appended to it word for word.
+    `depth` is 1 where `rows` are original messages, 2 where they are summaries."""
+
+    session: str
+    scope: str
+    rows: tuple[Message, ...]
+    places: Mapping[int, LogLocation]
+    budget: int
+    tasks: tuple[str, ...] = ()
+    earlier: str = ""
+    known: tuple[str, ...] = ()
+    focus: str = ""
+    depth: int = 1
+    restored: int = 800
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What stands for messages that left. `text` is checked, its boundary tags escaped, what verification re-added
+    (`restored`) at its end. `key_facts` lists decisions, preferences, entities and identifiers; `memories` are durable
+    facts for the journal. `failures` tell why better tiers were not used, one line each; `attempts` counts model
+    calls; tier "floor" tells nothing at all; `cost_usd` is None where one of them has no known price."""
+
+    text: str
+    tier: SummaryTier
+    tokens: int
+    memories: tuple[str, ...] = ()
+    key_facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    restored: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    model: str = ""
+    attempts: int = 0
+    cost_usd: float | None = 0.0
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
+    model; `purse` is what a sleep may still spend. Where pressure is below `above` once its turn has come (somebody
+    else's compaction came first), nothing is done."""
+
+    session: str
+    trigger: str
+    terms: CompactionLimits
+    focus: str = ""
+    live: CachedPrompt | None = None
+    plain: bool = False
+    above: float = 0.0
+    purse: SleepBudget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `stuck`
+    says why the context stays too full, where it does (F02); `busy`: another process is at it."""
+
+    before: Pressure
+    after: Pressure
+    made: tuple[Checkpoint, ...] = ()
+    notices: tuple[str, ...] = ()
+    stuck: str = ""
+    busy: bool = False
+
+    @property
+    def messages(self) -> int:
+        """How many messages left the view or were shortened."""
+        return sum(one.messages_compressed for one in self.made if not one.is_merge)
+
+    @property
+    def tokens_saved(self) -> int:
+        return self.before.prompt_tokens - self.after.prompt_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPrompt:
+    """The last request of a session, which its provider has in its cache; `prompt_tokens` of it, as they are billed."""
+
+    model: str
+    request: ModelRequest
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEstimate:
+    """About what a summary takes. `usd` is None where no price is known."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None

@@ -1,0 +1,284 @@
+"""The phase "curate": what the journal learned since goes into the notes of its day, into profiles, and for the owner
+into MEMORY.md.
+
+What always holds:
+- Every change carries a deterministic key, and how far was read is noted last, so that a night that was cut off does
+  each change once (I4). A file that a person is editing, or that cannot be written, is left alone and named in the
+  report, and the others are done.
+- In MEMORY.md only lines that sleep itself wrote are ever moved, replaced or left out; every other line stays where
+  it is, byte for byte. A line of sleep's that somebody took out, by hand or by taking an edit back, is not written
+  again.
+- Only what the owner said counts: entries of guests, tasks and summaries are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+from itertools import pairwise
+
+from assistant.context.quote import visible
+from assistant.core.errors import AssistantError
+from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
+from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.store_ports import Journal
+from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line
+from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.profiles import find_profile_changes
+from sleep.rules.importance import score_importance
+
+CURATE_PHASE = "curate"
+_TARGET = "file:MEMORY.md"
+_AT_ONCE = 200
+_MOST_EDITS = 1_000
+# Superseded entries of the last months: their lines leave MEMORY.md.
+_LOOKED_BACK = 2_000
+
+
+class CurationPhase:
+    def __init__(
+        self,
+        journal: Journal,
+        profiles: ProfilesPort,
+        files: MemoryFilesPort,
+        zone: tzinfo,
+        count: Callable[[str], int],
+        most: int,
+    ) -> None:
+        """`count` gives the tokens of a text, `most` how many MEMORY.md may have."""
+        self._journal = journal
+        self._profiles = profiles
+        self._files = files
+        self._zone = zone
+        self._count = count
+        self._most = most
+
+    async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        """Raises `StoreError` where even the journal cannot be read."""
+        entries = list(self._unread())
+        outcome.read = len(entries)
+        for step in (self._note, self._know, self._curate):
+            step(entries, cycle, outcome, now)
+            await asyncio.sleep(0)
+        if entries and not outcome.errors:
+            self._journal.add((), now, reading=PhaseCursor(CURATE_PHASE, "", 0, entries[-1].id or 0))
+
+    def _unread(self) -> Iterator[JournalEntry]:
+        last = self._journal.reading(CURATE_PHASE, "", 0)
+        while found := self._journal.after(last, limit=_AT_ONCE):
+            yield from found
+            last = found[-1].id or 0
+
+    def _note(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        for note in build_day_notes(entries, self._zone):
+            with _record_errors(outcome):
+                outcome.counted(
+                    "notes", self._files.note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle)
+                )
+
+    def _know(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        for scope in dict.fromkeys(entry.scope for entry in entries):
+            mine = [entry for entry in entries if entry.scope == scope]
+            for change in find_profile_changes(mine, self._profiles.all(scope)):
+                with _record_errors(outcome):
+                    self._profiles.save(change.profile, "sleep", now, key=change.key, cycle=cycle)
+                    outcome.counted("profiles", 1)
+
+    def _curate(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        with _record_errors(outcome):
+            stands = self._files.curated()
+            edits = self._files.edits(OWNER_SCOPE, target=_TARGET, limit=_MOST_EDITS)
+            former = [
+                entry
+                for entry in self._journal.entries(OWNER_SCOPE, limit=_LOOKED_BACK)
+                if entry.superseded_by is not None
+            ]
+            mine = [entry for entry in entries if entry.scope == OWNER_SCOPE]
+            # What the memory store learned late supersedes what an earlier night wrote, without anything new.
+            if not mine and not has_superseded_lines(stands, former):
+                return
+            wanted = propose_memory_md([*former, *mine], stands, edits, self._zone, self._count, self._most)
+            if wanted != stands:
+                self._files.curate(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
+                outcome.counted("curated", 1)
+
+
+class _record_errors:  # noqa: N801 - reads as what it does
+    """What fails inside is told in the report; what follows is done all the same."""
+
+    def __init__(self, outcome: PhaseResult) -> None:
+        self._outcome = outcome
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, AssistantError):
+            self._outcome.errors.append(str(error))
+            return True
+        return False
+
+
+_NAMESPACE = uuid.UUID("0c6d4f0e-7a39-5d55-9d3c-5b1c2f4a9e10")
+_LONGEST = 300
+_LEAST_IMPORTANCE = 0.5
+_MOST_LINES = 400
+_NOT_FOR_NOTES = frozenset({"summary"})
+_NOT_STANDING = frozenset({"summary", "task", "guest"})
+
+
+@dataclass(frozen=True, slots=True)
+class DayNote:
+    """What `MemoryFiles.note` is given: lines for one scope's file of a day, with a header; `key` is deterministic."""
+
+    scope: str
+    day: date
+    time: str
+    lines: tuple[str, ...]
+    key: str
+
+
+def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNote]:
+    """Entries that were just written, as notes of the day (in `zone`) on which each was said, oldest first; the header
+    is the time of the last of them."""
+    grouped: dict[tuple[str, date], list[JournalEntry]] = {}
+    for entry in sorted(entries, key=lambda one: (one.timestamp, one.key)):
+        if entry.source_type != "context_synthesis" and not _NOT_FOR_NOTES.intersection(entry.tags):
+            grouped.setdefault((entry.scope, entry.timestamp.astimezone(zone).date()), []).append(entry)
+    return [_note(scope, day, told, zone) for (scope, day), told in sorted(grouped.items(), key=lambda item: item[0])]
+
+
+def propose_memory_md(
+    entries: Sequence[JournalEntry],
+    current: str,
+    edits: Sequence[UndoableEdit],
+    zone: tzinfo,
+    count: Callable[[str], int],
+    most: int,
+) -> str:
+    """MEMORY.md as it should be: `current` with what `entries` tell, each dated by its day in `zone`.
+
+    `edits` are all the edits of MEMORY.md, in any order: they tell which lines are sleep's and which were taken out. A
+    line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
+    has at most `most` tokens, or is `current` where what others wrote there leaves no room."""
+    history = sorted(edits, key=lambda edit: edit.id or 0)
+    page = MemoryPage.of(current, _sleeps(history, current))
+    out = _removed(history, current) | {normalise_line(line) for line in page.kept()}
+    out |= _superseded(entries)
+    told = [_line(entry, zone) for entry in entries if _is_standing(entry)]
+    new = {normalise_line(line.text) for line in told}
+    stood = [_known(line, section) for line, section in page.ours if normalise_line(line) not in new]
+    chosen: dict[str, MemoryLine] = {}
+    for line in sorted((*told, *stood), key=lambda one: one.rank):
+        if normalise_line(line.text) not in out:
+            chosen.setdefault(normalise_line(line.text), line)
+    text = _fitting(page, list(chosen.values())[:_MOST_LINES], count, most)
+    return current if text is None else text
+
+
+def has_superseded_lines(current: str, entries: Iterable[JournalEntry]) -> bool:
+    """Whether a line of an entry that is superseded stands there."""
+    out = _superseded(entries)
+    return bool(out) and any(normalise_line(line) in out for line in current.split("\n"))
+
+
+def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
+    return {normalise_line(_flat(entry.content)) for entry in entries if entry.superseded_by is not None}
+
+
+# ---------------------------------------------------------------------------------------------------------------- lines
+
+
+def _note(scope: str, day: date, told: Sequence[JournalEntry], zone: tzinfo) -> DayNote:
+    lines = tuple(dict.fromkeys(f"- {_flat(entry.content)}" for entry in told))
+    keys = " ".join(sorted(entry.key for entry in told))
+    time = told[-1].timestamp.astimezone(zone).strftime("%H:%M")
+    return DayNote(scope, day, time, lines, f"note:{day.isoformat()}:{uuid.uuid5(_NAMESPACE, f'{scope} {keys}').hex}")
+
+
+def _is_standing(entry: JournalEntry) -> bool:
+    return (
+        entry.scope == OWNER_SCOPE
+        and entry.superseded_by is None
+        and entry.source_type != "context_synthesis"
+        and entry.importance >= _LEAST_IMPORTANCE
+        and not _NOT_STANDING.intersection(entry.tags)
+        and bool(entry.content.strip())
+    )
+
+
+def _line(entry: JournalEntry, zone: tzinfo) -> MemoryLine:
+    """The most important first, then the newest."""
+    day = entry.timestamp.astimezone(zone).date()
+    text = f"- {_flat(entry.content)} ({day.isoformat()})"
+    return MemoryLine(text, choose_section(entry.content, entry.tags), (-entry.importance, -day.toordinal(), text))
+
+
+def _known(line: str, section: str) -> MemoryLine:
+    """A line of sleep's whose entry is not at hand: as important as its words make it."""
+    dated = DATED_LINE.fullmatch(line)
+    day = date.fromisoformat(dated["day"]).toordinal() if dated else 0
+    return MemoryLine(line, section, (-score_importance("fact", normalise_line(line, folded=False)), -day, line))
+
+
+def _flat(content: str) -> str:
+    text = visible(" ".join(content.split()))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _count_lines(text: str) -> Counter[str]:
+    """How often a text has each line that says something."""
+    return Counter(bare for line in text.split("\n") if (bare := line.rstrip("\r")).strip())
+
+
+# -------------------------------------------------------------------------------------------------------------- history
+
+
+def _sleeps(history: Sequence[UndoableEdit], current: str) -> Counter[str]:
+    """The lines that sleep wrote and nobody took out, how often each; one that a person wrote as well is theirs."""
+    ours: Counter[str] = Counter()
+    for before, after, by_sleep in _steps(history, current):
+        stood, stands = _count_lines(before), _count_lines(after)
+        ours -= stood - stands
+        if by_sleep:
+            ours += stands - stood
+    return ours
+
+
+def _removed(history: Sequence[UndoableEdit], current: str) -> frozenset[str]:
+    """What somebody else than sleep took out and did not put back."""
+    removed: set[str] = set()
+    for before, after, by_sleep in _steps(history, current):
+        stood, stands = set(map(normalise_line, _count_lines(before))), set(map(normalise_line, _count_lines(after)))
+        if not by_sleep:
+            removed = (removed | (stood - stands)) - (stands - stood)
+    return frozenset(removed)
+
+
+def _steps(history: Sequence[UndoableEdit], current: str) -> Iterable[tuple[str, str, bool]]:
+    """Every change of the text, oldest first: the edits, and between them what a person changed by hand or took
+    back."""
+    for edit, following in pairwise([*history, None]):
+        if edit is None:
+            continue
+        yield edit.before, edit.after, edit.by == "sleep"
+        yield edit.after, current if following is None else following.before, False
+
+
+def _fitting(page: MemoryPage, chosen: Sequence[MemoryLine], count: Callable[[str], int], most: int) -> str | None:
+    """With as many lines as fit, the most important ones; None where what others wrote is too much already."""
+    low, high = 0, len(chosen)
+    if count(page.text(())) > most:
+        return None
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(page.text(chosen[:middle])) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return page.text(chosen[:low])

@@ -1,0 +1,140 @@
+"""What a sleep would do now: counted from what waits, with nothing changed and no model called.
+
+What always holds: the batches are those that the sleep itself would read. What they will teach nobody knows, so the
+calls that follow from it (weighing and judging what is new) are counted for what waits already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from assistant.core.memory_api import ConsolidationsPort
+from assistant.core.messages import Usage
+from assistant.core.ports import Model
+from assistant.core.records import SessionInfo
+from assistant.core.store_ports import Conversation, Journal, LogReaderPort
+from sleep.compaction.budget import OFFLINE, CostFunction
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.values import SummaryEstimate
+from sleep.cycle.cycle import BATCH_RECORDS, EXTRACT_PHASE
+from sleep.cycle.extract import Extractor, estimate_tokens
+from sleep.cycle.score import SCORE_PHASE as SCORE
+from sleep.cycle.validate import is_readable
+from sleep.rules.importance import UNCERTAIN_BAND
+
+_COUNT_LIMIT = 100_000
+_SCORED_A_CALL = 40
+_JUDGED_A_CALL = 20
+# About what stands around the entries of a call, for an entry, and in an answer; in tokens.
+_AROUND = 800
+_AN_ENTRY = 120
+_ANSWER = 400
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadSession:
+    """Messages of a session that wait to be read, and about the calls and tokens that this takes of a model."""
+
+    session: str
+    messages: int
+    calls: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class FullSession:
+    """A session that would be compacted: tokens of the whole prompt before and about after, the share of the context
+    that it takes, and who would be asked."""
+
+    session: str
+    ratio: float
+    tokens_before: int
+    tokens_after: int
+    estimate: SummaryEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SleepForecast:
+    """`pending` entries wait to become memories, `unscored` of them to be weighed, `planned` batches of changes were
+    decided on and not made. `model` is "" where none would be asked; `usd` is None where no price is known."""
+
+    unread: tuple[UnreadSession, ...]
+    pending: int
+    unscored: int
+    planned: int
+    full: tuple[FullSession, ...]
+    model: str
+    calls: int
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SleepDryRun:
+    """`model` reads, weighs and judges; `compaction` tells what would be done to a session, None for nothing."""
+
+    conversation: Conversation
+    log: LogReaderPort
+    journal: Journal
+    consolidations: ConsolidationsPort
+    extractor: Extractor
+    model: Callable[[], Model]
+    cost: CostFunction
+    compaction: Callable[[str], Awaitable[tuple[CompactionPlan, SummaryEstimate | None] | None]]
+
+    async def foresee(self) -> SleepForecast:
+        """Raises `StoreError`."""
+        sessions = self.conversation.sessions()
+        to_read = (*self.conversation.unread(), *sessions)
+        unread = [one for info in to_read if (one := await self._unread(info)).messages]
+        full = [found for info in sessions if (found := await self._full(info.key)) is not None]
+        pending = len(self.consolidations.pending(limit=_COUNT_LIMIT))
+        last = self.journal.reading(SCORE, "", 0)
+        unscored = len(self.consolidations.unscored(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
+        calls, tokens, usd = self._asked(unread, unscored, pending, full)
+        model = self.model()
+        return SleepForecast(
+            tuple(unread), pending, unscored, len(self.consolidations.planned()), tuple(full),
+            "" if model.provider == OFFLINE else model.name, calls, tokens, usd,
+        )  # fmt: skip
+
+    async def _unread(self, info: SessionInfo) -> UnreadSession:
+        seq = self.journal.reading(EXTRACT_PHASE, info.key, info.generation)
+        has_model = self.model().provider != OFFLINE
+        messages = calls = tokens = 0
+        while records := self.log.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1):
+            batch = await self.extractor.batch(records, BATCH_RECORDS)
+            spoken = [record for record in batch if is_readable(record)]
+            messages += len(spoken)
+            if spoken and has_model:
+                calls += 1
+                tokens += _AROUND + sum(estimate_tokens(record) for record in spoken)
+            seq = batch[-1].seq
+            await asyncio.sleep(0)
+        return UnreadSession(info.key, messages, calls, tokens)
+
+    async def _full(self, session: str) -> FullSession | None:
+        found = await self.compaction(session)
+        if found is None:
+            return None
+        plan, estimate = found
+        return FullSession(session, plan.before.ratio, plan.before.prompt_tokens, plan.after.prompt_tokens, estimate)
+
+    def _asked(
+        self, unread: Sequence[UnreadSession], unscored: int, pending: int, full: Sequence[FullSession]
+    ) -> tuple[int, int, float | None]:
+        """Calls, tokens of their prompts, and US dollars."""
+        model = self.model()
+        if model.provider == OFFLINE:
+            return 0, 0, 0.0
+        weighing, judging = ceil(unscored / _SCORED_A_CALL), ceil(pending / _JUDGED_A_CALL)
+        calls = sum(one.calls for one in unread) + weighing + judging
+        tokens = sum(one.tokens for one in unread) + (weighing + judging) * _AROUND + (unscored + pending) * _AN_ENTRY
+        summaries = [one.estimate for one in full if one.estimate is not None]
+        usage = Usage(input=tokens, output=calls * _ANSWER)
+        costs = [self.cost(model.provider, model.name, usage) if calls else 0.0, *(one.usd for one in summaries)]
+        usd = None if None in costs else sum(cost or 0.0 for cost in costs)
+        return calls + sum(one.calls for one in summaries), tokens + sum(one.input_tokens for one in summaries), usd

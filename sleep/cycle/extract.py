@@ -1,0 +1,317 @@
+"""What the journal learns from what was said: by a model where there is one, else by rules.
+
+What always holds:
+- Only a person's and the assistant's own words are read; nothing recalled, no tool output, nothing forgotten (F29).
+- Every entry names messages that were in front of whoever wrote it (I6); one that names none of them is not taken.
+- Whatever goes wrong with the model, the rules read the same messages, so that nothing is passed over (F28).
+- Keys are made of sources and words: what is read twice is written once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any
+
+from assistant.context.quote import RECORD, quoted, safe
+from assistant.core.errors import ModelError
+from assistant.core.memories import JournalEntry
+from assistant.core.messages import Message
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
+from assistant.core.ports import Model
+from assistant.core.records import LogRecord
+from assistant.core.text import lazy_regex
+from sleep.cycle.validate import KnownTexts, find_refusal_reason, is_readable, normalise_text
+from sleep.rules.corrections import is_correction, is_retraction
+from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation, find_personal_question
+from sleep.rules.importance import score_importance
+
+_KINDS = ("fact", "preference", "decision", "task")
+CORRECTION_TAG = "correction"
+_OFFLINE = "offline"
+_NAMESPACE = uuid.UUID("6f2f3a52-9a2a-4f0e-8f5b-2a9b2d3f5c11")
+_ANSWER_TOKENS = 2_000
+_LONGEST_MESSAGE = 6_000
+_LONGEST_CONTENT = 400
+_BYTES_A_TOKEN = 3
+_TOKENS_A_LINE = 12
+# A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
+_SHARE_OF_WINDOW = 3
+_TAGGED = lazy_regex(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
+_FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
+# What may well be over at the next try. Nothing was wrong with the messages.
+_PASSING = ("rate_limit", "overload", "auth", "budget", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionResult:
+    """What a batch of messages taught: `read` messages with words in them, the `entries` found, `rejected` answers of
+    the model that could not be used, each with its reason; `model` "" where the rules read, and `failed` where that is
+    because the model was of no use: `passing` if it may serve the next time. `cost_usd` is None where no price is
+    known."""
+
+    read: int
+    entries: tuple[JournalEntry, ...]
+    rejected: tuple[str, ...] = ()
+    model: str = ""
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    failed: bool = False
+    passing: bool = False
+
+
+def learn_from_all(session: str) -> bool:
+    """Something is learned from every session."""
+    return True
+
+
+class Extractor:
+    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads;
+    messages are dated, and days such as "tomorrow" reckoned, in `zone`. `learns` tells whether anything is learned from
+    a session; of the others nothing is read."""
+
+    def __init__(
+        self,
+        model: Callable[[], Model],
+        prompt: str,
+        *,
+        batch_tokens: int,
+        zone: tzinfo = UTC,
+        learns: Callable[[str], bool] = learn_from_all,
+    ) -> None:
+        self._model = model
+        self._prompt = prompt
+        self._batch_tokens = batch_tokens
+        self._zone = zone
+        self.learns = learns
+
+    async def batch(self, records: Sequence[LogRecord], most: int | None = None) -> list[LogRecord]:
+        """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
+        follow, it ends with a turn if it can."""
+        room = self._batch_tokens
+        with contextlib.suppress(ModelError):
+            room = min(room, (await self._model().limits()).window // _SHARE_OF_WINDOW)
+        fitting: list[LogRecord] = []
+        for record in records:
+            room -= estimate_tokens(record)
+            if fitting and (room < 0 or len(fitting) == most):
+                return fitting[: _parted(fitting, record)]
+            fitting.append(record)
+        return fitting
+
+    async def extract(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
+        """`records` of one session, oldest first; `known` is what the journal has of the day. Raises `StoreError`
+        where a call cannot be metered."""
+        spoken = self._readable(records)
+        if not spoken:
+            return ExtractionResult(0, ())
+        model = self._model()
+        if model.provider == _OFFLINE:
+            return self.plainly(spoken, known)
+        try:
+            reply = await self._ask(model, spoken, known)
+        except ModelError as error:
+            if self._model().provider == _OFFLINE:
+                # Nobody may be asked any more.
+                return self.plainly(spoken, known)
+            passing = error.kind in _PASSING
+            reasons = (f"the model failed: {error}",)
+            return ExtractionResult(
+                len(spoken), extract_by_rules(spoken, known, self._zone), reasons, calls=1, failed=True, passing=passing
+            )
+        cost = reply.usage.cost_usd
+        entries, rejected = parse_entries(reply.message.content, spoken, known)
+        if entries is None or reply.message.tool_calls or reply.stop == "refusal":
+            why = rejected or ("the model answered no list",)
+            return ExtractionResult(
+                len(spoken), extract_by_rules(spoken, known, self._zone), why, calls=1, cost_usd=cost, failed=True
+            )
+        if reply.stop == "max_tokens":
+            entries, rejected = _completed(entries, spoken, known, self._zone), (*rejected, "the answer was cut off")
+        name = reply.message.model or model.name
+        return ExtractionResult(len(spoken), entries, rejected, name, 1, cost)
+
+    def plainly(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
+        """By the rules, no model asked."""
+        spoken = self._readable(records)
+        return ExtractionResult(len(spoken), extract_by_rules(spoken, known, self._zone))
+
+    def _readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
+        return [record for record in records if is_readable(record) and self.learns(record.session)]
+
+    async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
+        told = "\n\n".join(_line(record, self._zone) for record in records)
+        already = "\n".join(f"- {safe(text)}" for text in known) or "(nothing yet)"
+        words = f"Known already:\n{quoted(RECORD, already)}\n\nThe conversation:\n{quoted(RECORD, told)}"
+        limits = await model.limits()
+        request = ModelRequest(
+            (SystemBlock(self._prompt.strip()),), (Message("user", words),),
+            max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
+        )  # fmt: skip
+        session, reply = records[0].session, None
+        async with aclosing(model.stream(request, "extraction", session=session)) as events:
+            async for event in events:
+                if isinstance(event, ModelReply):
+                    reply = event
+        if reply is None:
+            raise ModelError("the stream ended without an answer", kind="network")
+        return reply
+
+
+def _parted(records: Sequence[LogRecord], following: LogRecord) -> int:
+    """How many of the records to read now: a question is read with its answer, and one that the assistant asked with
+    what the person says next, unless that would leave more than half of them for later."""
+    rows = [*records, following]
+    ends = [number for number in range(len(records), 0, -1) if _parts(rows[number - 1], rows[number])]
+    calm = (
+        number for number in ends if 2 * number >= len(records) and not find_personal_question(rows[number - 1].content)
+    )
+    return next(calm, ends[0] if ends else len(records))
+
+
+def _parts(before: LogRecord, after: LogRecord) -> bool:
+    """Whether a turn ends between two records."""
+    if before.turn is not None and after.turn is not None:
+        return before.turn != after.turn
+    return after.role == "user" and before.role != "user"
+
+
+def extract_by_rules(
+    records: Sequence[LogRecord], known: Sequence[str] = (), zone: tzinfo = UTC
+) -> tuple[JournalEntry, ...]:
+    """What the users' messages tell by rules alone, but for what is known."""
+    seen = KnownTexts(known)
+    entries: list[JournalEntry] = []
+    for one in extract_from_conversation(records, zone):
+        if not seen.has(one.found.content):
+            seen.add(one.found.content)
+            entries.append(_learned(one))
+    return tuple(entries)
+
+
+def _learned(one: SourcedStatement) -> JournalEntry:
+    found = one.found
+    more = (CORRECTION_TAG,) if found.corrects else ()
+    return _entry(one.record, found.content, found.kind, found.importance, one.sources, more)
+
+
+def parse_entries(
+    answer: str, records: Sequence[LogRecord], known: Sequence[str] = ()
+) -> tuple[tuple[JournalEntry, ...] | None, tuple[str, ...]]:
+    """The entries of a model's answer, and why others were not taken; None where it is no list at all."""
+    tagged = _TAGGED.findall(answer)
+    if not tagged:
+        return None, ()
+    by_id = {record.id: record for record in records}
+    shown = "\n".join((*(record.content for record in records), *known))
+    seen = KnownTexts(known)
+    entries: list[JournalEntry] = []
+    rejected: list[str] = []
+    usable = False
+    for raw in _items(tagged[-1]):
+        entry = _parsed(raw, by_id)
+        if isinstance(entry, str):
+            rejected.append(entry)
+            continue
+        usable = True
+        named = [by_id[source] for source in entry.sources]
+        why = find_refusal_reason(entry.content, entry.tags[0], entry.importance, named, shown, seen)
+        if why:
+            rejected.append(why)
+        else:
+            seen.add(entry.content)
+            entries.append(entry)
+    if rejected and not usable:
+        return None, tuple(rejected)
+    return tuple(entries), tuple(rejected)
+
+
+def _items(body: str) -> list[Any]:
+    """The JSON values of an answer: one array, or one a line. What is no JSON stays text."""
+    stripped = "\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```"))
+    try:
+        whole = json.loads(stripped)
+    except json.JSONDecodeError:
+        lines = (line.strip() for line in body.splitlines())
+        return [_value(line.rstrip(",")) for line in lines if line not in _FRAMING]
+    return whole if isinstance(whole, list) else [whole]
+
+
+def _value(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        return line
+
+
+def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:
+    if not isinstance(raw, dict):
+        return "not JSON"
+    if not isinstance(raw.get("content"), str) or not raw["content"].strip():
+        return "no content"
+    named = raw.get("sources", ())
+    sources = tuple(one for one in named if type(one) is int and one in by_id) if isinstance(named, list) else ()
+    if not sources:
+        return "no source among the messages"
+    content = " ".join(raw["content"].split())[:_LONGEST_CONTENT]
+    kind = raw["kind"] if raw.get("kind") in _KINDS else "fact"
+    given = raw.get("importance")
+    weight = score_importance(kind, content)
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
+        weight = float(given)
+    told_by = [by_id[source].content for source in sources if by_id[source].role == "user"]
+    more = (CORRECTION_TAG,) if is_correction(content) or any(map(is_retraction, told_by)) else ()
+    return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)), more)
+
+
+def _completed(
+    entries: Sequence[JournalEntry], records: Sequence[LogRecord], known: Sequence[str], zone: tzinfo
+) -> tuple[JournalEntry, ...]:
+    """The entries of an answer that was cut off, and what the rules find in the messages after the last it came to."""
+    reached = max((source for entry in entries for source in entry.sources), default=0)
+    learned = [*known, *(entry.content for entry in entries)]
+    return (*entries, *extract_by_rules([record for record in records if record.id > reached], learned, zone))
+
+
+def _entry(
+    record: LogRecord, content: str, kind: str, weight: float, sources: tuple[int, ...], more: tuple[str, ...] = ()
+) -> JournalEntry:
+    return JournalEntry(
+        key=f"extract:{sources[0]}:{uuid.uuid5(_NAMESPACE, normalise_text(content)).hex}",
+        scope=record.scope,
+        session=record.session,
+        generation=record.generation,
+        content=content,
+        timestamp=record.ts,
+        source_type="extraction",
+        importance=weight,
+        tags=(kind, *more) if record.trust != "guest" else (kind, *more, "guest"),
+        sources=sources,
+    )
+
+
+def estimate_tokens(record: LogRecord) -> int:
+    """About how many, in any script."""
+    return len(_shown(record.content).encode("utf-8", "replace")) // _BYTES_A_TOKEN + _TOKENS_A_LINE
+
+
+def _line(record: LogRecord, zone: tzinfo) -> str:
+    who = "user" if record.role == "user" else "assistant"
+    pictures = ", ".join(medium.name or medium.mime for medium in record.media)
+    named = f" [{pictures}]" if pictures else ""
+    # Nothing that is said looks like the beginning of another message.
+    said = _shown(safe(record.content)).replace("\n#", "\n #")
+    return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {said}{named}"
+
+
+def _shown(content: str) -> str:
+    """Long texts by both their ends: what people say of themselves stands before or after what they paste."""
+    if len(content) <= _LONGEST_MESSAGE:
+        return content
+    return f"{content[: _LONGEST_MESSAGE // 2]}\n[…]\n{content[-_LONGEST_MESSAGE // 2 :]}"

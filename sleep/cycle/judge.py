@@ -1,0 +1,130 @@
+"""A model's judgement on new entries: what each is to the memories near it.
+
+What always holds:
+- A label means something only beside the entry that it was shown with: a model can name no memory that it was not shown
+  for that entry, and none of another scope (I10).
+- What cannot be used of an answer is passed over, entry by entry; the rules decide on those.
+- What the rules weigh heavily, or somebody wrote down on purpose, is no junk on a model's word alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from assistant.context.quote import RECORD, quoted, safe
+from assistant.core.memories import JournalEntry, Memory
+from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase_result import PhaseResult
+from sleep.rules.supersede import EntryDecision, ParsedStatement
+
+_LONGEST = 300
+_MOST_BESIDE = 8
+_JUNK_BELOW = 0.6
+_ON_PURPOSE = frozenset({"tool", "correction", "import"})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """An entry, the memories near it, and those that earlier entries of the same night became, with their readings."""
+
+    entry: JournalEntry
+    reading: ParsedStatement
+    near: tuple[Memory, ...]
+    made: tuple[tuple[Memory, ParsedStatement], ...]
+
+    def beside(self) -> tuple[Memory, ...]:
+        """What the entry is shown with: the nearest, and those of the night that share a word with it."""
+        mine = self.reading.statement
+        shared = [
+            (len(mine.content & other.statement.content) + len(mine.values & other.statement.values), memory)
+            for memory, other in self.made
+        ]
+        close = [memory for count, memory in sorted(shared, key=lambda pair: -pair[0]) if count]
+        return tuple({memory.id: memory for memory in (*self.near, *close)}.values())[:_MOST_BESIDE]
+
+
+class EntryJudge:
+    """Asks about `entries_a_call` entries at once, dated in `zone`. The asker's prompt asks for <decisions>."""
+
+    def __init__(self, asker: JsonLinesModel, *, entries_a_call: int = 20, zone: tzinfo = UTC) -> None:
+        self._asker = asker
+        self._zone = zone
+        self.entries_a_call = entries_a_call
+
+    @property
+    def has_model(self) -> bool:
+        return self._asker.has_model
+
+    async def decisions(
+        self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
+    ) -> Mapping[int, EntryDecision | None]:
+        """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
+        was of no use. Raises `StoreError` where the call cannot be metered."""
+        sheet = _JudgePrompt(questions, self._zone)
+        outcome.calls += 1
+        answered = await self._asker.ask(sheet.words, questions[0].entry.session)
+        outcome.spent(answered.cost_usd)
+        found: dict[int, EntryDecision | None] = {}
+        for item in answered.items or ():
+            question = sheet.by_label.get(str(item.get("entry")))
+            if question is None or (question.entry.id or 0) in found:
+                continue
+            decision = sheet.decision(item, question)
+            if decision is not None or _is_junk(item, question.entry):
+                found[question.entry.id or 0] = decision
+        if not found:
+            outcome.more["model"] = answered.why or "the model decided nothing that can be used"
+        return found
+
+
+class _JudgePrompt:
+    """What a model is shown, and what its labels mean."""
+
+    def __init__(self, questions: Sequence[JudgeQuestion], zone: tzinfo) -> None:
+        self._zone = zone
+        self.by_label = {f"E{number}": one for number, one in enumerate(questions, 1)}
+        self._memories: dict[str, str] = {}
+        parts = [self._part(label, one) for label, one in self.by_label.items()]
+        self.words = f"The new entries:\n{quoted(RECORD, chr(10).join(parts))}"
+
+    def _part(self, label: str, question: JudgeQuestion) -> str:
+        lines = [f"{label} ({self._day(question.entry.timestamp)}): {_shown(question.entry.content)}"]
+        for memory in question.beside():
+            known = self._memories.setdefault(memory.id, f"M{len(self._memories) + 1}")
+            over = f" until {self._day(memory.until)}" if memory.until is not None else ""
+            lines.append(f"  {known} ({self._day(memory.said_at)}{over}): {_shown(memory.text)}")
+        return "\n".join(lines)
+
+    def _day(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d}"
+
+    def decision(self, item: dict[str, Any], question: JudgeQuestion) -> EntryDecision | None:
+        """None for what cannot be used."""
+        named = item.get("of", [])
+        shown = {self._memories[memory.id]: memory.id for memory in question.beside()}
+        of = tuple(dict.fromkeys(str(one) for one in named)) if isinstance(named, list) else ()
+        if any(one not in shown for one in of):
+            return None
+        ids = tuple(shown[one] for one in of)
+        match item.get("decision"):
+            case "new" if not ids:
+                return EntryDecision("new")
+            case "same" if len(ids) == 1:
+                return EntryDecision("same", ids[0])
+            case "supersedes" if ids:
+                return EntryDecision("supersedes", "", ids)
+            case _:
+                return None
+
+
+def _is_junk(item: dict[str, Any], entry: JournalEntry) -> bool:
+    if item.get("decision") != "junk" or item.get("of"):
+        return False
+    return entry.importance < _JUNK_BELOW and entry.source_type not in _ON_PURPOSE
+
+
+def _shown(text: str) -> str:
+    return " ".join(safe(text).split())[:_LONGEST]

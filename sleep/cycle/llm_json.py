@@ -1,0 +1,94 @@
+"""A model's answer as lines of JSON between tags, and the one call that asks for it.
+
+What always holds: whatever comes back, or does not, is told as an `Answered`: nothing that a model says stops a sleep.
+A call's cost is known before its answer is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from assistant.core.errors import ModelError
+from assistant.core.messages import Message
+from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest, SystemBlock
+from assistant.core.ports import Model
+from sleep.compaction.budget import OFFLINE, CostFunction
+
+_FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
+_ANSWER_TOKENS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAnswer:
+    """`items` are the JSON objects of an answer, None where there is none to use, and `why` says so in a few words;
+    `cost_usd` is None where no price is known."""
+
+    items: tuple[dict[str, Any], ...] | None
+    cost_usd: float | None = 0.0
+    why: str = ""
+
+
+class JsonLinesModel:
+    """Asks a model for lines of JSON. The model is chosen anew at each use; `prompt` asks for `tag`."""
+
+    def __init__(
+        self, model: Callable[[], Model], prompt: str, tag: str, purpose: CallPurpose, cost: CostFunction
+    ) -> None:
+        self._model = model
+        self._prompt = prompt.strip()
+        self._tagged = re.compile(rf"<{tag}>((?:(?!<{tag}>).)*?)(?:</{tag}>|\Z)", re.DOTALL | re.IGNORECASE)
+        self._purpose: CallPurpose = purpose
+        self._cost = cost
+
+    @property
+    def has_model(self) -> bool:
+        return self._model().provider != OFFLINE
+
+    async def ask(self, words: str, session: str) -> JsonAnswer:
+        """Raises `StoreError` where the call cannot be metered."""
+        model = self._model()
+        limits = await model.limits()
+        request = ModelRequest(
+            (SystemBlock(self._prompt),), (Message("user", words),),
+            max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
+        )  # fmt: skip
+        reply: ModelReply | None = None
+        try:
+            async with aclosing(model.stream(request, self._purpose, session=session)) as events:
+                async for event in events:
+                    if isinstance(event, ModelReply):
+                        reply = event
+        except ModelError as error:
+            return JsonAnswer(None, why=f"the model failed: {error}")
+        if reply is None:
+            return JsonAnswer(None, why="the model failed: the stream ended without an answer")
+        by = reply.message.model or model.name
+        billed = reply.usage.cost_usd
+        cost = self._cost(model.provider, by, reply.usage) if billed is None else billed
+        tagged = self._tagged.findall(reply.message.content)
+        if by == OFFLINE or reply.stop == "refusal" or reply.message.tool_calls or not tagged:
+            why = "only the built-in model answered" if by == OFFLINE else "the model answered no list"
+            return JsonAnswer(None, cost, why)
+        return JsonAnswer(tuple(_items(tagged[-1])), cost)
+
+
+def _items(body: str) -> list[dict[str, Any]]:
+    """One array, or one object a line; what is neither is passed over."""
+    stripped = "\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```"))
+    whole = _value(stripped)
+    if whole is None:
+        whole = [_value(line.strip().rstrip(",")) for line in body.splitlines() if line.strip() not in _FRAMING]
+    listed = whole if isinstance(whole, list) else [whole]
+    return [one for one in listed if isinstance(one, dict)]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,160 @@
+"""MEMORY.md taken apart: the lines that stay as they are, the places where sleep's own go, and under which heading a
+journal entry belongs, by its kind and its words. Pure.
+
+What always holds: what is not sleep's comes out as it went in, each line with its own end, in its order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from assistant.core.text import lazy_regex
+
+PEOPLE, HOME, HEALTH, WORK = "People", "Home", "Health", "Work"
+PREFERENCES, DECISIONS, STANDING_FACTS = "Preferences", "Decisions", "Standing facts"
+SECTIONS = (PEOPLE, HOME, HEALTH, WORK, PREFERENCES, DECISIONS, STANDING_FACTS)
+
+_HEALTH = lazy_regex(
+    r"\b(?:allerg|asthma|diabet|medic(?:ine|ation)|doctors?\b|dentist|hospital\b(?! as)|surgery|diagnos|prescri|blood"
+    r"|vaccin|pregnan|therap|arzt|ärzt|krank|médecin|médico|lege\b|fastlege|sykdom)|过敏|医生|病|アレルギー|医者|薬",
+    re.IGNORECASE,
+)
+_PEOPLE = lazy_regex(
+    r"\b(?:sisters?|brothers?|mother|father|mum|mom|dad|parents?|wife|husband|partner|sons?|daughters?|child(?:ren)?|kids?"
+    r"|uncle|aunt|cousins?|nieces?|nephews?|grand(?:mother|father|ma|pa|son|daughter)|friends?|neighbou?rs?|landlord"
+    r"|landlady|girlfriend|boyfriend|fiancée?|schwester|bruder|mutter|vater|frau|mann|sohn|tochter|freund(?:in)?"
+    r"|s[oø]ster(?:en)?|bror(?:en)?|mor(?:en)?|far(?:en)?|kone|sønn(?:en)?|datter(?:en)?|sœur|frère|mère|père|fille|fils"
+    r"|hermanas?|hermanos?|madre|padre|hij[oa]s?)\b|姐|妹|哥|弟|妈|爸|妻|夫|儿子|女儿|父|母|兄|姉|娘|息子|友",
+    re.IGNORECASE,
+)
+_WORK = lazy_regex(
+    r"\b(?:work(?:s|ed|ing)?|job|office|boss|colleagues?|employer|company|project|client|customer|salary|contract"
+    r"|arbeite?n?|büro|chef(?:in)?|firma|jobbe?r?|kontor(?:et)?|travaill\w+|bureau|trabaj\w+|oficina)\b"
+    r"|工作|公司|同事|仕事|会社|上司",
+    re.IGNORECASE,
+)
+_HOME = lazy_regex(
+    r"\b(?:live[sd]?|living|moved|house|flat|apartment|cabin|rent|mortgage|address|street|garden|kitchen|boiler|wi-?fi"
+    r"|neighbou?rhood|keys?|gate|door|wohne?n?|wohnung|haus|adresse|bor|leilighet(?:en)?|hytte[n]?|habite|maison|vivo"
+    r"|vive|casa|piso)\b|住|家|地址|住所",
+    re.IGNORECASE,
+)
+_BY_WORDS = ((HEALTH, _HEALTH), (PEOPLE, _PEOPLE), (WORK, _WORK), (HOME, _HOME))
+_READ = 400
+
+
+def choose_section(content: str, tags: Sequence[str]) -> str:
+    """Health goes before everything; a preference or a decision stays one whatever it is about."""
+    read = content[:_READ]
+    if _HEALTH.search(read):
+        return HEALTH
+    if "preference" in tags:
+        return PREFERENCES
+    if "decision" in tags:
+        return DECISIONS
+    return next((name for name, words in _BY_WORDS if words.search(read)), STANDING_FACTS)
+
+
+_HEADING = lazy_regex(r"#{1,6} +(?P<name>.*\S)\s*")
+_OURS = "## "
+DATED_LINE = lazy_regex(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLine:
+    """A line of sleep's under a section's heading; the smallest `rank` comes first."""
+
+    text: str
+    section: str
+    rank: tuple[float, int, str]
+
+
+def normalise_line(line: str, *, folded: bool = True) -> str:
+    """What a line says, without its mark, its date and needless space; `folded`: without case."""
+    flat = " ".join(line.split())
+    dated = DATED_LINE.fullmatch(flat)
+    said = dated["said"] if dated else flat.removeprefix("- ")
+    return said.casefold() if folded else said
+
+
+@dataclass(slots=True)
+class _Section:
+    """`heading` is None before the first one; `mine` where sleep wrote it; `lines` are those that stay."""
+
+    heading: str | None
+    mine: bool
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        found = _HEADING.fullmatch(self.heading or "")
+        return found["name"] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """`ours` are sleep's lines as they stand, each with the section it stands in."""
+
+    sections: tuple[_Section, ...]
+    ours: tuple[tuple[str, str], ...]
+    end: str  # of a line
+
+    @classmethod
+    def of(cls, current: str, ours: Counter[str]) -> MemoryPage:
+        """`ours` are the lines, headings included, that sleep wrote, and how often: the first of those alike."""
+        sections, found, left = [_Section(None, False)], [], Counter(ours)
+        for line in split_lines(current):
+            bare = line.rstrip("\r\n")
+            mine = left[bare] > 0
+            left[bare] -= mine
+            if _HEADING.fullmatch(bare):
+                sections.append(_Section(line, mine))
+            elif mine:
+                name = sections[-1].name
+                found.append((bare, name if name in SECTIONS else STANDING_FACTS))
+            else:
+                sections[-1].lines.append(line)
+        return cls(tuple(sections), tuple(found), "\r\n" if "\r\n" in f"{current}\n" else "\n")
+
+    def kept(self) -> Iterator[str]:
+        """The lines that are not sleep's, with their ends, headings left out."""
+        for section in self.sections:
+            yield from section.lines
+
+    def text(self, chosen: Sequence[MemoryLine]) -> str:
+        """The page with these lines of sleep's, in their order, each behind what its section says already; sections
+        that are not there come at the end."""
+        waiting = {name: [f"{one.text}{self.end}" for one in chosen if one.section == name] for name in SECTIONS}
+        made: list[str] = []
+        for section in self.sections:
+            new = waiting.pop(section.name, [])
+            empty = not new and not any(line.strip() for line in section.lines)
+            if section.mine and empty:
+                # The empty line below goes with a heading of ours, as it came with the next one.
+                made += section.lines[1:]
+            else:
+                made += [] if section.heading is None else [section.heading]
+                said = max((place for place, line in enumerate(section.lines, 1) if line.strip()), default=0)
+                made += section.lines[:said]
+                self._append(made, new)
+                made += section.lines[said:]
+        for name, new in waiting.items():
+            if new:
+                between = [self.end] if made and made[-1].strip() else []
+                self._append(made, [*between, f"{_OURS}{name}{self.end}", *new])
+        return "".join(made)
+
+    def _append(self, made: list[str], lines: Sequence[str]) -> None:
+        """A last line without an end gets one first."""
+        if lines and made and not made[-1].endswith("\n"):
+            made[-1] += "\n" if made[-1].endswith("\r") else self.end
+        made += lines
+
+
+def split_lines(text: str) -> list[str]:
+    """With their ends; only a line feed ends a line."""
+    pieces = text.split("\n")
+    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

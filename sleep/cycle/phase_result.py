@@ -1,0 +1,57 @@
+"""What one phase of a sleep did, gathered while it runs and told in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+_MOST_REASONS = 10
+
+
+def _nobody(_: PhaseResult) -> None:
+    """Nobody follows what goes on."""
+
+
+@dataclass(slots=True)
+class PhaseResult:
+    """`read` and `written` are messages and entries (extract), checkpoints and entries (settle), sessions looked at and
+    compacted (compact), entries judged and weighed anew (score), or entries read and memories learned (consolidate);
+    `waiting` is what was not read to its end. `cost_usd` is None once a price is not known. `more` is a phase's own.
+    `passed_over` counts statements in what nothing was saved from, and `learnable` says that there was something to
+    learn in it for sure (extract). `follow` is called with each step that is done."""
+
+    read: int = 0
+    written: int = 0
+    repeated: int = 0
+    waiting: int = 0
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    rejected: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+    passed_over: int = 0
+    learnable: bool = False
+    follow: Callable[[PhaseResult], None] = field(default=_nobody, repr=False, compare=False)
+
+    def going_on(self) -> None:
+        """A step of the phase is done, and more may follow."""
+        self.follow(self)
+
+    def spent(self, usd: float | None) -> None:
+        self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd
+
+    def counted(self, name: str, by: int) -> None:
+        """Add to one of the phase's own counts."""
+        self.more[name] = self.more.get(name, 0) + by
+
+    def told(self) -> dict[str, Any]:
+        """As JSON for the report."""
+        return {
+            "state": "failed" if self.errors else "done",
+            "read": self.read, "written": self.written, "repeated": self.repeated, "waiting": self.waiting,
+            "calls": self.calls, "cost_usd": self.cost_usd,
+            "rejected": list(dict.fromkeys(self.rejected))[:_MOST_REASONS],
+            "error": "; ".join(dict.fromkeys(self.errors)),
+            **self.more,
+        }  # fmt: skip

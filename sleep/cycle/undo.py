@@ -1,0 +1,146 @@
+"""The last sleep taken back: its memories, its journal entries, its edits of files and profiles, its compactions.
+
+What always holds:
+- Memories come first, and all of them or none: where a later change stands upon one, nothing at all is taken back.
+- Journal entries stay where they are, with their sources, and are marked: no later sleep makes anything of them, and
+  the journal no longer lists them. The messages count as read, so nothing is learned from them again.
+- Files, profiles and compactions that were changed since are left and named (what a person wrote wins).
+- That it was begun is written down first: cut off and asked for again, it goes on, however little still stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.memories import SleepReport, UndoableEdit
+from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
+from assistant.core.store_ports import Conversation, Journal
+from sleep.cycle.consolidate import ConsolidationPhase
+
+_LOOKED_BACK = 500
+_COMMITTED = ("live", "masked", "absorbed")
+
+
+@dataclass(frozen=True, slots=True)
+class SleepUndoResult:
+    """What taking a sleep back came to: how many changes of memories and how many journal entries, the targets of the
+    edits (see `Edit`), the sessions whose compactions are undone, and a line for each thing that was left."""
+
+    of: SleepReport
+    memories: int
+    entries: int
+    edits: tuple[str, ...]
+    sessions: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SleepUndo:
+    """`undo_compaction` takes back a session's compactions from this checkpoint on; it raises `UsageError` where that
+    cannot be."""
+
+    journal: Journal
+    consolidations: ConsolidationsPort
+    memories: Memories
+    files: MemoryFilesPort
+    conversation: Conversation
+    undo_compaction: Callable[[str, int], Awaitable[object]]
+
+    async def take_back(self, now: datetime) -> SleepUndoResult:
+        """Take back the newest sleep that changed something and was not taken back. Raises `UsageError` where there is
+        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it goes on when
+        asked again."""
+        report = self._newest()
+        begun = replace(report, state="undoing")
+        self.journal.note_cycle(begun)
+        learned = {entry.id: entry for entry in self.consolidations.learned(report.id)}
+        memories = await self._memories(report, now)
+        left: list[str] = []
+        sessions = [session async for session in self._compactions(report, left)]
+        learned |= {entry.id: entry for entry in self.consolidations.learned(report.id, self._undone(report))}
+        self.consolidations.take_back(list(learned.values()), now)
+        edits = tuple(self._edits(report, left, now))
+        self.journal.note_cycle(replace(begun, state="undone"))
+        return SleepUndoResult(report, memories, len(learned), edits, tuple(sessions), tuple(left))
+
+    async def _memories(self, report: SleepReport, now: datetime) -> int:
+        try:
+            return await ConsolidationPhase(self.consolidations, self.memories).undo_night(report.id, now)
+        except UsageError:
+            self.journal.note_cycle(report)
+            raise
+        finally:
+            await self.memories.aclose()
+
+    def _newest(self) -> SleepReport:
+        known = self.journal.cycles(limit=_LOOKED_BACK)
+        found = next((one for one in known if one.state != "undone" and self._changed(one)), None)
+        if found is None:
+            raise UsageError("There is no sleep to take back: none changed anything that still stands.")
+        return found
+
+    def _changed(self, report: SleepReport) -> bool:
+        """Whether anything that the sleep did stands."""
+        if report.state == "undoing":
+            return True
+        plans = [*self.consolidations.of_cycle(report.id), *self.consolidations.planned()]
+        return (
+            any(plan.changes for plan in plans if plan.cycle == report.id)
+            or bool(self.consolidations.learned(report.id))
+            or bool(self.files.of_cycle(report.id))
+            or any(self._standing(session, ids) for session, ids in _made(report))
+        )
+
+    # ------------------------------------------------------------------------------------------------------ compactions
+
+    async def _compactions(self, report: SleepReport, left: list[str]) -> AsyncGenerator[str]:
+        for session, ids in _made(report):
+            standing = self._standing(session, ids)
+            if not standing:
+                continue
+            try:
+                chain = self.conversation.restorable(session, min(standing)).checkpoint_ids
+                if set(chain) - set(ids):
+                    left.append(f"{session}: it was compacted again since; `/compact --undo` takes that back first")
+                    continue
+                await self.undo_compaction(session, min(standing))
+            except AssistantError as error:
+                left.append(f"{session}: {error}")
+                continue
+            yield session
+
+    def _standing(self, session: str, ids: Sequence[int]) -> list[int]:
+        found = {one.id for one in self.conversation.checkpoints(session) if one.state in _COMMITTED}
+        return [one for one in ids if one in found]
+
+    def _undone(self, report: SleepReport) -> list[int]:
+        return [
+            one.id
+            for session, ids in _made(report)
+            for one in self.conversation.checkpoints(session)
+            if one.id in ids and one.state == "undone"
+        ]
+
+    # ------------------------------------------------------------------------------------------------------------ edits
+
+    def _edits(self, report: SleepReport, left: list[str], now: datetime) -> Iterator[str]:
+        for edit in self.files.of_cycle(report.id):
+            try:
+                self.files.undo(edit.id or 0, edit.scope, now)
+            except AssistantError as error:
+                left.append(f"{_name(edit)}: {error}")
+            else:
+                yield edit.target
+
+
+def _made(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The checkpoints that a sleep made, by session."""
+    for session, one in report.phases.get("compact", {}).get("compacted", {}).items():
+        yield session, tuple(one.get("checkpoints", ()))
+
+
+def _name(edit: UndoableEdit) -> str:
+    return edit.target.partition(":")[2] if edit.target.startswith("file:") else "a profile"

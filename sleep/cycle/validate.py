@@ -1,0 +1,180 @@
+"""What is let into the journal and into memory: which messages are read, which of a model's entries are taken, of which
+entries no memory is made (F29), and whether there was anything to learn where nothing was learned. Pure.
+
+What always holds:
+- A model's entry has to be new, said by a person, sure, and lasting. What is refused has a reason; nothing is
+  refused for how it is worded alone, but where it says that it is a guess, or says nothing.
+- What a person, a tool or an import wrote down on purpose is no junk unless it says nothing at all.
+- Questions, orders, greetings and scraps are nothing to learn from; nor is what the assistant says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from assistant.core.memories import JournalEntry
+from assistant.core.records import LogRecord, is_from_schedule
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
+from sleep.rules.classifier import find_signs, score_clause
+from sleep.rules.durable_part import is_too_short
+from sleep.rules.importance import is_small_talk, score_importance
+from sleep.rules.intents import asks_for_action
+from sleep.rules.sentences import Sentence, blank_foreign_text, blank_quotations, split_sentences
+from sleep.rules.supersede import ParsedStatement
+
+# Below that a model itself says that it is of no use, or the words are of things that are over when the day is.
+_MIN_MODEL_IMPORTANCE = 0.15
+_OVER_SOON = 0.2
+_FEW_WORDS = 7
+_OF_THE_MOMENT = frozenset({"of mood", "of weather", "moment"})
+_LEAST_EVIDENCE = -0.9
+_AS_FIRST = lazy_regex(r"^(?:the )?user(?:'s)?\b|^(?:he|she|they)\b", re.IGNORECASE)
+_FEWEST_TAKEN_OVER = 2
+_SHORT = 3
+_STEM = 5
+_NEGATED = frozenset({"no", "not", "don", "never", "isn", "doesn", "aren", "wasn", "won", "cannot", "now"})
+_OF_NO_WEIGHT = (STOP_WORDS - _NEGATED) | {"user", "person", "told", "said", "says", "mentioned"}
+_GUESS = lazy_regex(
+    r"\b(?:might|maybe|perhaps|possibly|probably|presumably|apparently wants|seems? to|appears? to|likely|could be"
+    r"|may (?:be|have|want|like|live|work|prefer)|i (?:guess|assume|suspect)|it is unclear|unclear (?:if|whether)"
+    r"|vermutlich|vielleicht|peut-être|probablement|quizás|probablemente|kanskje|antakelig)\b|可能|也许|大概|おそらく|たぶん|かもしれ",
+    re.IGNORECASE,
+)
+_NAME = lazy_regex(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
+_NO_NAMES = lazy_regex(
+    r"^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$|^(?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)$"
+    r"|^(?:user|told|the|english|assistant)$|^(?:19|20)\d\d$",
+    re.IGNORECASE,
+)
+
+
+class KnownTexts:
+    """What was learned already, and whether a text adds anything to it."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._kept: list[list[str]] = []
+        self._same: set[str] = set()
+        self._by_word: dict[str, set[int]] = {}
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        self._same.add(normalise_text(text))
+        words = _words(text)
+        for word in words:
+            self._by_word.setdefault(word, set()).add(len(self._kept))
+        self._kept.append(words)
+
+    def has(self, text: str) -> bool:
+        """Whether some text says it in the same words, in their order, and maybe more."""
+        if normalise_text(text) in self._same:
+            return True
+        words = _words(text)
+        if len(words) < _FEWEST_TAKEN_OVER:
+            return False
+        holding = [self._by_word.get(word, set()) for word in words]
+        return any(_in_order(words, self._kept[index]) for index in set.intersection(*holding))
+
+
+def find_refusal_reason(
+    content: str, kind: str, given: float, sources: Sequence[LogRecord], shown: str, known: KnownTexts
+) -> str:
+    """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
+    if known.has(content):
+        return "known already"
+    if not any(record.role == "user" for record in sources):
+        return "said by nobody but the assistant"
+    if given < _MIN_MODEL_IMPORTANCE or score_importance(kind, content) <= _OVER_SOON:
+        return "of no importance"
+    if _is_over_soon(_AS_FIRST.sub("I", content)):
+        return "over soon"
+    if _GUESS.search(content) and not _GUESS.search(" ".join(record.content for record in sources)):
+        return "a guess"
+    if _is_quoted(content, sources):
+        return "somebody else's words"
+    names = [name for name in _NAME.findall(content) if not _NO_NAMES.match(name)]
+    folded = fold_text(shown)
+    if any(fold_text(name) not in folded for name in names):
+        return "named in no message"
+    return ""
+
+
+def _is_over_soon(content: str) -> bool:
+    """Of a few words only: who says more than a mood has something to say."""
+    if len(content.split()) > _FEW_WORDS:
+        return False
+    return bool(_OF_THE_MOMENT.intersection(find_signs(content))) and score_clause(content) <= _LEAST_EVIDENCE
+
+
+def normalise_text(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_quoted(content: str, sources: Sequence[LogRecord]) -> bool:
+    """Whether it repeats what stands in a quotation or a pasted text, and nothing that the person says themselves."""
+    stems = {word[:_STEM] for word in _words(content) if len(word) > _SHORT}
+    whole: set[str] = set()
+    own: set[str] = set()
+    for record in sources:
+        whole |= {word[:_STEM] for word in _words(record.content)}
+        own |= {
+            word[:_STEM]
+            for word in _words(blank_quotations(blank_foreign_text(record.content)) if record.role == "user" else "")
+        }
+    return len(stems & whole) >= _FEWEST_TAKEN_OVER and len(stems & own) * 3 < len(stems & whole)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in WORD.findall(fold_text(text)) if word not in _OF_NO_WEIGHT]
+
+
+def _in_order(words: list[str], kept: list[str]) -> bool:
+    rest = iter(kept)
+    return all(word in rest for word in words)
+
+
+MIN_MEMORY_IMPORTANCE = 0.25
+_AUTOMATIC_SOURCES = frozenset({"extraction", "compaction", "reset"})
+
+
+def find_junk_reason(entry: JournalEntry, reading: ParsedStatement) -> str:
+    """Why no memory is made of it; "" where one is."""
+    if not any(char.isalnum() for char in entry.content):
+        return "it has no words"
+    if entry.source_type not in _AUTOMATIC_SOURCES:
+        return ""
+    if is_small_talk(entry.content):
+        return "small talk"
+    said = reading.statement
+    if not (said.content or said.values or said.old or reading.slots):
+        return "it names nothing"
+    return "of little importance" if entry.importance < MIN_MEMORY_IMPORTANCE else ""
+
+
+_LONGEST = 4_000
+
+
+def count_unlearned_statements(records: Sequence[LogRecord]) -> int:
+    """How many sentences of the users' own state something."""
+    spoken = [record for record in records if record.role == "user" and is_readable(record)]
+    return sum(
+        _states(one) for record in spoken for one in split_sentences(blank_foreign_text(record.content[:_LONGEST]))
+    )
+
+
+def _states(one: Sentence) -> bool:
+    return not (one.is_question or is_too_short(one.own) or asks_for_action(one) or is_small_talk(one.own))
+
+
+def is_readable(record: LogRecord) -> bool:
+    """Whether this is somebody's own words that are still there. What a guest says is nothing of the owner's; what a
+    schedule asks was set once, and says nothing new however often it comes."""
+    if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip() or is_from_schedule(record):
+        return False
+    return record.trust != "guest" or record.scope != OWNER_SCOPE
+
+
+_SPOKEN = ("user", "assistant")

@@ -1,0 +1,217 @@
+"""The part of a sentence that tells something lasting, cut out word for word. Pure.
+
+What always holds: a clause that asks, orders, supposes or disclaims is never the reason to keep anything, and one that
+stands beside such a clause has to speak for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from assistant.core.text import lazy_regex
+from sleep.rules.classifier import DURABLE_THRESHOLD, mentions_entity, mentions_person, score_clause
+from sleep.rules.clauses import (
+    depends_on_previous,
+    find_clauses,
+    is_disclaimer,
+    is_hypothetical,
+    is_joke,
+    is_order,
+    is_question_clause,
+    is_small_talk_clause,
+    is_standing_instruction,
+    strip_opening_words,
+)
+from sleep.rules.corrections import is_correction, is_explicit_correction
+from sleep.rules.sentences import Sentence
+
+_LONGEST = 400
+_FEW_WORDS = 2
+_MANY_WORDS = 5
+# A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
+_FOR_CORRECTING = 0.9
+_FOR_SAYING_SO = 1.6
+_FOR_GOING_ON = 0.9
+_FOR_BEING_NOTED = 0.8
+_EXTRA_WEIGHT_BESIDE = 0.2
+_FOR_SCRAPS = 0.3
+_FOR_RAMBLING = 0.8
+_OF_SOMEBODY = 0.6
+_OF_ONE = 1.2
+_SHORT = 3
+_LONG = 18
+# In so many words something always looks like telling.
+_RAMBLING = 30
+# An edge of a sentence that weighs less only passes.
+_EDGE = -2.5
+_OF_ONESELF = lazy_regex(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
+_JOINT = lazy_regex(
+    r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
+    re.IGNORECASE,
+)
+_OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
+_HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
+_SUBJECT = lazy_regex(
+    r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
+    r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
+    r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"
+    r"|took|off|been|allergic|born|due|can't|cannot|can only|don't|never|won't|must))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A part of a sentence: where it stands, whether it `states` something, what it weighs, whether its subject `hangs`
+    on what was said before, whether it is `whole` by itself, and whether it is `small` talk."""
+
+    start: int
+    end: int
+    states: bool
+    weight: float
+    hangs: bool
+    whole: bool
+    small: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceContext:
+    """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it
+    told something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
+
+    announced: bool = False
+    follows: bool = False
+    noted: bool = False
+
+
+def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
+    """The part of a sentence that lasts, word for word; "" where nothing does."""
+    own = sentence.own[:_LONGEST]
+    if is_too_short(own) or is_small_talk_clause(own) or is_joke(own):
+        return ""
+    correcting = (beside.announced or is_correction(own)) and mentions_entity(own)
+    need = (
+        DURABLE_THRESHOLD - _FOR_CORRECTING * correcting - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
+    )
+    if depends_on_previous(strip_opening_words(own)) and (correcting or beside.follows):
+        need -= _FOR_GOING_ON
+    need -= _FOR_BEING_NOTED * beside.noted
+    parts = _parts(own, sentence)
+    if not all(part.states for part in parts):
+        return _beside(sentence, own, parts, need)
+    rambles = len(own.split()) > _RAMBLING
+    if not parts or _most(own, parts) < need + (_FOR_RAMBLING if rambles else _FOR_SCRAPS if _is_scrap(own) else 0.0):
+        return ""
+    return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
+
+
+def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
+    """What is told in the same breath as something is asked, ordered or supposed."""
+    lasting = [part for part in parts if part.states and part.weight >= need + _EXTRA_WEIGHT_BESIDE]
+    if not lasting:
+        return _of_whom_it_is_asked(sentence, own, parts)
+    first, end = parts.index(lasting[0]), parts.index(lasting[-1])
+    while first and parts[first].hangs and parts[first - 1].states:
+        first -= 1
+    if first and (parts[first].hangs or not parts[first].whole):
+        first -= 1
+    while end + 1 < len(parts) and parts[end + 1].states and parts[end + 1].weight >= _EDGE:
+        end += 1
+    return _cut(sentence, own, parts[first : end + 1])
+
+
+def _parts(own: str, sentence: Sentence) -> list[_Clause]:
+    """The clauses; what is asked, ordered or supposed goes on until somebody else is spoken of."""
+    spans = find_clauses(own)
+    found: list[_Clause] = []
+    doing = False
+    for index, (start, end) in enumerate(spans):
+        clause = own[start:end]
+        last = index == len(spans) - 1
+        supposes = is_hypothetical(clause)
+        begins = _asks(clause, index, sentence) or (last and sentence.has_mark) or is_order(clause) or supposes
+        own_weight = score_clause(strip_opening_words(clause)) + (
+            DURABLE_THRESHOLD if is_standing_instruction(clause) else 0.0
+        )
+        stands = own_weight >= DURABLE_THRESHOLD + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
+        doing = begins or (doing and not stands)
+        small = is_small_talk_clause(clause) and not begins
+        states = not doing and not is_disclaimer(clause) and not small
+        whole = _has_subject(clause) or len(clause.split()) > _MANY_WORDS
+        if supposes and index and not last:
+            # "if Alun asks" between two commas supposes nothing of what follows.
+            doing = False
+        found.append(_Clause(start, end, states, own_weight, depends_on_previous(clause), whole, small))
+    while len(found) > 1 and found[0].small:
+        found = found[1:]
+    while len(found) > 1 and found[-1].small:
+        found = found[:-1]
+    return found
+
+
+def _asks(clause: str, index: int, sentence: Sentence) -> bool:
+    """Whether it asks: "who is eight", behind a name, only says more of it."""
+    return is_question_clause(clause) and not (index and not sentence.has_mark and _OF_SOMEBODY_NAMED.match(clause))
+
+
+def _most(own: str, parts: list[_Clause]) -> float:
+    """What the best part weighs: a clause, two beside each other, or a sentence that is no longer than people think."""
+    spans = [(one.start, other.end) for one, other in pairwise(parts)]
+    if len(parts) > 2 and len(own.split()) <= _LONG:
+        spans.append((parts[0].start, parts[-1].end))
+    return max(
+        *(score_clause(strip_opening_words(own[start:end])) for start, end in spans),
+        *(part.weight for part in parts),
+        -9.0,
+    )
+
+
+def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
+    """What is said, after an order or a question, of somebody named in it."""
+    for before, part in pairwise(parts):
+        said = own[part.start : part.end]
+        if part.hangs and not before.states and not (is_order(said) or is_question_clause(said) or is_disclaimer(said)):
+            both = score_clause(said) + score_clause(own[before.start : before.end])
+            if mentions_person(own[before.start : before.end]) and (
+                score_clause(said) >= _OF_ONE or (score_clause(said) >= _OF_SOMEBODY and both >= DURABLE_THRESHOLD)
+            ):
+                return _cut(sentence, own, [before, part])
+    return ""
+
+
+def _has_subject(clause: str) -> bool:
+    return bool(_SUBJECT.match(clause)) and not _HANGS_ON.match(clause)
+
+
+def _without_edges(parts: list[_Clause], need: float, *, correcting: bool) -> list[_Clause]:
+    """Without what passes before and after what lasts."""
+    while not correcting and parts[0].weight < _EDGE and any(part.weight >= need for part in parts[1:]):
+        if parts[1].hangs:
+            break
+        parts = parts[1:]
+    while not correcting and parts[-1].weight < _EDGE and any(part.weight >= need for part in parts[:-1]):
+        parts = parts[:-1]
+    return parts
+
+
+def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
+    start, end = parts[0].start, parts[-1].end
+    if len(sentence.words) != len(sentence.own):
+        return sentence.words
+    whole = start == 0 and end >= len(own.rstrip(" .!"))
+    words = sentence.words[: len(own)] if whole else sentence.words[start:end].strip(" ,;:–—-()")
+    found = _JOINT.match(words)
+    rest = words[found.end() :] if found else words
+    return rest or words
+
+
+def _is_scrap(own: str) -> bool:
+    """Few words, of nobody who is named and without a number."""
+    return len(own.split()) <= _SHORT and not _OF_ONESELF.match(own) and not any(map(str.isdigit, own))
+
+
+def is_too_short(own: str) -> bool:
+    """Too short to tell anything, in a script that has spaces."""
+    return len(own.split()) <= _FEW_WORDS

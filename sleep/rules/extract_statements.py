@@ -1,0 +1,381 @@
+"""What a conversation tells of its person, by rules alone: message by message, in answer to a question, or as a
+correction. Pure.
+
+What always holds:
+- Only the person's own words, as they said them, in their order; never a question, an order, something supposed, a
+  quotation, pasted text, code or small talk. What is not taken stays findable in the message log.
+- Every text names the messages that it is made of, and can be understood by itself: an answer stands behind its
+  question, a correction that only says "it" behind what it corrects, a day that was near has its date.
+- Question and answer stand in their text word for word. Only questions about the person's own life are joined, with
+  an answer that says something; of offers only one that is answered with how it is to be done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
+
+from assistant.core.records import LogRecord
+from assistant.core.text import lazy_regex
+from sleep.rules.classifier import classify_kind, classify_other_language, mentions_entity, names_date, score_clause
+from sleep.rules.clauses import (
+    depends_on_previous,
+    is_disclaimer,
+    is_hypothetical,
+    is_order,
+    is_small_talk_clause,
+    is_standing_instruction,
+    join_fragments,
+    mentions_reminder,
+    strip_opening_words,
+)
+from sleep.rules.corrections import announces_correction, describes_change
+from sleep.rules.durable_part import SentenceContext, extract_durable_part, is_too_short
+from sleep.rules.importance import score_importance
+from sleep.rules.intents import asks_for_action
+from sleep.rules.resolve_dates import append_dates
+from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play
+from sleep.rules.word_classes import classify_word, split_words
+
+_LONGEST_ANSWER = 25
+_LONGEST_QUESTION = 220
+_QUESTION_CLASSES = frozenset(
+    {"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "recurring"}
+)
+_OF_PEOPLE = frozenset({"kin", "person", "health", "pet"})
+_OFFERS = lazy_regex(
+    r"^(?:(?:ok|okay|great|got it|sure|and|so|also|by the way|noted|lovely|nice|perfect|thanks)[\s,.!:–-]+)*"
+    r"(?:would you (?:like|prefer me|want|rather i)|do you want|did you want|shall (?:i|we)|should (?:i|we)|can i"
+    r"|may i|could i|want (?:me|a|an|to|it|the)|need (?:me|a|any(?:thing| help))|anything (?:else|in particular"
+    r"|specific|you)"
+    r"|is there anything|how can i|what can i|where (?:would you like|shall|should)|what would you like|which"
+    r" (?:one|version|option|part|of (?:these|those|them))|how (?:are you|was|were|did|is it|does that|about)"
+    r"|what about|what's (?:up|new|wrong|happening|going on|first|next|the (?:matter|plan))|what (?:do you think"
+    r"|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
+    r" (?:tried|checked|thought|considered)|could you (?:paste|share|send|show|check)|can you (?:paste|share|send"
+    r"|show|check|tell me more)|does (?:that|it|this)"
+    r"|is (?:that|it|this) (?:ok|okay|better|right|what|enough|fine|clear|correct|the)|ready|sound good|right|are"
+    r" you (?:sure|ok|okay|ready|feeling)|do you mean|did you mean|or)\b",
+    re.IGNORECASE,
+)
+_ASKS_OF_PERSON = lazy_regex(
+    r"\b(?:you|your|yours|they|their|he|his|she|her|it)\b.{0,60}\b(?:called|name|names|named|born|live|lives|old"
+    r"|from|prefer|usually|allergic|speak|size|date|day|days|time|often|spell|spelt|drive|eat|drink|work|works|stay"
+    r"|staying|start|starts|end|budget|long|flying)\b"
+    r"|\b(?:what(?:'s| is| are)|who(?:'s| is| are)|when(?:'s| is| are| do| does)|where(?:'s| is| are| do| does)|how"
+    r" (?:old|many|much|often|long|big|tall)|what (?:time|day|date|size|name|kind|sort|breed|year)|which (?:day"
+    r"|days|size|school|airport|bank|side|one of your))\b",
+    re.IGNORECASE,
+)
+_EMPTY = lazy_regex(
+    r"^(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|please|thanks|thank you|go (?:on|ahead|for it)|do it|not"
+    r" (?:now|yet|really|today|needed)|maybe|later|both|either|neither|whatever|any|dunno|idk|no idea|not sure"
+    r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)"
+    r"|not a clue"
+    r"|heavens|god|same|nah|i was joking|joking|never|exactly|indeed|naturally|obviously|of course|very|nothing yet"
+    r"|nothing|that's (?:it|all|fine)|all good|fine|great|perfect|the (?:first|second|last|former|latter)(?: one)?"
+    r"|option \w+|you (?:choose|decide|pick)|up to you|don't mind|doesn't matter|hm+|why|what|lol|haha)\b[\s,.!]*)+$",
+    re.IGNORECASE,
+)
+# A few words without a verb, or "which" and "what" of something.
+_ASKED_BACK = lazy_regex(
+    r"^(?!(?:same|anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
+    r"(?:(?:and |so )?(?:which|what|whose|who|where|when)\b[^?]{0,40}|(?:[\w'’-]+,? ){1,4}[\w'’-]+)\?",
+    re.IGNORECASE,
+)
+_CALLED = lazy_regex(
+    r"\bwhat (?:should|shall|can|do|may|am) i (?:to )?call you\b|\bwould you like (?:me to call you|to be called)\b"
+    r"|\bcall you\?$|\bwho am i (?:talking|speaking) (?:to|with)\b|\bwhat(?:'s| is) your name\b",
+    re.IGNORECASE,
+)
+_HOW = lazy_regex(
+    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after"
+    r"|over|under)"
+    r"|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
+    re.IGNORECASE,
+)
+_ENOUGH_FOR_YES = 0.8
+_AUXILIARY = lazy_regex(
+    r"^(?:\w+[,.!] )*(?:do|does|is|are|have|has|any|did|was|were|can|will|anything|got)\b", re.IGNORECASE
+)
+_YES_NO = lazy_regex(r"^(?:yes|yeah|yep|no|nope|none|never|nothing)\b[.!]*$", re.IGNORECASE)
+_ABOUT_HAVING = lazy_regex(
+    r"\b(?:do you (?:have|eat|drink|drive|own|smoke|live|work|speak)|are you (?:a |an"
+    r" )?(?:allergic|married|vegetarian|vegan|left|coeliac|diabetic|retired|self)|any)\b",
+    re.IGNORECASE,
+)
+
+
+def find_personal_question(said: str, *, after_telling: bool = False) -> str:
+    """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
+    back in a few words `after_telling`, it is about what was told."""
+    own = blank_foreign_text(said)
+    asked = [one for one in split_sentences(own) if one.has_mark]
+    if not asked or not said.rstrip().endswith(("?", "？", '?"', "?)")):
+        return ""
+    question = asked[-1]
+    back = after_telling and bool(_ASKED_BACK.match(question.own)) and not _OFFERS.match(question.own)
+    return question.words if back or _is_lasting(question) else ""
+
+
+def find_answered_offer(said: str, answer: Sentence) -> str:
+    """The offer that a message of the assistant ends with, where it is answered with how it is to be done; else ""."""
+    asked = [one for one in split_sentences(blank_foreign_text(said)) if one.has_mark]
+    if not asked or not said.rstrip().endswith("?") or not _OFFERS.match(asked[-1].own):
+        return ""
+    return asked[-1].words if _HOW.match(answer.own) and not answer.is_question else ""
+
+
+def join_answer(question: str, answer: Sentence) -> str:
+    """Question and answer as one text; "" where the answer says nothing that lasts."""
+    own = answer.own
+    if answer.is_question or is_disclaimer(own) or is_order(own) or is_hypothetical(own):
+        return ""
+    if len(own.split()) > _LONGEST_ANSWER:
+        return ""
+    if _EMPTY.match(own) and not (_YES_NO.match(own) and _ABOUT_HAVING.search(question)):
+        return ""
+    if (
+        _AUXILIARY.match(question)
+        and not _YES_NO.match(own)
+        and (score_clause(strip_opening_words(own)) < _ENOUGH_FOR_YES)
+    ):
+        return ""
+    return f"{question} {answer.words}"
+
+
+def _is_lasting(question: Sentence) -> bool:
+    own = question.own
+    if _CALLED.search(own):
+        return True
+    if len(own) > _LONGEST_QUESTION or _OFFERS.match(own):
+        return False
+    found: set[str] = set()
+    for word in split_words(own.lower()):
+        found |= classify_word(word)
+    if found & {"desk", "mood", "weather", "praise"} and not found & _OF_PEOPLE:
+        return False
+    return bool(found & _QUESTION_CLASSES) or bool(_ASKS_OF_PERSON.search(own))
+
+
+StatementKind = Literal["fact", "preference", "decision", "task"]
+
+_LONGEST_TEXT = 20_000
+_LONGEST = 400
+_SHORTEST_CJK = 5
+_CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedStatement:
+    """What is worth keeping, word for word; `importance` 0 to 1. `corrects` what was said before; `hangs` on what was
+    said before, since its subject is only a pronoun."""
+
+    kind: StatementKind
+    content: str
+    importance: float
+    corrects: bool = False
+    hangs: bool = False
+
+
+def extract_statements(text: str, *, noted: bool = False) -> list[ExtractedStatement]:
+    """What a user's message tells, in its order, each sentence once. `noted`: whoever was told took note of it."""
+    said = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
+    found = {one.content: one for one in _joined(said, noted=noted)}
+    return list(found.values())
+
+
+def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[ExtractedStatement]:
+    """What is said of "her" stands behind the sentence that says who she is."""
+    last: ExtractedStatement | None = None
+    before, asked, announced = "", "", False
+    for sentence in said:
+        one = _statement_of_sentence(
+            sentence, SentenceContext(announced=announced, follows=last is not None, noted=noted)
+        )
+        if one is not None and last is not None and one.hangs and len(last.content) + len(one.content) < _LONGEST:
+            last = _of_one(last, one)
+        else:
+            if last is not None:
+                yield last
+            last = _behind(before, asked, one) if one is not None and one.hangs else one
+        small = is_small_talk_clause(sentence.own)
+        states = not (sentence.is_question or is_order(sentence.own) or small)
+        before, asked = f"{sentence.words} " * states, f"{sentence.words} " * (not states and not small)
+        announced = announces_correction(sentence.own) or (one is not None and one.corrects)
+    if last is not None:
+        yield last
+
+
+def _behind(before: str, asked: str, one: ExtractedStatement) -> ExtractedStatement:
+    """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
+    context = before or ("" if mentions_entity(one.content) else asked)
+    return replace(one, content=f"{context}{one.content}"[:_LONGEST], hangs=not context)
+
+
+def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedStatement:
+    content = f"{first.content} {second.content}"
+    weight = score_importance(first.kind, content)
+    return replace(first, content=content, importance=weight, corrects=first.corrects or second.corrects)
+
+
+def _statement_of_sentence(sentence: Sentence, beside: SentenceContext) -> ExtractedStatement | None:
+    own = sentence.own[:_LONGEST]
+    if asks_for_action(sentence) and mentions_reminder(own) and names_date(own):
+        return _new_statement("task", sentence.words, own)
+    spaceless = _CJK.search(own) is not None
+    content = "" if spaceless else extract_durable_part(sentence, beside)
+    if content:
+        shown = content.replace("’", "'")
+        return _new_statement(
+            classify_kind(shown, standing=is_standing_instruction(shown)), content, shown, announced=beside.announced
+        )
+    if sentence.is_question or (len(own) < _SHORTEST_CJK if spaceless else is_too_short(own)):
+        return None
+    kind = classify_other_language(own)
+    return _new_statement(kind, sentence.words, own) if kind else None
+
+
+def _new_statement(kind: StatementKind, words: str, own: str, *, announced: bool = False) -> ExtractedStatement:
+    content = words[:_LONGEST]
+    return ExtractedStatement(
+        kind,
+        content,
+        score_importance(kind, content),
+        announced or describes_change(own),
+        depends_on_previous(strip_opening_words(own)),
+    )
+
+
+_PLAY_LASTS = timedelta(minutes=20)
+_ANSWERED_WITHIN = timedelta(hours=12)
+_OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
+_FIRST = 300
+_TOOK_NOTE = lazy_regex(
+    r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)"
+    r"|block"
+    r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"
+    r"|i'm (?:so |very )?sorry,)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedStatement:
+    """`found` with its text as it is to be kept, and the messages that it is from, the person's own first."""
+
+    found: ExtractedStatement
+    record: LogRecord
+    sources: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _ConversationState:
+    """What a message is understood by: the assistant's last, the person's last, and a game that goes on;
+    `told`: the person's last told something, `noted`: the assistant took note of what is heard."""
+
+    assistant: LogRecord | None = None
+    user: LogRecord | None = None
+    play_until: datetime | None = None
+    noted: bool = False
+    told: bool = False
+
+
+def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
+    """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
+    heard = _ConversationState()
+    found: list[SourcedStatement] = []
+    for number, record in enumerate(records, 1):
+        if record.role == "user":
+            if not _plays(heard, record):
+                heard.noted = any(map(is_acknowledgement, records[number : number + 1]))
+                new = [_dated(one, zone) for one in _of_message(record, heard)]
+                heard.told = bool(new)
+                found += new
+            heard.user, heard.assistant = record, None
+        elif record.role == "assistant":
+            heard.assistant = record
+    return found
+
+
+def is_acknowledgement(record: LogRecord) -> bool:
+    """Whether the assistant says that it will keep what it was told."""
+    return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))
+
+
+def _plays(heard: _ConversationState, record: LogRecord) -> bool:
+    """Whether the message is part of a game in which people say what is true of nobody."""
+    if starts_role_play(record.content):
+        heard.play_until = record.ts + _PLAY_LASTS
+        return True
+    if heard.play_until is None:
+        return False
+    if ends_role_play(record.content) or record.ts > heard.play_until:
+        heard.play_until = None
+        return False
+    return True
+
+
+def _of_message(record: LogRecord, heard: _ConversationState) -> Iterator[SourcedStatement]:
+    answered = _answer(record, heard)
+    if answered is not None:
+        yield answered
+    said = record.content
+    for one in extract_statements(said, noted=heard.noted):
+        if answered is not None and one.content in answered.found.content:
+            continue
+        if one.hangs and one.corrects:
+            yield from _with_what_it_corrects(one, record, heard)
+        elif not one.hangs or _names_something(one.content):
+            yield SourcedStatement(one, record, (record.id,))
+
+
+def _answer(record: LogRecord, heard: _ConversationState) -> SourcedStatement | None:
+    asked = heard.assistant
+    if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
+        return None
+    question = find_personal_question(asked.content, after_telling=heard.told)
+    first = next(iter(split_sentences(blank_foreign_text(record.content[:_FIRST]))), None)
+    if first is None:
+        return None
+    offer = "" if question else find_answered_offer(asked.content, first)
+    content = join_answer(question, first) if question else f"{offer} {first.words}" if offer else ""
+    if not content:
+        return None
+    content = content[:_LONGEST]
+    return SourcedStatement(
+        ExtractedStatement("fact", content, score_importance("fact", content)), record, (record.id, asked.id)
+    )
+
+
+def _with_what_it_corrects(
+    one: ExtractedStatement, record: LogRecord, heard: _ConversationState
+) -> Iterator[SourcedStatement]:
+    """Before the last words that name what "it" is; nothing where nobody can tell."""
+    if _names_something(one.content):
+        yield SourcedStatement(one, record, (record.id,))
+        return
+    for before in (heard.assistant, heard.user):
+        if before is None:
+            continue
+        named = [
+            said.words for said in split_sentences(blank_foreign_text(before.content)) if _names_something(said.own)
+        ]
+        if named:
+            content = f'{one.content} (of: "{named[-1]}")'[:_LONGEST]
+            yield SourcedStatement(replace(one, content=content, hangs=False), record, (record.id, before.id))
+            return
+
+
+def _names_something(text: str) -> bool:
+    return any(classify_word(word) & _OF_LIFE for word in split_words(text.lower())) or bool(
+        re.search(r"(?<=\w )[A-Z][a-z]", text)
+    )
+
+
+def _dated(one: SourcedStatement, zone: tzinfo) -> SourcedStatement:
+    content = append_dates(one.found.content, one.record.ts.astimezone(zone).date())
+    return replace(one, found=replace(one.found, content=content))

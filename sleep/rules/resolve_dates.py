@@ -1,0 +1,174 @@
+"""Days that hang on when they were named: what "tomorrow" or "the 14th" was, in brackets behind the sentence. Pure.
+
+What always holds: a date is added, nothing is changed; the most that is added are two, and none where it could be
+another as well (a weekday that comes every week, a day that is over).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from assistant.core.text import lazy_regex
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY = (
+    r"(?P<{0}>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
+    r"|sun(?:day)?)"
+)
+_MONTH = (
+    r"(?P<{0}>january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr"
+    r"|jun|jul|aug|sept?|oct|nov|dec)"
+)
+_RELATIVE = lazy_regex(
+    r"\b(?:(?P<near>tomorrow|yesterday|today|tonight|the day after tomorrow|the day before yesterday)"
+    r"|(?P<span>next|last) (?P<unit>week|month|year)"
+    r"|in (?P<ahead>\d{1,2}|a|two|three|four|five|six) (?P<units>days?|weeks?|months?)(?!['’])"
+    rf"|(?:(?P<which>next|this|last|on|by|until|till|to) )(?:the )?{_DAY.format('weekday')}\b(?!s)(?! the \d)(?!,?"
+    rf" \d{{1,2}}(?:st|nd|rd|th)?\b)"
+    rf"|(?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH.format('month')}\b(?!,? (?:19|20)\d\d)"
+    rf"|{_MONTH.format('month_first')} (?:the )?(?P<dom_second>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.\d])(?!,? (?:19"
+    rf"|20)\d\d)"
+    r"|the (?P<nth>\d{1,2})(?:st|nd|rd|th)\b(?! (?:of\b|century|floor|time|row|grade|edition|place"
+    r"|year))"
+    rf"|(?P<which_month>next|this|last) {_MONTH.format('month_alone')}\b)",
+    re.IGNORECASE,
+)
+_REPEATED = lazy_regex(
+    r"\b(?:every|each|always|usually|per|annual\w*|yearly|monthly|birthday|anniversary|born)\b"
+    r"|\b\w+days\b(?<!todays)(?<!holidays)",
+    re.IGNORECASE,
+)
+_PAST = lazy_regex(
+    r"\b(?:was|were|moved|had|did|went|got|left|died|started|stopped|sold|signed|bought|happened"
+    r"|quit|came|gave|passed away|broke|fell|lost|won|crashed|failed|finished|arrived|returned|last)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = lazy_regex(r"[,;:.!?–—()]\s+|\s(?:and|but|so|because|cos)\s")
+_ON_WEEKDAY = lazy_regex(rf"\b{_DAY.format('weekday')},? $", re.IGNORECASE)
+_COUNTED = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_MOST = 2
+_MOST_AHEAD = 300
+_MONTHS_AHEAD = 7
+
+
+def append_dates(content: str, said: date) -> str:
+    """The sentence with the days it names by `said`, the day that it was said on, in brackets behind it."""
+    if _REPEATED.search(content):
+        return content
+    found = list(dict.fromkeys(_resolved(content, said)))[:_MOST]
+    if not found:
+        return content
+    return f"{content} ({'; '.join(found)})"
+
+
+def _resolved(content: str, said: date) -> Iterator[str]:
+    for one in _RELATIVE.finditer(content):
+        # What the day is said of stands in its own clause.
+        past = bool(_PAST.search(_CLAUSE.split(content[: one.start()])[-1]))
+        shown = _near(one, said) or _of_week(one, said, past) or _of_month(one, said, past)
+        if shown:
+            yield shown
+
+
+def _near(one: re.Match[str], said: date) -> str:
+    if one["near"]:
+        days = {"tomorrow": 1, "yesterday": -1, "the day after tomorrow": 2, "the day before yesterday": -2}
+        return _shown(said + timedelta(days.get(one["near"].lower(), 0)))
+    if one["span"]:
+        step = 1 if one["span"].lower() == "next" else -1
+        unit = one["unit"].lower()
+        if unit == "week":
+            return f"week of {_shown(said - timedelta(said.weekday()) + timedelta(7 * step))}"
+        if unit == "month":
+            return _month_shown(said.year, said.month + step)
+        return str(said.year + step)
+    if one["ahead"]:
+        many = _COUNTED.get(one["ahead"].lower()) or int(one["ahead"])
+        unit = one["units"].lower().rstrip("s")
+        if unit == "month":
+            return _month_shown(said.year, said.month + many)
+        day = _shown(said + timedelta(many * (7 if unit == "week" else 1)))
+        return day if unit == "day" else f"about {day}"
+    return ""
+
+
+def _of_week(one: re.Match[str], said: date, past: bool) -> str:
+    if not one["weekday"]:
+        return ""
+    ahead = (_DAYS.index(one["weekday"][:3].lower()) - said.weekday()) % 7
+    which = one["which"].lower()
+    if which == "last" or (past and which == "on"):
+        return _shown(said - timedelta((7 - ahead) % 7 or 7))
+    if which == "next" and ahead + said.weekday() < 7:
+        ahead += 7
+    return _shown(said + timedelta(ahead or (7 if which == "next" else 0)))
+
+
+def _of_month(one: re.Match[str], said: date, past: bool) -> str:
+    name = one["month"] or one["month_first"]
+    if name:
+        return _day_of(said, _MONTHS.index(name[:3].lower()) + 1, int(one["dom"] or one["dom_second"]), past)
+    if one["nth"]:
+        named = _ON_WEEKDAY.search(one.string[: one.start()])
+        weekday = _DAYS.index(named["weekday"][:3].lower()) if named else None
+        return _nth(said, int(one["nth"]), weekday, past=past and weekday is None)
+    if one["month_alone"]:
+        month = _MONTHS.index(one["month_alone"][:3].lower()) + 1
+        which = one["which_month"].lower()
+        year = said.year + (which == "next" and month <= said.month) - (which == "last" and month >= said.month)
+        return f"{_NAMES[month - 1]} {year}"
+    return ""
+
+
+def _day_of(said: date, month: int, day: int, past: bool) -> str:
+    """The next one, or of what is told as past the last one."""
+    for year in (said.year, said.year + 1, said.year - 1):
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        ahead = (found - said).days
+        if (-_MOST_AHEAD < ahead <= 0) if past else (0 <= ahead < 366):
+            return _shown(found)
+    return ""
+
+
+def _nth(said: date, day: int, weekday: int | None, *, past: bool) -> str:
+    """The next one, that falls on the weekday where one was named, or of what is told as past the last one."""
+    for step in (0, -1) if past else range(_MONTHS_AHEAD if weekday is not None else 3):
+        year, month = divmod(said.year * 12 + said.month - 1 + step, 12)
+        try:
+            found = date(year, month + 1, day)
+        except ValueError:
+            continue
+        if weekday is not None and found.weekday() != weekday:
+            continue
+        if (found <= said) if past else (found >= said):
+            return _shown(found)
+    return ""
+
+
+def _month_shown(year: int, month: int) -> str:
+    years, index = divmod(month - 1, 12)
+    return f"{_NAMES[index]} {year + years}"
+
+
+def _shown(day: date) -> str:
+    return f"{day.day} {_NAMES[day.month - 1]} {day.year}"

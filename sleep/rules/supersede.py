@@ -1,0 +1,331 @@
+"""Whether what was said later says the same as what was said earlier, puts it right, or speaks of something else: by
+rules alone. Pure.
+
+What always holds:
+- Two statements about different people or things are separate, however alike they are.
+- A change needs a reason in the words: a matter of which there is one at a time, a mark of change ("now", "actually",
+  "not X"), an end ("no longer"), or the same sentence with another number or day in it.
+- What happened once is not undone by what happened later.
+- In doubt both stand: a memory too many costs a line, one too few a fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.corrections import find_corrected
+from sleep.rules.slots import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
+from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
+
+Verdict = Literal["new", "same", "supersedes", "separate"]
+StatementRelation = Literal["same", "supersedes", "separate"]
+
+_NEARLY_ALL = 0.75
+_MOST = 0.6
+_HALF = 0.5
+_CLOSE = 0.6
+# What "it" and "that" may mean is not older than this.
+_JUST_SAID = timedelta(hours=12)
+_KINDS = ("number", "time", "day", "month")
+_COLOUR_WORDS = "red green blue yellow white black grey gray brown pink purple orange navy cream beige gold silver"
+_COLOURS = frozenset(map(stem_word, _COLOUR_WORDS.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """A statement with what it fills and whom it is about: nothing where that is the person, or cannot be told."""
+
+    statement: Statement
+    slots: tuple[AttributeSlot, ...]
+    about: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCandidate:
+    """A memory that may have to do with a new entry: `cosine` is how close in meaning, None where nobody measured."""
+
+    id: str
+    reading: ParsedStatement
+    said_at: datetime
+    until: datetime | None = None
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryDecision:
+    """What becomes of an entry: `same` is the memory that says it already, `against` are those that cannot hold beside
+    it, whichever was said first."""
+
+    verdict: Verdict
+    same: str = ""
+    against: tuple[str, ...] = ()
+
+
+def parse_entry(text: str) -> ParsedStatement:
+    """Up to the 1,500th character."""
+    return ParsedStatement(parse_statement(text), tuple(find_slots(text)), _about(" ".join(text[:200].split())))
+
+
+def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
+    """What a statement of `said_at` is to memories of the same scope."""
+    same: list[tuple[float, MemoryCandidate]] = []
+    against: list[str] = []
+    alike = False
+    for one in candidates:
+        found = _relation(entry, said_at, one)
+        alike = alike or found != "separate" or (one.cosine or 0.0) >= _CLOSE
+        if found == "same" and _held_then(one, said_at):
+            same.append((_jaccard(entry.statement.content, one.reading.statement.content), one))
+        elif found == "supersedes":
+            against.append(one.id)
+    if same:
+        best = max(same, key=lambda pair: (pair[0], pair[1].said_at, pair[1].id))[1]
+        return EntryDecision("same", best.id, tuple(against))
+    earlier = sorted((one for one in candidates if one.said_at <= said_at), key=lambda one: one.said_at)
+    standing = [one for one in earlier if one.until is None and one.id not in against]
+    against += find_corrected(
+        entry.statement, [(one.id, one.reading.statement) for one in standing], only_over=bool(against)
+    )
+    if against:
+        return EntryDecision("supersedes", "", tuple(against))
+    return EntryDecision("separate" if alike else "new")
+
+
+def _relation(entry: ParsedStatement, said_at: datetime, one: MemoryCandidate) -> StatementRelation:
+    if said_at < one.said_at:
+        return compare_statements(one.reading, entry)
+    just_said = said_at - one.said_at <= _JUST_SAID
+    return compare_statements(entry, one.reading, just_said=just_said)
+
+
+def _held_then(one: MemoryCandidate, said_at: datetime) -> bool:
+    """What was over before it was said again is true anew: another memory."""
+    return one.until is None or said_at <= one.until
+
+
+def compare_statements(
+    later: ParsedStatement, earlier: ParsedStatement, *, just_said: bool = False
+) -> StatementRelation:
+    """What the later statement is to the earlier one; `just_said`: the later one may say "it" for what the earlier one
+    is about."""
+    new, old = later.statement, earlier.statement
+    if new.words == old.words:
+        return "same"
+    if _puts_right(new, old, just_said=just_said):
+        return "supersedes"
+    filled = _by_slots(later, earlier)
+    if filled is not None:
+        return filled
+    stands_beside = new.adds or (old.adds and not new.changes)
+    if _other_subjects(later, earlier) or (stands_beside and not new.old):
+        return _same(later, earlier)
+    if _ends(new, old) or _flips(later, earlier) or _revalues(new, old) or _renames(new, old):
+        return "supersedes"
+    return _same(later, earlier)
+
+
+def restate_correction(said: str, about: str) -> str:
+    """What was put right without a word of what it is about ("it's 900, not 750"), said in full: the earlier text with
+    the new value in place of the old, and then the words themselves. Other texts stay as they are."""
+    new = parse_statement(said)
+    if new.content or not new.old:
+        return said
+    value = _NEW_VALUE.search(said)
+    for one in new.old:
+        place = re.search(rf"(?<!\w){re.escape(one.text.strip())}(?!\w)", about, re.IGNORECASE)
+        if value is not None and place is not None:
+            return f"{about[: place.start()]}{value['value']}{about[place.end() :]} ({said.strip()})"
+    return said
+
+
+_NEW_VALUE = lazy_regex(
+    r"\b(?:(?:it'?s|it is|make (?:it|that)|i meant?|that's|to|no|actually|sorry|on|at|in|now),? )+"
+    r"(?P<value>[^,;!?]{1,40}?)(?:,? not | instead| now|,? rather than|[,;!?]|\.?$)",
+    re.IGNORECASE,
+)
+
+# ----------------------------------------------------------------------------------------------------------- supersedes
+
+
+def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
+    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    for gone in new.old:
+        named = gone.content & old.content or gone.values & old.values
+        if not named or not (gone.content <= old.content and gone.values <= old.values):
+            continue
+        about = old.content - gone.content
+        if new.content & about:
+            return not (_names_differ(new, old, beside=gone.content))
+        if not new.content:
+            return just_said
+        if gone.content and not about:
+            return True
+    return False
+
+
+def _by_slots(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation | None:
+    for new in later.slots:
+        for old in earlier.slots:
+            if not _is_one_matter(new, old, changes=later.statement.changes):
+                continue
+            if later.statement.adds or (earlier.statement.ends and not later.statement.ends):
+                continue
+            agrees = _agree(new.value, old.value)
+            if later.statement.ends and not earlier.statement.ends:
+                return "supersedes" if agrees else None
+            if not agrees:
+                return None if later.statement.denies else "supersedes"
+            if later.statement.denies != earlier.statement.denies:
+                return "supersedes"
+    return None
+
+
+def _is_one_matter(new: AttributeSlot, old: AttributeSlot, *, changes: bool) -> bool:
+    if new.matter != old.matter:
+        return False
+    if new.matter != PLACE_ATTRIBUTE:
+        return new.subject == old.subject
+    # Things may be in several places, one after another, unless it is said that this changed.
+    mine, theirs = set(new.subject.split()), set(old.subject.split())
+    return changes and new.subject != SELF_SUBJECT and bool(mine & theirs) and (mine <= theirs or theirs <= mine)
+
+
+def _agree(new: str, old: str) -> bool:
+    """One says what the other says, be it in more words."""
+    a, b = parse_statement(new), parse_statement(old)
+    mine, theirs = _bare_words(new), _bare_words(old)
+    return (a.values == b.values and (mine <= theirs or theirs <= mine)) or a.words == b.words
+
+
+def _bare_words(text: str) -> frozenset[str]:
+    return frozenset(text.split()) - _LITTLE - frozenset(word for word in text.split() if word[0].isdigit())
+
+
+def _ends(new: Statement, old: Statement) -> bool:
+    """One says that it is over, the other that it is so."""
+    if new.ends == old.ends:
+        return False
+    over, so = (new, old) if new.ends else (old, new)
+    if so.happened or so.denies or not so.content or not _values_agree(over, so) or _names_differ(over, so):
+        return False
+    shared = len(over.main & so.content)
+    return bool(shared) and shared >= _MOST * min(len(over.main), len(so.content))
+
+
+def _flips(later: ParsedStatement, earlier: ParsedStatement) -> bool:
+    """Liked and not liked, so and not so, of the same thing."""
+    new, old = later.statement, earlier.statement
+    if new.likes * old.likes < 0:
+        if later.about != earlier.about:
+            return False
+        return _jaccard(new.main, old.main) >= _HALF or (bool(new.main) and new.main <= old.content)
+    if new.denies == old.denies or new.happened or old.happened or new.likes != old.likes:
+        return False
+    return _jaccard(new.main, old.main) >= _MOST and _values_agree(new, old)
+
+
+def _revalues(new: Statement, old: Statement) -> bool:
+    """The same statement with another number, time or day in it."""
+    differing = [kind for kind in _KINDS if _differ(new.of_kind(kind, main=new.changes), old.of_kind(kind))]
+    if not differing or _names_differ(new, old) or (new.denies != old.denies and not new.changes):
+        return False
+    if (new.happened or new.indefinite or old.indefinite or old.happened) and not new.changes:
+        return False
+    if new.old and not any(gone.content & old.content or gone.values & old.values for gone in new.old):
+        # It says itself what it is put in place of.
+        return False
+    if new.changes:
+        shared = len(new.main & old.content)
+        return bool(shared) and shared >= _MOST * min(len(new.main), len(old.main))
+    return bool(new.content) and _jaccard(new.content, old.content) >= _NEARLY_ALL
+
+
+def _renames(new: Statement, old: Statement) -> bool:
+    """The same statement, said to have changed, with another name or colour in it."""
+    if not new.changes or new.denies != old.denies or old.happened or not _values_agree(new, old):
+        return False
+    shared, added, gone = new.main & old.content, new.main - old.content, old.content - new.content
+    if not shared or not added or not gone or len(added) > 2:
+        return False
+    other = bool(added & new.names and gone & old.names) or bool(added & _COLOURS and gone & _COLOURS)
+    return other and len(shared) >= _HALF * len(new.main) and not (new.names & old.names and len(shared) < 2)
+
+
+# ----------------------------------------------------------------------------------------------------------------- same
+
+
+def _same(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation:
+    new, old = later.statement, earlier.statement
+    if new.denies != old.denies or new.likes * old.likes < 0 or _other_subjects(later, earlier):
+        return "separate"
+    if not _values_agree(new, old) or _names_differ(new, old):
+        return "separate"
+    return "same" if _contains(new, old) or _contains(old, new) else "separate"
+
+
+def _contains(more: Statement, less: Statement) -> bool:
+    """Nothing is said in the shorter one that is not in the longer one, which is not much longer."""
+    if not less.content or not less.values <= more.values or more.adds != less.adds:
+        return False
+    if not all(any(is_same_stem(word, other) for other in more.content) for word in less.content):
+        return False
+    told, in_all = len(less.content) + len(less.values), len(more.content) + len(more.values)
+    return told >= in_all or (told >= 2 and told >= _HALF * in_all)
+
+
+# ------------------------------------------------------------------------------------------------------------ compared
+
+_ABOUT = lazy_regex(
+    r"^(?:(?:and|but|so|ok|well|actually|now|no|yes|oh|sorry)\b,? ?)*"
+    r"(?P<who>(?:(?:my|our|the|his|her|their) )?(?:[\w'-]+ ){0,3}?[\w'-]+?)(?:'s)? (?:is|are|was|has|have|will"
+    r"|lives?|works?"
+    r"|likes?|loves?"
+    r"|hates?|goes|plays?|wants?|needs?|starts?|moved|called|turned|opens?|closes?|costs?|comes?|leaves?|lands?"
+    r"|ends?|takes?|gets?|uses?|speaks?|eats?|drinks?|prefers?)\b"
+)
+_FIRST_PERSON_WORDS = "i we i'm we're ive i've we've user us me it that this there he she they you"
+_FIRST_PERSON = frozenset(_FIRST_PERSON_WORDS.split())
+_LITTLE_WORDS = "my our the his her their a an user user's and but so now"
+_LITTLE = frozenset(_LITTLE_WORDS.split())
+
+
+def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
+    new, old = {*later.about}, {*earlier.about}
+    if not new or not old:
+        return False
+    if new & old:
+        # The north gate, the south gate.
+        return later.about[-1] == earlier.about[-1] and bool(new - old and old - new)
+    return not ({*map(stem_word, new)} & earlier.statement.content or {*map(stem_word, old)} & later.statement.content)
+
+
+def _about(text: str) -> tuple[str, ...]:
+    """The words of who or what a sentence is about; nothing where that is the person, or cannot be told."""
+    found = _ABOUT.match(fold_text(text[:200]).replace("’", "'"))
+    if found is None:
+        return ()
+    words = [word.removesuffix("'s") for word in found["who"].split()]
+    return () if _FIRST_PERSON & {*words} else tuple(word for word in words if word not in _LITTLE)
+
+
+def _names_differ(new: Statement, old: Statement, *, beside: frozenset[str] = frozenset()) -> bool:
+    """Each names somebody or something that the other does not."""
+    mine, theirs = new.names - old.content, old.names - new.content - beside
+    return bool(mine and theirs)
+
+
+def _differ(new: frozenset[str], old: frozenset[str]) -> bool:
+    return bool(new and old) and not (new <= old or old <= new)
+
+
+def _values_agree(new: Statement, old: Statement) -> bool:
+    return not any(_differ(new.of_kind(kind), old.of_kind(kind)) for kind in _KINDS)
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
