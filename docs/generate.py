@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from sqlite_utils import Database, Migrations
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
 from assistant.core.errors import AssistantError
 from assistant.settings.home import Home

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
 from assistant.web.control import control_app
 from assistant.wire.house import House

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from assistant.commands.forget_report import found_lines
+from assistant.commands.erasure import render_forget_preview
 from assistant.core.erasure import ErasurePreview, ErasureRequest
 from assistant.core.errors import ToolError
 from assistant.core.ports import Tool, ToolContext
@@ -43,6 +43,6 @@ def forget_tool(forgetting: Asking) -> Tool:
         if len(wanted.text) > _LONGEST:
             raise ToolError(f"text: {_LONGEST} characters at most; a telling part of it will do. Nothing was changed.")
         found, code = await forgetting.ask(wanted, context.now)
-        return quote_block("\n".join(found_lines(found, code, shown=False)))
+        return quote_block("\n".join(render_forget_preview(found, code, shown=False)))
 
     return forget

@@ -13,7 +13,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from assistant.commands.memory_report import corrected_lines
+from assistant.commands.memory import render_correction
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import CorrectionResult
 from assistant.core.ports import HistoryPort, Tool, ToolContext
@@ -52,6 +52,6 @@ def update_memory_tool(memory: Correcting, history: HistoryPort) -> Tool:
             )
         except UsageError as error:
             raise ToolError(str(error)) from None
-        return "\n".join(corrected_lines(done))
+        return "\n".join(render_correction(done))
 
     return update_memory

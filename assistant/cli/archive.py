@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import as_json, say
-from assistant.cli.stored import opened, require_home, scope_of_session
-from assistant.cli.tables import local, table
-from assistant.cli.text import clean, one_line, typed
-from assistant.cli.transcript import print_record, record_json
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores, require_home, scope_of_session
+from assistant.cli.log import print_record, record_json
+from assistant.cli.output import print_json, print_text
+from assistant.cli.tables import format_local_time, print_table
+from assistant.cli.text import clean_for_terminal, require_utf8, shorten_line
 from assistant.core.archives import ArchiveEntry, ArchivePort
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
@@ -62,13 +62,14 @@ def list_(session: str | None, json_out: bool) -> None:
     settings, store = _archive()
     found = [one for one in store.listed() if session in (None, one.session)]
     if json_out:
-        as_json([_as_json(one) for one in found])
+        print_json([_as_json(one) for one in found])
         return
-    table(
+    print_table(
         ("session", "generation", "from", "until", "records", "size", "where", "encrypted"),
         [
             (
-                one.session, str(one.generation), local(one.from_ts, settings.zone), local(one.to_ts, settings.zone),
+                one.session, str(one.generation), format_local_time(one.from_ts, settings.zone),
+                format_local_time(one.to_ts, settings.zone),
                 f"{one.records:,}", _size(one.bytes), one.url, "yes" if one.encrypted else "no",
             )
             for one in found
@@ -95,12 +96,12 @@ def show(session: str, generation: int | None, json_out: bool) -> None:
     records = visible_records(store.read(session, number))
     if json_out:
         for record in records:
-            as_json(record_json(record), indent=None)
+            print_json(record_json(record), indent=None)
         return
     notes = store.notes(session, number)
     for title, text in (("Handed over", notes.handover), ("Summary", notes.summary)):
         if text:
-            say(f"{title}: {clean(text)}\n")
+            print_text(f"{title}: {clean_for_terminal(text)}\n")
     for record in records:
         print_record(record, settings.zone)
 
@@ -117,11 +118,11 @@ def search(text: str, session: str | None, limit: int, json_out: bool) -> None:
     Example:
       assistant archive search "booking number"
     """
-    wanted = typed(text, "TEXT").strip()
+    wanted = require_utf8(text, "TEXT").strip()
     if not wanted:
         raise UsageError("The text to look for is empty.")
-    settings = settings_in_force()
-    with opened(settings) as stores:
+    settings = load_effective_settings()
+    with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
         hits = stores.history.search(wanted, scope, limit=limit * HITS_PER_RESULT)
         found = hits_in_log(hits, stores.archive.listed(scope))
@@ -156,13 +157,13 @@ def verify(context: click.Context, session: str | None, generation: int | None, 
     checked = [(one, list(store.verify(*one))) for one in chosen]
     problems = [problem for _, found in checked for problem in found]
     if json_out:
-        as_json([asdict(problem) for problem in problems])
+        print_json([asdict(problem) for problem in problems])
     else:
         for (key, number), found in checked:
-            say(f"{key} {number}: {'not whole' if found else 'whole'}")
+            print_text(f"{key} {number}: {'not whole' if found else 'whole'}")
             for problem in found:
-                say(f"! {problem.where}: {problem.text}")
-        say(_verdict(len(checked), len(problems)))
+                print_text(f"! {problem.where}: {problem.text}")
+        print_text(_verdict(len(checked), len(problems)))
     context.exit(1 if problems else 0)
 
 
@@ -183,9 +184,9 @@ def restore(session: str, generation: int) -> None:
     with home_lock(settings.home):
         done = restored(settings, session, generation)
     if not done.brought:
-        say(f"Nothing is missing: the log has all {pluralize(done.held, 'record')} of {session} {generation}.")
+        print_text(f"Nothing is missing: the log has all {pluralize(done.held, 'record')} of {session} {generation}.")
         return
-    say(
+    print_text(
         f"Brought back {pluralize(done.brought, 'record')} of {session} {generation}; already there: {done.held:,}. "
         "`assistant verify` checks the home; the assistant takes them up when it starts."
     )
@@ -195,7 +196,7 @@ def restore(session: str, generation: int) -> None:
 
 
 def _archive() -> tuple[Settings, ArchivePort]:
-    settings = settings_in_force()
+    settings = load_effective_settings()
     require_home(settings)
     return settings, archive_of(settings)
 
@@ -220,14 +221,14 @@ def _chosen(store: ArchivePort, session: str | None, generation: int | None) -> 
 
 def _print_found(found: list[ArchiveHit], settings: Settings, json_out: bool) -> None:
     if json_out:
-        as_json([{**asdict(one), "at": one.at.isoformat()} for one in found])
+        print_json([{**asdict(one), "at": one.at.isoformat()} for one in found])
         return
-    table(
+    print_table(
         ("session", "generation", "when", "message", "text"),
         [
             (
-                one.session, str(one.generation), local(one.at, settings.zone), f"{one.role} #{one.message_id}",
-                one_line(one.text, 300),
+                one.session, str(one.generation), format_local_time(one.at, settings.zone), f"{one.role} #{one.message_id}",
+                shorten_line(one.text, 300),
             )
             for one in found
         ],

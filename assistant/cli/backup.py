@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from assistant.backup.scheduler import backup_to_json, format_megabytes
-from assistant.cli.commanding import say_answer
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import as_json, say, tell
-from assistant.cli.tables import local, table
-from assistant.cli.text import typed
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_json, print_remark, print_text
+from assistant.cli.remote import print_slash_command
+from assistant.cli.tables import format_local_time, print_table
+from assistant.cli.text import require_utf8
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -51,7 +51,7 @@ def create(json_out: bool) -> None:
     Example:
       assistant backup create
     """
-    say_answer(settings_in_force(), "/backup --json" if json_out else "/backup", MAIN_SESSION)
+    print_slash_command(load_effective_settings(), "/backup --json" if json_out else "/backup", MAIN_SESSION)
 
 
 @backup.command("list")
@@ -63,15 +63,16 @@ def list_(json_out: bool) -> None:
     Example:
       assistant backup list --json
     """
-    settings = settings_in_force()
+    settings = load_effective_settings()
     folder = wire_backup.folder_of(settings)
     backups = folder.all()
     if json_out:
-        as_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
+        print_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
         return
-    table(
+    print_table(
         ("name", "made", "why", "size"),
-        [(one.name, local(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes)) for one in backups],
+        [(one.name, format_local_time(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes)) for one in
+        backups],
         right=("size",), empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
     )  # fmt: skip
 
@@ -87,13 +88,13 @@ def verify(name: str, json_out: bool) -> None:
       assistant backup verify
       assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
     """
-    settings = settings_in_force()
-    log_to_stderr("error")
-    proved = wire_restore.verified(settings, wire_restore.found(settings, typed(name, "NAME")), utc_now())
+    settings = load_effective_settings()
+    configure_logging("error")
+    proved = wire_restore.verified(settings, wire_restore.found(settings, require_utf8(name, "NAME")), utc_now())
     if json_out:
-        as_json({"ok": True, **_proved_json(proved)})
+        print_json({"ok": True, **_proved_json(proved)})
     else:
-        say("\n".join(_proved_lines(proved, settings)))
+        print_text("\n".join(_proved_lines(proved, settings)))
 
 
 @backup.command()
@@ -111,22 +112,22 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
       assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
       assistant backup restore ~/usb/nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
     """
-    settings = settings_in_force()
-    log_to_stderr("error")
+    settings = load_effective_settings()
+    configure_logging("error")
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
-    path = wire_restore.found(settings, typed(name, "NAME")) if name else None
+    path = wire_restore.found(settings, require_utf8(name, "NAME")) if name else None
     with home_lock(home):
         if told := wire_restore.finish(home.path):
-            tell(told)
+            print_remark(told)
         if path is None:
             if not told:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
             return
         restored = wire_restore.restore(settings, path, home.path, utc_now(), force=force)
     if json_out:
-        as_json(_restored_json(restored))
+        print_json(_restored_json(restored))
     else:
-        say("\n".join(_restored_lines(restored, settings)))
+        print_text("\n".join(_restored_lines(restored, settings)))
 
 
 @backup.command()
@@ -138,11 +139,11 @@ def remove(names: tuple[str, ...]) -> None:
     Example:
       assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
-    folder = wire_backup.folder_of(settings_in_force())
+    folder = wire_backup.folder_of(load_effective_settings())
     with folder.alone():
-        for one in [folder.find(typed(name, "NAME")) for name in names]:
+        for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
             folder.remove(one)
-            say(f"Removed {one.name}.")
+            print_text(f"Removed {one.name}.")
 
 
 # ------------------------------------------------------------------------------------------------------------ telling
@@ -160,12 +161,12 @@ def _proved_json(proved: Proved) -> dict[str, object]:
 def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
     rewritten = (
-        [f"Words were forgotten in it, last at {local(manifest.rewritten_at, settings.zone)}."]
+        [f"Words were forgotten in it, last at {format_local_time(manifest.rewritten_at, settings.zone)}."]
         if manifest.rewritten_at
         else []
     )
     return [
-        f"{proved.path.name}: the home as it was at {local(manifest.made_at, settings.zone)}, "
+        f"{proved.path.name}: the home as it was at {format_local_time(manifest.made_at, settings.zone)}, "
         f"{pluralize(len(manifest.files), 'file')}, {format_megabytes(manifest.bytes)}.",
         f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
         "and the chain of the log are sound.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from assistant.cli.link import Event, LinkLost
+from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.records import InboxReceipt
 from assistant.service.unix_socket import short_address
@@ -25,7 +25,7 @@ _LARGEST_EVENT = 256 * 1024 * 1024
 
 
 @asynccontextmanager
-async def socket_link(path: Path) -> AsyncIterator[SocketLink]:
+async def open_socket_link(path: Path) -> AsyncIterator[SocketLink]:
     """A link over the control socket at `path`; nothing is sent until it is used."""
     with short_address(path) as address:
         # Nothing is encrypted over a socket, so that the authorities which the machine trusts need not be read.
@@ -46,7 +46,7 @@ class SocketLink:
         answer = await self._ask("POST", "/messages", body)
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 
-    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         params: dict[str, str | int] = {"session": session}
         if inbox_id is not None:
             params["inbox_id"] = inbox_id

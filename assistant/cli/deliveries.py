@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 import click
 
-from assistant.cli.commanding import command
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.options import Function, given, shared
-from assistant.cli.plain import as_json, say_markdown
-from assistant.cli.stored import opened
-from assistant.cli.tables import local, table
-from assistant.cli.text import one_line
-from assistant.commands.bridging_report import NOTHING_STUCK, excerpt, meaning, stuck_json
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.options import Function, shared_option, shared_option_value
+from assistant.cli.output import print_json, print_markdown
+from assistant.cli.remote import run_slash_command
+from assistant.cli.tables import format_local_time, print_table
+from assistant.cli.text import shorten_line
+from assistant.commands.bridges import NOTHING_STUCK, delivery_excerpt, describe_delivery_state, stuck_delivery_json
 from assistant.core.bridge_api import UndeliveredItem
 from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings
 
-_json: Callable[[Function], Function] = shared(
+_json: Callable[[Function], Function] = shared_option(
     "--json", "Print a JSON array of what is stuck, oldest first.", is_flag=True
 )  # fmt: skip
 _ids = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=click.IntRange(min=1))
@@ -40,7 +40,7 @@ def deliveries(context: click.Context) -> None:
       assistant deliveries drop 12 13
     """
     if context.invoked_subcommand is None:
-        _list(settings_in_force(looks=True), bool(given(context, "json")))
+        _list(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
 
 
 @deliveries.command()
@@ -72,24 +72,30 @@ def drop(context: click.Context, ids: tuple[int, ...]) -> None:
 
 
 def _changed(context: click.Context, what: str, ids: tuple[int, ...]) -> None:
-    settings = settings_in_force()
-    answer = command(settings, f"/deliveries {what} {' '.join(map(str, ids))}", MAIN_SESSION)
-    if given(context, "json"):
+    settings = load_effective_settings()
+    answer = run_slash_command(settings, f"/deliveries {what} {' '.join(map(str, ids))}", MAIN_SESSION)
+    if shared_option_value(context, "json"):
         _list(settings, True)
     else:
-        say_markdown(answer)
+        print_markdown(answer)
 
 
 def _list(settings: Settings, json_out: bool) -> None:
-    with opened(settings) as stores:
+    with open_home_stores(settings) as stores:
         stuck = stores.deliveries.stuck()
     if json_out:
-        as_json([stuck_json(one) for one in stuck])
+        print_json([stuck_delivery_json(one) for one in stuck])
         return
-    table(
+    print_table(
         ("id", "to", "when", "state", "what"),
         [
-            (str(one.id), one.bridge, local(one.created_at, settings.zone), _state(one), one_line(excerpt(one), 100))
+            (
+                str(one.id),
+                one.bridge,
+                format_local_time(one.created_at, settings.zone),
+                _state(one),
+                shorten_line(delivery_excerpt(one), 100),
+            )
             for one in stuck
         ],
         right=("id",),
@@ -98,4 +104,6 @@ def _list(settings: Settings, json_out: bool) -> None:
 
 
 def _state(one: UndeliveredItem) -> str:
-    return f"{meaning(one)}: {one_line(one.error, 100)}" if one.error else meaning(one)
+    return (
+        f"{describe_delivery_state(one)}: {shorten_line(one.error, 100)}" if one.error else describe_delivery_state(one)
+    )

@@ -12,11 +12,17 @@ from typing import Any
 
 import click
 
-from assistant.cli import service_install, service_place
-from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import as_json, say
-from assistant.cli.service_managers import on_this_machine
-from assistant.cli.service_place import NAME, Placed
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_json, print_text
+from assistant.cli.service.install import (
+    DEFAULT_SERVICE_NAME,
+    ServiceDefinition,
+    define_launchd_agent,
+    define_systemd_system_unit,
+    define_systemd_user_unit,
+    read_service_file,
+)
+from assistant.cli.service.managers import detect_service_manager
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
@@ -52,23 +58,23 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
       assistant doctor --fix
       assistant doctor --call --json
     """
-    log_to_stderr("error")
+    configure_logging("error")
     home = home_from_environment()
     found: list[Finding] = []
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
     for finding in _examined(home, Wish(fix, call)):
         found.append(finding)
         if not json_out:
-            say("\n".join(drawn(finding, width)))
+            print_text("\n".join(wrap_finding(finding, width)))
     problems = sum(one.verdict == "problem" for one in found)
     if json_out:
-        as_json({"ok": not problems, "findings": [asdict(one) for one in found]})
+        print_json({"ok": not problems, "findings": [asdict(one) for one in found]})
     else:
-        say(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
+        print_text(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
     context.exit(1 if problems else 0)
 
 
-def drawn(finding: Finding, width: int) -> Iterator[str]:
+def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
     """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
     head = f"{finding.verdict:<{_VERDICT}}{finding.subject:<{_SUBJECT}} "
     said = [
@@ -91,7 +97,7 @@ def _serving(home: Home) -> Serving:
 
 def _service(home: Home) -> Iterator[Finding]:
     """Whether a service manager would start what this is, with the settings that are."""
-    kind = on_this_machine()
+    kind = detect_service_manager()
     if not kind:
         yield note("service", "neither systemd nor launchd runs this machine", "`assistant run` serves.")
         return
@@ -103,10 +109,10 @@ def _service(home: Home) -> Iterator[Finding]:
     if placed is None:
         yield note("service", "not installed", "`assistant service install` lets it run when nobody looks.")
         return
-    yield compared(placed.file, service_install.written(placed.file) or "", placed.text)
+    yield check_service_file(placed.file, read_service_file(placed.file) or "", placed.text)
 
 
-def compared(file: Path, written: str, wanted: str) -> Finding:
+def check_service_file(file: Path, written: str, wanted: str) -> Finding:
     """The file of a service as it is, with what it would be."""
     if written == wanted:
         return ok("service", f"{file}, as it should be")
@@ -118,11 +124,14 @@ def compared(file: Path, written: str, wanted: str) -> Finding:
     )  # fmt: skip
 
 
-def _installed(kind: str, home: Home) -> Placed | None:
+def _installed(kind: str, home: Home) -> ServiceDefinition | None:
     """The service that is installed for this home; None where there is none. Raises `SettingsError`."""
     settings = load_settings(home)
     if kind == "launchd":
-        possible = [service_place.launchd_agent(NAME, settings)]
+        possible = [define_launchd_agent(DEFAULT_SERVICE_NAME, settings)]
     else:
-        possible = [service_place.systemd_user(NAME, settings), service_place.systemd_system(NAME, settings)]
-    return next((one for one in possible if str(home.path) in (service_install.written(one.file) or "")), None)
+        possible = [
+            define_systemd_user_unit(DEFAULT_SERVICE_NAME, settings),
+            define_systemd_system_unit(DEFAULT_SERVICE_NAME, settings),
+        ]
+    return next((one for one in possible if str(home.path) in (read_service_file(one.file) or "")), None)

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 
 import click
 
-from assistant.cli.text import clean
+from assistant.cli.text import clean_for_terminal
 from assistant.core.errors import AssistantError
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         place = self._commands_at.get(name)
-        command = load(place) if place else None
+        command = load_attribute(place) if place else None
         assert command is None or isinstance(command, click.Command)
         return command
 
@@ -66,28 +66,28 @@ class LazyGroup(click.Group):
             raise
 
 
-def load(place: str) -> Any:
+def load_attribute(place: str) -> Any:
     """What stands at "module:attribute", imported now."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
-def start(command: click.Command) -> NoReturn:
+def run_and_exit(command: click.Command) -> NoReturn:
     """Run this process's command line and end the process."""
     if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
     if isinstance(sys.stdout, io.TextIOWrapper):
-        spell_out(sys.stdout)
-    sys.exit(guarded(command, sys.argv[1:]))
+        escape_unencodable(sys.stdout)
+    sys.exit(run_guarded(command, sys.argv[1:]))
 
 
-def spell_out(stream: io.TextIOWrapper) -> None:
+def escape_unencodable(stream: io.TextIOWrapper) -> None:
     """Have characters that the terminal's encoding does not know written as their numbers, and none of them lost."""
     if stream.errors == "strict":
         stream.reconfigure(errors="backslashreplace")
 
 
-def guarded(command: click.Command, arguments: Sequence[str]) -> int:
+def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command line to its end and return its exit code; expected failures are told on standard error."""
     debug = "--debug" in arguments
     try:
@@ -97,7 +97,7 @@ def guarded(command: click.Command, arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has enough of it; Python would complain once more while it closes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -105,7 +105,7 @@ def guarded(command: click.Command, arguments: Sequence[str]) -> int:
     except AssistantError as error:
         if debug:
             traceback.print_exc()
-        click.echo(f"Error: {clean(str(error))}", err=True)
+        click.echo(f"Error: {clean_for_terminal(str(error))}", err=True)
         return error.exit_code
     except OSError as error:
         if debug:

@@ -1,22 +1,32 @@
 """The way from a terminal to the runtime: the same few calls, within this process or over the control socket.
 
-Whatever the way, a message is told apart by its `external_id`: said again after a broken connection it is accepted
-once, so nobody is answered twice.
+A message is told apart by its `external_id`: said again after a broken connection it is accepted once, so nobody is
+answered twice. Only one process serves a home; whoever comes second while the first is still starting waits for its
+socket. The HTTP client (`cli.client`) and the daemon are loaded where they are needed, and only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from typing import Any, Protocol, TypeVar
 
-from assistant.core.errors import AssistantError
+from assistant.cli.lazy import load_attribute
+from assistant.core.errors import AssistantError, HomeLocked
 from assistant.core.ports import ControlPort
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_scope
+from assistant.service.home_lock import is_home_served
+from assistant.service.unix_socket import is_listening
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
-Event = tuple[str, Mapping[str, Any]]
+LinkEvent = tuple[str, Mapping[str, Any]]
 
 
 class LinkLost(AssistantError):
@@ -30,7 +40,7 @@ class Link(Protocol):
         """Returns once the message is durable."""
         ...
 
-    def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         """What happens in the session from now on, after a `hello`, and the deliveries that wait; with `inbox_id`,
         only those that answer that message. Ends when the other end detaches us."""
         ...
@@ -46,10 +56,10 @@ class Link(Protocol):
 
 
 class _Attached(Protocol):
-    def events(self) -> AsyncIterator[Event]: ...
+    def events(self) -> AsyncIterator[LinkEvent]: ...
 
 
-class Terminals(Protocol):
+class TerminalAttachments(Protocol):
     """What a link within the process needs of the terminal bridge."""
 
     name: str
@@ -58,10 +68,10 @@ class Terminals(Protocol):
     def acknowledge(self, key: str) -> bool: ...
 
 
-class DirectLink:
+class InProcessLink:
     """A `Link` to the runtime of this very process."""
 
-    def __init__(self, control: ControlPort, terminals: Terminals) -> None:
+    def __init__(self, control: ControlPort, terminals: TerminalAttachments) -> None:
         self._control = control
         self._terminals = terminals
 
@@ -79,7 +89,7 @@ class DirectLink:
             )
         )
 
-    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         with self._terminals.attach(session, inbox_id) as attached:
             async for event in attached.events():
                 yield event
@@ -98,3 +108,101 @@ class DirectLink:
 
     async def status(self) -> Mapping[str, Any]:
         return self._control.status()
+
+
+T = TypeVar("T")
+# A link that needs no daemon; it raises `HomeLocked` when another process has the home.
+LocalLinkFactory = Callable[[Settings], AbstractAsyncContextManager[Link]]
+
+_STARTS_WITHIN = 15.0
+_LOOK_EVERY = 0.05
+# Whoever asks one thing is answered first, and most who talk take longer to type.
+_WARM_AFTER = 1.0
+
+
+@asynccontextmanager
+async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) -> AsyncIterator[Link]:
+    """The daemon's link when one runs, else `inside` this process: `in_process`, unless told otherwise. Raises
+    `HomeError`, `StoreError`, `SettingsError`."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield await _reached(stack, settings, inside or serve_in_process)
+
+
+def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
+    """The link over the home's socket. Its HTTP client is loaded now, because whoever serves the home itself does
+    without."""
+    link: AbstractAsyncContextManager[Link] = load_attribute("assistant.cli.client:socket_link")(home.socket)
+    return link
+
+
+async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: LocalLinkFactory) -> Link:
+    home = settings.home
+    while not is_listening(home.socket):
+        try:
+            return await stack.enter_async_context(inside(settings))
+        except HomeLocked:
+            if not await wait_for_daemon(home) and is_home_served(home):
+                raise
+    return await stack.enter_async_context(open_daemon_link(home))
+
+
+@asynccontextmanager
+async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
+    """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
+    by itself, this task is cancelled and what ended it is raised."""
+    # All of the program is loaded where it has to run here, and only then.
+    async with load_attribute("assistant.daemon:running")(settings, warm_after=_WARM_AFTER) as daemon:
+        task = asyncio.current_task()
+        assert task is not None
+        watch = asyncio.create_task(_cancel_after(daemon.worker, task))
+        try:
+            yield InProcessLink(daemon.house.control, daemon.house.terminal)
+        finally:
+            watch.cancel()
+            if daemon.worker.done():
+                daemon.worker.result()
+
+
+async def _cancel_after(worker: asyncio.Task[None], task: asyncio.Task[T]) -> None:
+    await asyncio.wait([worker])
+    task.cancel()
+
+
+async def wait_for_daemon(home: Home) -> bool:
+    """Wait for the socket of the process that holds the home's lock; False when it gives the lock back or takes too
+    long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_STARTS_WITHIN):
+            while is_home_served(home):
+                if is_listening(home.socket):
+                    return True
+                await asyncio.sleep(_LOOK_EVERY)
+    return False
+
+
+class ProcessTerminated(AssistantError):
+    """The process was told to end before it was done. What was accepted is kept."""
+
+
+def run_with_signals(main: Coroutine[None, None, T]) -> T:
+    """Run to the end in a new event loop. Ctrl-C is `KeyboardInterrupt`; SIGTERM and SIGHUP cancel and are `Ended`."""
+    told = threading.Event()
+
+    async def with_signals() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end() -> None:
+            told.set()
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end)
+        return await main
+
+    try:
+        return asyncio.run(with_signals())
+    except asyncio.CancelledError:
+        if told.is_set():
+            raise ProcessTerminated() from None
+        raise

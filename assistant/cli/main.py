@@ -10,41 +10,41 @@ from __future__ import annotations
 import click
 
 from assistant import __version__
-from assistant.cli.lazy import LazyGroup, start
+from assistant.cli.lazy import LazyGroup, run_and_exit
 
 # Heading, command, where it stands, and its line in the menu.
 _MENU = {
     "Talk": {
-        "chat": ("assistant.cli.chat:chat", "Talk, or ask one thing with -m."),
-        "log": ("assistant.cli.history:log", "What was said, from the master log."),
+        "chat": ("assistant.cli.chat.command:chat", "Talk, or ask one thing with -m."),
+        "log": ("assistant.cli.log:log", "What was said, from the master log."),
         "sessions": ("assistant.cli.sessions:sessions", "The conversations, the ended ones too."),
-        "reset": ("assistant.cli.reset:reset", "End a conversation and begin the next."),
-        "compact": ("assistant.cli.compact:compact", "Make room in a conversation now."),
-        "requests": ("assistant.cli.requests:requests", "What you asked for, and what became of it."),
-        "pins": ("assistant.cli.pins:pins", "Words that no compaction touches."),
+        "reset": ("assistant.cli.sessions:reset", "End a conversation and begin the next."),
+        "compact": ("assistant.cli.conversation:compact", "Make room in a conversation now."),
+        "requests": ("assistant.cli.conversation:requests", "What you asked for, and what became of it."),
+        "pins": ("assistant.cli.conversation:pins", "Words that no compaction touches."),
     },
     "Remember": {
         "memory": ("assistant.cli.memory:memory", "What it remembers: look, ask why, put right."),
-        "forget": ("assistant.cli.forget:forget", "Forget for good, in every copy."),
+        "forget": ("assistant.cli.memory_changes:forget", "Forget for good, in every copy."),
         "sleep": ("assistant.cli.sleep:sleep", "Sleep now; what the last night did; take it back."),
         "archive": ("assistant.cli.archive:archive", "Conversations that ended, and where they lie."),
     },
     "Time": {
-        "remind": ("assistant.cli.remind:remind", "Reminders."),
-        "schedule": ("assistant.cli.schedule:schedule", "Prompts that are asked for you at their time."),
+        "remind": ("assistant.cli.agenda:remind", "Reminders."),
+        "schedule": ("assistant.cli.agenda:schedule", "Prompts that are asked for you at their time."),
     },
     "People and networks": {
         "people": ("assistant.cli.people:people", "Who may talk to it, and as whom."),
-        "bridge": ("assistant.cli.bridge:bridge", "Telegram, Matrix: set up, test, pause."),
+        "bridge": ("assistant.cli.bridge.command:bridge", "Telegram, Matrix: set up, test, pause."),
         "deliveries": ("assistant.cli.deliveries:deliveries", "What did not arrive, or may not have."),
         "web": ("assistant.cli.web:web", "The web API."),
     },
     "Set up and run": {
-        "setup": ("assistant.cli.setup:setup", "Model, persona, time zone, budget, bridge, service."),
-        "config": ("assistant.cli.config:config", "Settings and secrets."),
+        "setup": ("assistant.cli.setup.command:setup", "Model, persona, time zone, budget, bridge, service."),
+        "config": ("assistant.cli.config.command:config", "Settings and secrets."),
         "run": ("assistant.cli.serve:run", "Serve in the foreground."),
         "stop": ("assistant.cli.serve:stop", "End the one that runs."),
-        "service": ("assistant.cli.service:service", "Run it for years, under systemd or launchd."),
+        "service": ("assistant.cli.service.command:service", "Run it for years, under systemd or launchd."),
     },
     "Look after it": {
         "status": ("assistant.cli.status:status", "How it is, in a few lines."),
@@ -78,4 +78,4 @@ def assistant(context: click.Context, debug: bool) -> None:
 
 
 def main() -> None:
-    start(assistant)
+    run_and_exit(assistant)

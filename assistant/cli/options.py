@@ -11,7 +11,7 @@ import click
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Listing(click.Group):
+class ListingGroup(click.Group):
     """A group that does without a subcommand what its subcommand `list` does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -22,12 +22,12 @@ class Listing(click.Group):
         return ctx.invoke(self.commands["list"]) if ctx.invoked_subcommand is None else done
 
 
-def shared(name: str, help_text: str, **attributes: Any) -> Callable[[Function], Function]:
+def shared_option(name: str, help_text: str, **attributes: Any) -> Callable[[Function], Function]:
     """An option for a command that asks `given` what it says, instead of taking it as an argument."""
     return click.option(name, help=help_text, expose_value=False, callback=_remember, **attributes)
 
 
-def given(context: click.Context, name: str) -> Any:
+def shared_option_value(context: click.Context, name: str) -> Any:
     """What the option said, wherever it stood; None where it was not given."""
     return context.meta.get(_key(name))
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from assistant.cli.commanding import command
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.options import Function, Listing, given, shared
-from assistant.cli.plain import as_json, say, say_markdown
-from assistant.cli.stored import opened
-from assistant.cli.tables import local, table
-from assistant.cli.text import one_line, typed
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.options import Function, ListingGroup, shared_option, shared_option_value
+from assistant.cli.output import print_json, print_markdown, print_text
+from assistant.cli.remote import run_slash_command
+from assistant.cli.tables import format_local_time, print_table
+from assistant.cli.text import require_utf8, shorten_line
 from assistant.core.calendar import utc_now
 from assistant.core.people import Pairing, Person
 from assistant.core.sessions import MAIN_SESSION
@@ -22,12 +22,12 @@ from assistant.people.report import people_json, rooms_json
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
-_json: Callable[[Function], Function] = shared("--json", "Print what is known, then, as JSON.", is_flag=True)
+_json: Callable[[Function], Function] = shared_option("--json", "Print what is known, then, as JSON.", is_flag=True)
 # What networks call accounts and rooms may begin with a hyphen.
 _NAMES = {"ignore_unknown_options": True}
 
 
-@click.group(cls=Listing)
+@click.group(cls=ListingGroup)
 @_json
 def people() -> None:
     """Who may talk to the assistant, and as whom.
@@ -55,7 +55,7 @@ def listed(context: click.Context) -> None:
       assistant people list
       assistant people list --json
     """
-    _list(settings_in_force(looks=True), bool(given(context, "json")))
+    _list(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
 
 
 @people.command()
@@ -68,7 +68,7 @@ def rooms(context: click.Context) -> None:
     Example:
       assistant people rooms
     """
-    _rooms(settings_in_force(looks=True), bool(given(context, "json")))
+    _rooms(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
 
 
 @people.command(context_settings=_NAMES)
@@ -167,14 +167,14 @@ def rename(context: click.Context, who: tuple[str, ...], name: str) -> None:
 
 
 def _changed(context: click.Context, *words: str) -> None:
-    settings = settings_in_force()
-    text = shlex.join(typed(word, "That") for word in words)
-    answer = command(settings, text, MAIN_SESSION, begins=True)
-    if not given(context, "json"):
-        say_markdown(answer)
+    settings = load_effective_settings()
+    text = shlex.join(require_utf8(word, "That") for word in words)
+    answer = run_slash_command(settings, text, MAIN_SESSION, begins=True)
+    if not shared_option_value(context, "json"):
+        print_markdown(answer)
         return
-    with opened(settings) as stores:
-        as_json({"text": answer, **_known(stores), "rooms": rooms_json(stores.people.rooms())})
+    with open_home_stores(settings) as stores:
+        print_json({"text": answer, **_known(stores), "rooms": rooms_json(stores.people.rooms())})
 
 
 def _known(stores: Stores) -> dict[str, Any]:
@@ -186,25 +186,25 @@ def _waiting(stores: Stores) -> list[Pairing]:
 
 
 def _list(settings: Settings, json_out: bool) -> None:
-    with opened(settings) as stores:
+    with open_home_stores(settings) as stores:
         if json_out:
-            as_json(_known(stores))
+            print_json(_known(stores))
             return
         known, waiting = stores.people.all(), _waiting(stores)
-    table(
+    print_table(
         ("id", "name", "role", "state", "accounts"),
-        [(str(one.id), one_line(one.name, 60), one.role, one.state, _accounts(one)) for one in known],
+        [(str(one.id), shorten_line(one.name, 60), one.role, one.state, _accounts(one)) for one in known],
         right=("id",),
         empty="Nobody is known yet but you, at this terminal. `assistant people link BRIDGE` links your account.",
     )
     if waiting:
-        say("")
-        table(
+        print_text("")
+        print_table(
             ("waiting since", "on", "who", "id", ""),
             [
                 (
-                    local(one.created_at, settings.zone), one.bridge, one_line(_called(one), 60),
-                    one_line(one.room or one.sender, 100), "locked" if one.locked else "",
+                    format_local_time(one.created_at, settings.zone), one.bridge, shorten_line(_called(one), 60),
+                    shorten_line(one.room or one.sender, 100), "locked" if one.locked else "",
                 )
                 for one in waiting
             ],
@@ -213,17 +213,17 @@ def _list(settings: Settings, json_out: bool) -> None:
 
 
 def _rooms(settings: Settings, json_out: bool) -> None:
-    with opened(settings) as stores:
+    with open_home_stores(settings) as stores:
         known = stores.people.rooms()
     if json_out:
-        as_json(rooms_json(known))
+        print_json(rooms_json(known))
         return
-    table(
+    print_table(
         ("bridge", "room", "name", "state", "since"),
         [
             (
-                one.bridge, one_line(one.room, 100), one_line(one.name, 60), one.state,
-                local(one.decided_at, settings.zone),
+                one.bridge, shorten_line(one.room, 100), shorten_line(one.name, 60), one.state,
+                format_local_time(one.decided_at, settings.zone),
             )
             for one in known
         ],
@@ -232,7 +232,7 @@ def _rooms(settings: Settings, json_out: bool) -> None:
 
 
 def _accounts(person: Person) -> str:
-    return ", ".join(f"{one.bridge} {one_line(one.sender, 100)}" for one in person.identities)
+    return ", ".join(f"{one.bridge} {shorten_line(one.sender, 100)}" for one in person.identities)
 
 
 def _called(pairing: Pairing) -> str:

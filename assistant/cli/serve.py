@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 
 import click
 
-from assistant.cli import attach
-from assistant.cli.chat import answer_lines, talk_here
-from assistant.cli.lazy import load
-from assistant.cli.lines import typed_lines
-from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import tell
+from assistant.cli.chat.command import answer_lines, talk_here
+from assistant.cli.lazy import load_attribute
+from assistant.cli.link import open_link, run_with_signals
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_remark
+from assistant.cli.text import read_stdin_lines
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout
@@ -55,15 +55,15 @@ def run(context: click.Context, with_chat: bool) -> None:
     settings = load_settings()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not with_chat:
-        log_to_stderr(settings.values.log.level)
-        asyncio.run(load("assistant.daemon:main")(settings, lambda: tell(hint), manager))
+        configure_logging(settings.values.log.level)
+        asyncio.run(load_attribute("assistant.daemon:main")(settings, lambda: print_remark(hint), manager))
         return
     if is_home_served(settings.home):
-        tell(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
+        print_remark(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
     if _talks_at_a_terminal():
         context.exit(talk_here(settings, MAIN_SESSION))
-    log_to_stderr("warning")
-    context.exit(attach.run(_answer_or_serve(settings, hint)))
+    configure_logging("warning")
+    context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
 @click.command()
@@ -78,7 +78,7 @@ def stop() -> None:
     """
     home = home_from_environment()
     if not is_home_served(home):
-        tell("Nothing serves this home.")
+        print_remark("Nothing serves this home.")
         return
     holder = lock_holder(home)
     if holder is None:
@@ -89,7 +89,7 @@ def stop() -> None:
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
-    tell(f"Stopped process {holder}.")
+    print_remark(f"Stopped process {holder}.")
 
 
 def _drain_seconds(home: Home) -> float:
@@ -112,17 +112,17 @@ def _talks_at_a_terminal() -> bool:
 async def _answer_or_serve(settings: Settings, hint: str) -> int:
     """Answer the lines that were piped in; where there are none, serve until told to stop."""
     served_elsewhere = is_home_served(settings.home)
-    async with attach.home_link(settings) as link:
-        lines = typed_lines()
+    async with open_link(settings) as link:
+        lines = read_stdin_lines()
         first = asyncio.ensure_future(anext(lines, None))
         silent = not (await asyncio.wait([first], timeout=_SILENT_AFTER))[0]
         if silent:
-            tell(hint)
+            print_remark(hint)
         line = await first
         if line is not None:
             return await answer_lines(link, _chained(line, lines), MAIN_SESSION)
         if not silent:
-            tell(hint)
+            print_remark(hint)
         if not served_elsewhere:
             await _until_told()
     return 0

@@ -11,16 +11,15 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from assistant.cli import attach
-from assistant.cli.commanding import opened_here, say_answer
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.logs import log_to_stderr
-from assistant.cli.plain import as_json, say, say_markdown, tell
-from assistant.cli.slash import in_shell
-from assistant.cli.stored import require_home
-from assistant.cli.text import clean
-from assistant.commands import sleeping_report as sleep_report
-from assistant.commands.sleeping_commands import phase_named
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import require_home
+from assistant.cli.link import open_link, run_with_signals
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_json, print_markdown, print_remark, print_text
+from assistant.cli.remote import open_home_locally, print_slash_command
+from assistant.cli.slash import rewrite_for_shell
+from assistant.cli.text import clean_for_terminal
+from assistant.commands.sleep import parse_phase, render_sleep_progress, render_sleep_report, sleep_report_json
 from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
@@ -54,17 +53,17 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
     """
     if dry_run + (phase is not None) + last + undo > 1:
         raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
-    settings = settings_in_force()
+    settings = load_effective_settings()
     if last:
         _tell_of_last(settings, json_out)
         return
     words = ["/sleep", *(["--json"] if json_out else [])]
     if dry_run or undo:
-        say_answer(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN_SESSION)
+        print_slash_command(settings, " ".join([*words, "--dry-run" if dry_run else "--undo"]), MAIN_SESSION)
         return
-    words += ["--phase", phase_named(phase)] if phase is not None else []
+    words += ["--phase", parse_phase(phase)] if phase is not None else []
     told = _slept(settings, " ".join(words))
-    (say if json_out else say_markdown)(told)
+    (print_text if json_out else print_markdown)(told)
     with _journal(settings) as journal:
         report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
     if report is None or report.state in ("failed", "interrupted"):
@@ -76,9 +75,9 @@ def _tell_of_last(settings: Settings, json_out: bool) -> None:
     with _journal(settings) as journal:
         report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
     if json_out:
-        as_json(sleep_report.as_json(report))
+        print_json(sleep_report_json(report))
     else:
-        say(sleep_report.told(report, settings.zone, utc_now()))
+        print_text(render_sleep_report(report, settings.zone, utc_now()))
 
 
 @contextlib.contextmanager
@@ -91,19 +90,19 @@ def _journal(settings: Settings) -> Iterator[Journal]:
 def _slept(settings: Settings, text: str) -> str:
     """What `/sleep` answers, with what goes on told to a terminal meanwhile."""
     require_home(settings)
-    log_to_stderr("error")
+    configure_logging("error")
     try:
-        return in_shell(attach.run(_sleeping(settings, text)))
+        return rewrite_for_shell(run_with_signals(_sleeping(settings, text)))
     except KeyboardInterrupt:
         if is_home_served(settings.home):
-            tell("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")
+            print_remark("The sleep goes on in the assistant that runs; `assistant sleep --last` tells what it does.")
         else:
-            tell("The sleep was cut off. What was done is kept, and the next one goes on where it was.")
+            print_remark("The sleep was cut off. What was done is kept, and the next one goes on where it was.")
         raise
 
 
 async def _sleeping(settings: Settings, text: str) -> str:
-    async with attach.home_link(settings, opened_here) as link:
+    async with open_link(settings, open_home_locally) as link:
         asked = asyncio.create_task(link.command(text, MAIN_SESSION))
         try:
             if sys.stderr.isatty():
@@ -125,4 +124,4 @@ async def _followed(settings: Settings, asked: asyncio.Task[str]) -> None:
 def _now(report: SleepReport | None) -> str:
     if report is None or report.state != "running":
         return "Falling asleep"
-    return clean(sleep_report.going_on(report, utc_now()))
+    return clean_for_terminal(render_sleep_progress(report, utc_now()))

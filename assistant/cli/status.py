@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 
-from assistant.cli import attach
-from assistant.cli.lazy import load
-from assistant.cli.link import LinkLost
-from assistant.cli.plain import as_json, say
-from assistant.cli.slash import in_shell
+from assistant.cli.lazy import load_attribute
+from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
+from assistant.cli.output import print_json, print_text
+from assistant.cli.slash import rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
@@ -50,18 +49,18 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status
       assistant status --json
     """
-    report = report_of(home_from_environment())
-    report["problems"] = [in_shell(one) for one in report["problems"]]
+    report = read_status_report(home_from_environment())
+    report["problems"] = [rewrite_for_shell(one) for one in report["problems"]]
     if json_out:
-        as_json(report)
+        print_json(report)
     elif sys.stdout.isatty():
-        say("\n".join(drawn(report, shutil.get_terminal_size().columns)))
+        print_text("\n".join(wrap_status_report(report, shutil.get_terminal_size().columns)))
     else:
-        say("\n".join(lines(report)))
+        print_text("\n".join(lines(report)))
     context.exit(0 if report["ok"] else 1)
 
 
-def drawn(report: Mapping[str, Any], columns: int) -> Iterator[str]:
+def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]:
     """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
     width = max(_NARROWEST, min(columns, _WIDEST))
     problems, told = report["problems"], facts(report)
@@ -79,19 +78,19 @@ def drawn(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 _WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
 
 
-def report_of(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
+def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
     """How a home is, from the daemon that serves it, if that answers within so many seconds; else from the stores."""
     silent = []
     if is_listening(home.socket):
         try:
             # It runs on settings that were understood, whatever config.toml says by now.
-            return {"running": True, **attach.run(_of_the_daemon(home, within))}
+            return {"running": True, **run_with_signals(_of_the_daemon(home, within))}
         except (LinkLost, TimeoutError):
             if is_home_served(home):
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings, refused = _settings(home)
-    with load("assistant.cli.stored:opened")(settings) as stores:
-        found = load("assistant.wire.condition:stored_status")(settings, stores, utc_now())
+    with load_attribute("assistant.cli.home_stores:open_home_stores")(settings) as stores:
+        found = load_attribute("assistant.wire.condition:stored_status")(settings, stores, utc_now())
     served = is_home_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
     return {"running": served, **found, **verdict([*silent, *refused, *unanswered, *found["problems"]])}
@@ -102,7 +101,7 @@ def _settings(home: Home) -> tuple[Settings, list[str]]:
     try:
         return load_settings(home), []
     except SettingsError as error:
-        found, told = load("assistant.cli.in_force:readable")(home, error)
+        found, told = load_attribute("assistant.cli.effective_settings:load_readable_settings")(home, error)
         return found, [told]
 
 
@@ -115,5 +114,5 @@ def _unanswered(sessions: int) -> list[str]:
 
 
 async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:
-    async with asyncio.timeout(within), attach.daemon_link(home) as link:
+    async with asyncio.timeout(within), open_daemon_link(home) as link:
         return await link.status()

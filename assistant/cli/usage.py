@@ -8,10 +8,10 @@ import click
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import as_json
-from assistant.cli.stored import opened
-from assistant.cli.tables import console
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.output import print_json
+from assistant.cli.tables import make_console
 from assistant.commands.usage import load_usage, usage_lines
 from assistant.commands.usage import usage_json as report_json
 from assistant.core.calendar import utc_now
@@ -50,12 +50,12 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
       assistant usage --by kind --days 7
       assistant usage --by model --json
     """
-    with opened(settings_in_force(looks=True)) as stores:
+    with open_home_stores(load_effective_settings(looks=True)) as stores:
         asked = load_usage(stores.ledger, by, days, utc_now())
     if json_out:
-        as_json(report_json(asked))
+        print_json(report_json(asked))
         return
-    out, bars = console(), _Bars()
+    out, bars = make_console(), _Bars()
     with out.use_theme(_COLOURS):
         for line in usage_lines(asked):
             out.print(bars(line), soft_wrap=True, markup=False)

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 
 import click
 
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import as_json, say
-from assistant.cli.stored import opened
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.output import print_json, print_text
 from assistant.core.calendar import utc_now
 from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.core.text import pluralize
@@ -32,22 +32,22 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
       assistant verify
       assistant verify --repair
     """
-    settings = settings_in_force()
+    settings = load_effective_settings()
     report = _repaired(settings, archives) if repair else _checked(settings, archives)
     if json_out:
-        as_json(_as_json(report))
+        print_json(_as_json(report))
     else:
-        say("\n".join(_lines(report)))
+        print_text("\n".join(_lines(report)))
     context.exit(0 if report.ok else 1)
 
 
 def _checked(settings: Settings, archives: bool) -> IntegrityReport:
-    with opened(settings) as stores:
+    with open_home_stores(settings) as stores:
         return _with_archives(stores.verifier.verify(), stores.archive.check(remote=archives))
 
 
 def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
-    with home_lock(settings.home), opened(settings, reading=False) as stores:
+    with home_lock(settings.home), open_home_stores(settings, reading=False) as stores:
         return _with_archives(stores.verifier.repair(utc_now()), stores.archive.check(remote=archives))
 
 

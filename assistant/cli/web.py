@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from assistant.cli.in_force import settings_in_force
-from assistant.cli.plain import say, tell
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.output import print_remark, print_text
 from assistant.core.errors import UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.home import home_from_environment
@@ -41,14 +41,14 @@ def token(new: bool) -> None:
     """
     if new:
         wire_web.new_token(home_from_environment())
-    settings = settings_in_force()
+    settings = load_effective_settings()
     found = settings.values.web.token.get_secret_value()
     if new and settings.origins[wire_web.TOKEN] != IN_FILE:
-        tell(f"{settings.origins[wire_web.TOKEN]} has another web.token, which wins over the new one.")
+        print_remark(f"{settings.origins[wire_web.TOKEN]} has another web.token, which wins over the new one.")
     if not found:
         raise UsageError("There is no token yet: one is made at the first start with web.port set, or by --new.")
-    say(found)
+    print_text(found)
     if not settings.values.web.port:
-        tell(_HOW)
+        print_remark(_HOW)
     elif new and settings.origins[wire_web.TOKEN] == IN_FILE and is_home_served(settings.home):
-        tell(_AT_ONCE)
+        print_remark(_AT_ONCE)

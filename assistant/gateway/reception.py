@@ -35,7 +35,7 @@ FAILED = "That did not work, by no fault of yours. Try again later."
 
 
 class Slash(Protocol):
-    """What answers commands (`assistant.commands.assistant_commands.Commands`)."""
+    """What answers commands (`assistant.commands.registry.Commands`)."""
 
     def names(self) -> list[str]: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assistant.commands.assistant_commands import Commands
+from assistant.commands.registry import CommandRegistry
 from assistant.core.errors import UsageError
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_role
@@ -17,7 +17,11 @@ class DaemonControl:
     """Implements `ports.Control` over a runtime, its commands and its status."""
 
     def __init__(
-        self, runtime: Runtime, commands: Commands, conversation: Conversation, status: Callable[[], Mapping[str, Any]]
+        self,
+        runtime: Runtime,
+        commands: CommandRegistry,
+        conversation: Conversation,
+        status: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._runtime = runtime
         self._commands = commands

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.commands.sleeping_report import told
+from assistant.commands.sleep import render_sleep_report
 from assistant.commands.usage import load_usage, usage_json
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
@@ -97,7 +97,7 @@ class OwnersLook:
         return self._sources.journal.cycles(limit=limit)
 
     def told(self, cycle: SleepReport) -> str:
-        return told(cycle, self._zone, self._clock())
+        return render_sleep_report(cycle, self._zone, self._clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
         return list(reversed(self._sources.conversation.checkpoints(session)))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService, find_agenda_problems
-from assistant.commands.reminders_commands import AgendaCommands
+from assistant.commands.agenda import AgendaCommands
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 

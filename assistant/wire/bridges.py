@@ -14,8 +14,7 @@ from typing import Protocol
 import structlog
 from pydantic import SecretStr
 
-from assistant.commands.bridging_commands import BridgeCommands, Kept
-from assistant.commands.deliveries import DeliveryCommands
+from assistant.commands.bridges import BridgeCommands, BridgeStores, DeliveryCommands
 from assistant.core.bridge_api import (
     NETWORK_NAMES,
     Bridge,
@@ -192,7 +191,7 @@ def bridge_rooms(
         if name in delivery.bridges:
             delivery.hurry(name)
 
-    kept = Kept(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
+    kept = BridgeStores(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
     about_bridges = BridgeCommands(delivery, reload, kept, settings.zone, home)
     return about_bridges, DeliveryCommands(stores.deliveries, try_now, settings.zone)
 

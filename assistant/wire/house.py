@@ -17,12 +17,12 @@ from typing import Any
 import structlog
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.commands import assistant_commands as commands
-from assistant.commands.archives_commands import ArchiveCommands
-from assistant.commands.assistant_commands import Commands
-from assistant.commands.compaction_commands import CompactionCommands
-from assistant.commands.sleeping_commands import SleepCommands
-from assistant.commands.talk import MemoryTalk
+from assistant.commands import registry as commands
+from assistant.commands.compaction import CompactionCommands
+from assistant.commands.memory import MemoryCommandGroup
+from assistant.commands.registry import CommandRegistry
+from assistant.commands.sessions import ArchiveCommands
+from assistant.commands.sleep import SleepCommands
 from assistant.core.bridge_api import Bridge, TurnEvent
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memories import SleepReport
@@ -239,11 +239,11 @@ class House:
             max_seconds=wanted.max_seconds,
         )
 
-    def _slash_commands(self) -> Commands:
+    def _slash_commands(self) -> CommandRegistry:
         stores = self.stores
-        open_to_them = commands.Stores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
+        open_to_them = commands.CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
-        memory = MemoryTalk(self.memory, stores.conversation, self.settings.zone)
+        memory = MemoryCommandGroup(self.memory, stores.conversation, self.settings.zone)
         sessions = self.sessions.commands
         backup = backup_commands(self.settings, self.backing_up)
         archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
@@ -251,7 +251,7 @@ class House:
         bridges = bridge_rooms(self.settings, stores, self.delivery, self.networks, self.terminal.name)
         rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people, *bridges)
         authority = authority_of(self.settings)
-        return Commands(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
+        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.commands.people_commands import PeopleCommands
+from assistant.commands.people import PeopleCommands
 from assistant.core.errors import SettingsError
 from assistant.core.people import invalid_grants
 from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from assistant.commands.resetting_commands import SessionCommands
+from assistant.commands.sessions import SessionCommands
 from assistant.core.sessions import SessionKind
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.policies import ResetPolicies, SessionResetPolicy

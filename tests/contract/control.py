@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.cli.client import SocketLink, socket_link
+from assistant.cli.client import SocketLink, open_socket_link
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
@@ -146,7 +146,7 @@ class Served:
 @asynccontextmanager
 async def serving(path: Path, terminal: TerminalBridge) -> AsyncIterator[Served]:
     control = ScriptedControl()
-    async with serve_control(lambda: control_server(behind(control, terminal)), path), socket_link(path) as link:
+    async with serve_control(lambda: control_server(behind(control, terminal)), path), open_socket_link(path) as link:
         try:
             yield Served(path, control, terminal, link)
         finally:

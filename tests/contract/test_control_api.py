@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.cli.client import socket_link
+from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError, UsageError
@@ -282,9 +282,9 @@ async def test_stopping_the_bridge_ends_the_streams(served: Served) -> None:
 
 async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "run" / "control.sock"
-    async with serving(path, TerminalBridge()), socket_link(path) as link:
+    async with serving(path, TerminalBridge()), open_socket_link(path) as link:
         assert (await link.status())["ok"]
-    async with socket_link(path) as link:
+    async with open_socket_link(path) as link:
         with pytest.raises(LinkLost):
             await link.status()
         with pytest.raises(LinkLost):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.cli.client import socket_link
+from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.unix_socket import is_listening
@@ -84,7 +84,7 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
         loaded.append("now")
         return control_server(behind(ScriptedControl(), terminal))
 
-    async with serve_control(load, path), socket_link(path) as link:
+    async with serve_control(load, path), open_socket_link(path) as link:
         for _ in range(5):
             await asyncio.to_thread(os.getpid)
         assert loaded == []
@@ -99,6 +99,6 @@ async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_pat
     def load() -> Any:
         raise ImportError("no framework here")
 
-    async with serve_control(load, path), socket_link(path) as link:
+    async with serve_control(load, path), open_socket_link(path) as link:
         with pytest.raises(LinkLost):
             await link.status()

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
-from assistant.cli.lazy import guarded
+from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant as assistant_command
 
 SECONDS = 60
@@ -56,7 +56,7 @@ def look(home: Path, *arguments: str, command: click.Command = assistant_command
             patch.delenv(name)
         for name, value in environment(home, **settings).items():
             patch.setenv(name, value)
-        code = guarded(command, arguments)
+        code = run_guarded(command, arguments)
     return Done(code, out.getvalue(), err.getvalue())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.core.checkpoints import Checkpoint, Compaction, RequestKind
 from assistant.core.messages import Message
 from assistant.settings.settings import load_settings

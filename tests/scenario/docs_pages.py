@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from assistant.cli.aihistory import aihistory
-from assistant.cli.lazy import guarded
+from assistant.cli.aihistory.main import aihistory
+from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant
 from tests.scenario.command_line import ROOT, environment
 
@@ -46,6 +46,6 @@ def run(line: str, home: Path, *, expect: int = 0) -> str:
     variables, (program, *words) = words_of(line.replace("~/", f"{home.parent}/"))
     others = {name: None for name in os.environ if name.startswith(("ASSISTANT_", "ANTHROPIC_", "OPENAI_"))}
     with CliRunner().isolation(input=said, env={**others, **environment(home, **variables)}) as (out, err, _):
-        code = guarded(PROGRAMS[program], words)
+        code = run_guarded(PROGRAMS[program], words)
         assert code == expect, f"{line}: {out.getvalue().decode()}{err.getvalue().decode()}"
         return out.getvalue().decode()

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant as assistant_command
 from assistant.core.messages import Message
 from tests.scenario.command_line import ROOT, SECONDS, daemon, environment, look, one_line_error
@@ -280,7 +280,7 @@ def test_stats_draw_the_rise_and_fall_of_the_most_compacted_conversation(home: P
 
 def test_only_what_draws_loads_what_draws(home: Path) -> None:
     code = (
-        "import sys; from assistant.cli.lazy import guarded; from assistant.cli.aihistory import aihistory;"
+        "import sys; from assistant.cli.lazy import guarded; from assistant.cli.aihistory.main import aihistory;"
         "guarded(aihistory, sys.argv[1:]); print('plotille' in sys.modules)"
     )
     for arguments, loaded in ([], "False"), (["stats"], "True"):
@@ -309,7 +309,7 @@ def test_nothing_is_written(home: Path) -> None:
 
 def aihistory_process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from assistant.cli.aihistory import main; main()", *arguments], text=True,
+        [sys.executable, "-c", "from assistant.cli.aihistory.main import main; main()", *arguments], text=True,
         env=environment(home), capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.core.checkpoints import Compaction
 from tests.scenario.command_line import look
 from tests.scenario.compacted_home import compact, fresh, history, later

@@ -12,9 +12,8 @@ import pexpect
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.cli import bridge_keeping
-from assistant.cli.bridge_answers import Answers
-from assistant.commands.bridging_commands import TEST_MESSAGE
+from assistant.cli.bridge.settings import BridgeAnswers, save_bridge_answers
+from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.records import OutgoingMessage
@@ -226,9 +225,9 @@ def test_answers_that_end_before_anything_was_kept_change_nothing(home: Home) ->
 @pytest.mark.parametrize("earlier", ["", "111:the-one-before"])
 def test_settings_that_are_refused_leave_the_secret_as_it_was(home: Home, earlier: str) -> None:
     if earlier:
-        bridge_keeping.keep(home, "telegram", Answers(token=earlier), in_file=True)
+        save_bridge_answers(home, "telegram", BridgeAnswers(token=earlier), in_file=True)
     with pytest.raises(SettingsError):
-        bridge_keeping.keep(home, "telegram", Answers({"nonsense": "1"}, "222:new"), in_file=True)
+        save_bridge_answers(home, "telegram", BridgeAnswers({"nonsense": "1"}, "222:new"), in_file=True)
     settings = load_settings(home, {})
     assert settings.values.telegram.token.get_secret_value() == earlier
     assert settings.values.telegram.enabled is bool(earlier)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assistant.commands.bridging_commands import TEST_MESSAGE
+from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.errors import BridgeError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings

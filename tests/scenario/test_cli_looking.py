@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from tests.scenario.command_line import ASSISTANT, SECONDS, Done, assistant, environment, look, one_line_error
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from tests.scenario.command_line import daemon, look
 
 GOES_ON = "goes on with the settings that it had, and so does this; `assistant config edit` mends it."

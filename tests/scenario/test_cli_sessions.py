@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.aihistory import aihistory
+from assistant.cli.aihistory.main import aihistory
 from assistant.core.sessions import GenerationEnd
 from tests.scenario.command_line import assistant, look, one_line_error
 from tests.scenario.compacted_home import compact, fresh

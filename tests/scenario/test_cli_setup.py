@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.cli.lazy import guarded
+from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant as assistant_command
-from assistant.cli.setup_steps import serve
+from assistant.cli.setup.command import offer_service
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock
@@ -58,7 +58,7 @@ def setup(home: Home, *steps: str, said: list[str], **settings: str) -> Done:
     others = {name: None for name in os.environ if name.startswith(("ASSISTANT_", "ANTHROPIC_", "OPENAI_"))}
     env = {**others, **environment(home.path, **settings)}
     with CliRunner().isolation(input="".join(f"{line}\n" for line in said), env=env) as (out, err, _):
-        code = guarded(assistant_command, ["setup", *steps])
+        code = run_guarded(assistant_command, ["setup", *steps])
         return Done(code, out.getvalue().decode(), err.getvalue().decode())
 
 
@@ -233,7 +233,7 @@ def test_the_service_is_installed_where_that_is_wanted(answer: str, kept: list[s
     installed: list[str] = []
     done: list[str] = []
     with CliRunner().isolation(input=f"{answer}\n"):
-        serve("systemd", done, lambda: installed.append("the service"))
+        offer_service("systemd", done, lambda: installed.append("the service"))
     assert installed == done == kept
 
 
@@ -243,7 +243,7 @@ def test_a_service_that_cannot_be_installed_is_told_and_hinders_nothing(home: Ho
 
     done: list[str] = []
     with CliRunner().isolation(input="yes\n") as (out, _, _):
-        serve("systemd", done, refuses)
+        offer_service("systemd", done, refuses)
         assert "systemd does not answer." in out.getvalue().decode()
     assert done == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from assistant.cli.secret import put
+from assistant.cli.config.secrets import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
 from tests.contract.web import free_port
@@ -66,7 +66,7 @@ def test_a_new_token_is_taken_by_the_assistant_that_runs_and_that_is_told(tmp_pa
 def test_a_token_that_could_be_guessed_is_not_kept_and_what_makes_one_is_told(tmp_path: Path, guessable: str) -> None:
     home = Home(tmp_path / "home")
     with pytest.raises(UsageError) as refused:
-        put(home, "web.token", guessable, in_file=True)
+        store_secret(home, "web.token", guessable, in_file=True)
     told = str(refused.value)
     assert "`assistant web token --new`" in told and "Nothing was changed" in told and guessable not in told
     assert not home.secrets.exists()
@@ -74,5 +74,5 @@ def test_a_token_that_could_be_guessed_is_not_kept_and_what_makes_one_is_told(tm
 
 def test_a_token_of_ones_own_that_is_as_strong_as_ours_is_kept(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    put(home, "web.token", TOKEN, in_file=True)
+    store_secret(home, "web.token", TOKEN, in_file=True)
     assert look(home.path, "web", "token").out == f"{TOKEN}\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from assistant.cli.slash import COMMANDS, LEAVING
+from assistant.cli.slash import LEAVE_COMMANDS, SLASH_COMMANDS
 from assistant.core.errors import install_hint
 from tests.scenario.command_line import ROOT
 from tests.scenario.docs_pages import DOCS, PROGRAMS, shell_lines, words_of
@@ -72,7 +72,7 @@ def test_every_command_that_a_page_names_is_there(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_slash_command_that_a_page_names_is_there(path: Path) -> None:
     for name in re.findall(r"`(/[a-z]+)(?: [^`]*)?`", path.read_text(encoding="utf-8")):
-        assert name in {*COMMANDS, *LEAVING, *_NOT_OURS}, name
+        assert name in {*SLASH_COMMANDS, *LEAVE_COMMANDS, *_NOT_OURS}, name
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

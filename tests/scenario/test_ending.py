@@ -20,8 +20,8 @@ from pytest import MonkeyPatch
 from structlog.testing import capture_logs
 
 from assistant import daemon
-from assistant.cli.client import socket_link
-from assistant.cli.status import report_of
+from assistant.cli.client import open_socket_link
+from assistant.cli.status import read_status_report
 from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.errors import AssistantError, BridgeError, StoreError
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelRequest
@@ -281,7 +281,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
         async with house.serve():
             await house.runtime.accept(said("My cat is called Mio.", external_id="1"))
             await house.runtime.idle()
-            async with socket_link(settings.home.socket) as link:
+            async with open_socket_link(settings.home.socket) as link:
                 asked = asyncio.create_task(link.command("/sleep", "main"))
                 await writer.called.wait()
                 with capture_logs() as logs:
@@ -322,6 +322,6 @@ def test_f40_a_daemon_that_does_not_answer_turns_the_status_red(tmp_path: Path) 
     assert look(home.path, "chat", "-m", "hello").returncode == 0
     with listen(home.socket), home_lock(home), MonkeyPatch.context() as patch:
         patch.setenv("ASSISTANT_HOME", str(home.path))
-        report = report_of(home, 0.05)
+        report = read_status_report(home, 0.05)
     assert (report["ok"], report["running"]) == (False, True)
     assert report["problems"][0].startswith(f"Process {os.getpid()} serves the home and has not answered for 0.05 s.")

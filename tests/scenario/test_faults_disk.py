@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant.cli.logs import log_to_stderr
+from assistant.cli.logging_setup import configure_logging
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
@@ -30,7 +30,7 @@ DISKS = {"files that may not grow": limited_files} | ({"a file system of 4 MB": 
 @pytest.fixture(autouse=True)
 def log() -> Iterator[None]:
     """The daemon's own log, which is on the full disk as well."""
-    log_to_stderr("error")
+    configure_logging("error")
     yield
     structlog.reset_defaults()
 

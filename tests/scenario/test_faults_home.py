@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant.cli.logs import log_to_stderr
+from assistant.cli.logging_setup import configure_logging
 from assistant.core.errors import HomeError, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
@@ -40,7 +40,7 @@ needs_mounts = pytest.mark.skipif(not may_mount(), reason="only who may mount fi
 @pytest.fixture(autouse=True)
 def log() -> Iterator[None]:
     """The daemon's own log, which may be on the full disk as well."""
-    log_to_stderr("error")
+    configure_logging("error")
     yield
     structlog.reset_defaults()
 

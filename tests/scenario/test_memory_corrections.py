@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands.forget_report import asked
+from assistant.commands.erasure import parse_forget_target
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry
@@ -164,10 +164,10 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
         for number, text in enumerate((NURSE, "I sail every Friday."))
     )
     home.put_memory(one)
-    _, code = await home.forgetting.ask(asked("memory aaaa", "owner"), NOW)
+    _, code = await home.forgetting.ask(parse_forget_target("memory aaaa", "owner"), NOW)
     home.put_memory(other)
     with pytest.raises(UsageError, match="2 memories begin with aaaa"):
-        await home.forgetting.ask(asked("memory aaaa", "owner"), NOW)
+        await home.forgetting.ask(parse_forget_target("memory aaaa", "owner"), NOW)
     for short in ("", "aaa"):
         with pytest.raises(UsageError, match="There is no memory"):
             await home.forgetting.ask(ErasureRequest("owner", memories=(short,)), NOW)
@@ -187,7 +187,7 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
     ],
 )  # fmt: skip
 def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: ErasureRequest) -> None:
-    assert asked(typed, "owner") == meant
+    assert parse_forget_target(typed, "owner") == meant
 
 
 # ------------------------------------------------------------------------------------------------------------- a night

@@ -9,7 +9,7 @@ import signal
 import socket
 from pathlib import Path
 
-from assistant.cli.attach import daemon_link
+from assistant.cli.link import open_daemon_link
 from assistant.core.shutdown import service_manager_timeout
 from assistant.settings.home import Home
 from tests.scenario.command_line import look
@@ -23,7 +23,7 @@ def say(home: Path, text: str) -> None:
     """Accepted when this returns; nobody waits for the answer."""
 
     async def over_the_socket() -> None:
-        async with daemon_link(Home(home)) as link:
+        async with open_daemon_link(Home(home)) as link:
             await link.say(text, "once", "main")
 
     asyncio.run(over_the_socket())

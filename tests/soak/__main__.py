@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.cli.client import SocketLink, socket_link
+from assistant.cli.client import SocketLink, open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX
 from tests.bench.figures import Row, table
@@ -114,7 +114,7 @@ async def _linked(path: Path) -> AsyncIterator[SocketLink]:
     """A link to a daemon that is just starting."""
     for _ in range(600):
         with contextlib.suppress(LinkLost, OSError):
-            async with socket_link(path / "run" / "control.sock") as link:
+            async with open_socket_link(path / "run" / "control.sock") as link:
                 await link.status()
                 yield link
                 return
@@ -181,7 +181,7 @@ _THINGS = ("rose", "fig tree", "lemon", "bean", "tomato", "vine", "olive", "sage
 
 async def _listen(path: Path, session: str, watched: Watched) -> None:
     """A terminal of one conversation, that shows and confirms all it is given."""
-    async with socket_link(path / "run" / "control.sock") as link:
+    async with open_socket_link(path / "run" / "control.sock") as link:
         while True:
             async for name, data in link.events(session):
                 if name != "deliver":
@@ -207,7 +207,7 @@ def _descriptors(pid: int) -> int:
 
 
 async def _sleep_now_and_then(path: Path, watched: Watched) -> None:
-    async with socket_link(path / "run" / "control.sock") as link:
+    async with open_socket_link(path / "run" / "control.sock") as link:
         while True:
             await asyncio.sleep(_SLEEP_MINUTES * 60)
             await link.command("/sleep", MAIN_SESSION)

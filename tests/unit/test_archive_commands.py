@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.archives_commands import ArchiveCommands
+from assistant.commands.sessions import ArchiveCommands
 from assistant.core.errors import UsageError
 from assistant.core.slash_commands import CommandInvocation
 from assistant.wire.search import open_history

@@ -10,9 +10,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.bridging_commands import TEST_MESSAGE, BridgeCommands, Kept
-from assistant.commands.bridging_report import NO_BRIDGE, NOTHING_STUCK
-from assistant.commands.deliveries import DeliveryCommands
+from assistant.commands.bridges import (
+    NO_BRIDGE,
+    NOTHING_STUCK,
+    TEST_MESSAGE,
+    BridgeCommands,
+    BridgeStores,
+    DeliveryCommands,
+)
 from assistant.core.bridge_api import BridgeCapabilities
 from assistant.core.errors import AssistantError, BridgeError, RecipientNotConnected, UsageError
 from assistant.core.people import Identity
@@ -54,7 +59,7 @@ class Desk:
         there = {"terminal": self.home, "telegram": self.bridge}
         self.delivery = Delivery(self.outbox, there, self.clock, None, self.states)
         zone = ZoneInfo("UTC")
-        kept = Kept(self.outbox, self.stuck, self.states, self.places)
+        kept = BridgeStores(self.outbox, self.stuck, self.states, self.places)
         bridges = BridgeCommands(self.delivery, self.reload, kept, zone, "terminal")
         deliveries = DeliveryCommands(self.stuck, self.delivery.hurry, zone)
         self.table = {**bridges.entries(), **deliveries.entries()}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.bridge_following import connected, until_known
-from assistant.cli.link import Event
+from assistant.cli.bridge.add import wait_until_connected, wait_until_owner_known
+from assistant.cli.link import LinkEvent
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.core.people import Identity
@@ -40,7 +40,7 @@ class ScriptedLink:
     async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
         return InboxReceipt(1, 1)
 
-    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         yield "hello", {}
 
     async def shown(self, key: str) -> None:
@@ -67,33 +67,33 @@ def stores(settings: Settings) -> Iterator[Stores]:
 
 async def test_what_hinders_it_is_told_once_until_the_network_answers(capsys: pytest.CaptureFixture[str]) -> None:
     link = ScriptedLink(("", ""), ("connecting", ""), ("failing", REFUSED), ("failing", REFUSED), ("connected", ""))
-    await connected(link, "telegram")
+    await wait_until_connected(link, "telegram")
     assert capsys.readouterr().out == f"{REFUSED}\n"
 
 
 async def test_one_that_is_paused_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     link = ScriptedLink(("paused", ""), ("connected", ""))
-    await connected(link, "telegram")
+    await wait_until_connected(link, "telegram")
     assert link.commands == ["/bridge resume telegram"]
 
 
 async def test_one_that_does_not_connect_in_time_is_set_up_all_the_same() -> None:
     with pytest.raises(AssistantError, match=r"telegram is set up, but not connected yet.*goes on from here"):
-        await connected(ScriptedLink(("failing", REFUSED)), "telegram", within=0)
+        await wait_until_connected(ScriptedLink(("failing", REFUSED)), "telegram", within=0)
 
 
 async def test_a_code_that_others_locked_is_waited_for_no_longer(settings: Settings, stores: Stores) -> None:
     pairing_desk(settings, stores).offer_link("telegram", utc_now())
     stores.pairings.wrong(stores.pairings.pending(utc_now()), most=1)
     with pytest.raises(AssistantError, match="wrong codes, so that yours is locked"):
-        await until_known(ScriptedLink(("connected", "")), stores, "telegram", None)
+        await wait_until_owner_known(ScriptedLink(("connected", "")), stores, "telegram", None)
 
 
 async def test_it_ends_once_the_owner_has_written(stores: Stores) -> None:
     stores.people.link_owner(Identity("telegram", "42"), utc_now())
     stores.places.written_from("telegram", "chat-42", "42")
-    await until_known(ScriptedLink(("connected", "")), stores, "telegram", None)
+    await wait_until_owner_known(ScriptedLink(("connected", "")), stores, "telegram", None)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await until_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-42")
-    await until_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-41")
+            await wait_until_owner_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-42")
+    await wait_until_owner_known(ScriptedLink(("connected", "")), stores, "telegram", "chat-41")

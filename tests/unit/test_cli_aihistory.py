@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.cli.compact import compact, slash_command
-from assistant.cli.search import around, folded
+from assistant.cli.aihistory.search import excerpt_around, fold_text
+from assistant.cli.conversation import build_compact_command, compact
 
 
 @pytest.mark.parametrize(
@@ -21,18 +21,18 @@ from assistant.cli.search import around, folded
 )
 def test_options_become_the_slash_command(line: list[str], typed: str) -> None:
     given = compact.make_context("compact", list(line)).params
-    assert slash_command(given["focus"], given["dry_run"], given["undo"]) == typed
+    assert build_compact_command(given["focus"], given["dry_run"], given["undo"]) == typed
 
 
 def test_what_is_shown_of_a_text_stands_around_the_words() -> None:
     text = f"{'before ' * 50}the Number 4471{' after' * 50}"
-    shown = around(text, folded("NUMBER 4471"))
+    shown = excerpt_around(text, fold_text("NUMBER 4471"))
     assert "the Number 4471 after" in shown
     assert shown.startswith("… ") and shown.endswith(" …")
     assert len(shown) < 300
-    assert around("short", "short") == "short"
+    assert excerpt_around("short", "short") == "short"
 
 
 def test_wide_and_capital_letters_are_found_by_plain_ones() -> None:
-    assert folded("ＡＢＣ１２３ Straße") == "abc123 strasse"
-    assert "Ｔ" not in around("Ｔokyo", folded("tokyo"))
+    assert fold_text("ＡＢＣ１２３ Straße") == "abc123 strasse"
+    assert "Ｔ" not in excerpt_around("Ｔokyo", fold_text("tokyo"))

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.ask import Answer, ask
-from assistant.cli.link import Event, LinkLost
+from assistant.cli.chat.command import ChatAnswer, ask_and_wait
+from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt
 
-DELIVERY: Event = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
-ENDED: Event = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})
+DELIVERY: LinkEvent = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "yes", "message_id": 9, "inbox_id": 4})
+ENDED: LinkEvent = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})
 
 
 class ScriptedLink:
     """`script` is what happens, in order; the message is answered from the event `answered_at` on."""
 
-    def __init__(self, *script: Event, answered_at: int = 0, ended: str = "answered") -> None:
+    def __init__(self, *script: LinkEvent, answered_at: int = 0, ended: str = "answered") -> None:
         self.script = [("hello", {}), *script]
         self.answered_at = answered_at
         self.ended = ended
@@ -33,7 +33,7 @@ class ScriptedLink:
         self.done.append(f"said {text} as {external_id}")
         return InboxReceipt(4, 7)
 
-    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         assert inbox_id == 4
         for event in self.script:
             self.seen += 1
@@ -65,8 +65,8 @@ class ScriptedLink:
         return {}
 
 
-async def asked(link: ScriptedLink) -> Answer:
-    return await ask(
+async def asked(link: ScriptedLink) -> ChatAnswer:
+    return await ask_and_wait(
         link, "well?", "main", "x1", lambda answer: link.done.append(f"shown {answer.reply or answer.error}")
     )
 
@@ -94,7 +94,7 @@ async def test_an_answer_that_somebody_else_was_given_is_shown_and_not_confirmed
 
 
 async def test_the_end_of_another_turn_is_not_ours() -> None:
-    other: Event = ("turn", {"turn": "t0", "state": "answered", "message_ids": [1]})
+    other: LinkEvent = ("turn", {"turn": "t0", "state": "answered", "message_ids": [1]})
     link = ScriptedLink(other, ENDED, DELIVERY, answered_at=2)
     await asked(link)
     assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
@@ -128,4 +128,4 @@ async def test_giving_up_stops_the_turn_of_this_message_and_no_other(answered_at
 async def test_a_full_disk_ends_the_question_with_what_to_do() -> None:
     link = ScriptedLink(("notice", {"text": "The disk is full. Make room.", "turn": "", "disk": True}), answered_at=9)
     with pytest.raises(StoreError, match="Make room"):
-        await ask(link, "hello", "main", "e1", lambda answer: None)
+        await ask_and_wait(link, "hello", "main", "e1", lambda answer: None)

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from assistant import __version__
-from assistant.cli.aihistory import aihistory
-from assistant.cli.lazy import guarded, spell_out
+from assistant.cli.aihistory.main import aihistory
+from assistant.cli.lazy import escape_unencodable, run_guarded
 from assistant.cli.main import assistant
-from assistant.cli.slash import COMMANDS, in_shell, is_command, leaves
+from assistant.cli.slash import SLASH_COMMANDS, is_leave_command, is_slash_command, rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.house import build
@@ -67,7 +67,7 @@ def test_the_menu_is_shown_without_loading_a_command() -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "Look after it:" in ran.stdout
     assert "assistant.cli.main" in ran.stderr
-    assert "assistant.cli.chat" not in ran.stderr and "pydantic" not in ran.stderr
+    assert "assistant.cli.chat.command" not in ran.stderr and "pydantic" not in ran.stderr
 
 
 def test_the_version_is_told() -> None:
@@ -77,7 +77,7 @@ def test_the_version_is_told() -> None:
 def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
     house = build(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
     try:
-        assert sorted(house.commands.names()) == sorted(COMMANDS)
+        assert sorted(house.commands.names()) == sorted(SLASH_COMMANDS)
     finally:
         house.close()
 
@@ -94,27 +94,27 @@ def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -
     ],
 )
 def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: str, is_one: bool) -> None:
-    assert is_command(text) is is_one
+    assert is_slash_command(text) is is_one
 
 
 def test_quit_leaves_and_nothing_longer_does() -> None:
-    assert leaves(" /quit ") and leaves("/exit")
-    assert not leaves("/quit please")
+    assert is_leave_command(" /quit ") and is_leave_command("/exit")
+    assert not is_leave_command("/quit please")
 
 
 def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert guarded(assistant, ["stauts"]) == 2
+    assert run_guarded(assistant, ["stauts"]) == 2
     assert "Did you mean `assistant status`?" in capsys.readouterr().err
-    assert guarded(assistant, ["zzzzzz"]) == 2
+    assert run_guarded(assistant, ["zzzzzz"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
 
 
 def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number() -> None:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding="latin-1")
-    spell_out(stream)
+    escape_unencodable(stream)
     stream.write("Bjørn ░")
     stream.flush()
     assert written.getvalue() == b"Bj\xf8rn \\u2591"
@@ -133,4 +133,4 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
     ],
 )
 def test_a_shell_is_told_what_can_be_typed_there(typed: str, shell: str) -> None:
-    assert in_shell(typed) == shell
+    assert rewrite_for_shell(typed) == shell

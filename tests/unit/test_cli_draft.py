@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.draft import Draft
+from assistant.cli.chat.dialog import StreamingDraft
 
 PARAGRAPHS = "first paragraph\n\n- one\n- two\n\n```python\nx = 1\n\ny = 2\n```\n\nlast wor"
 
 
-def fed(text: str) -> Draft:
-    draft = Draft()
+def fed(text: str) -> StreamingDraft:
+    draft = StreamingDraft()
     draft.feed(text)
     return draft
 
@@ -61,7 +61,7 @@ def test_withdrawing_tells_whether_something_stands_on_the_screen() -> None:
     st.lists(st.sampled_from(["word ", "\n", "\n\n", "- item", "# head\n", "```\n", "| a | b |\n|---|---|\n", "> q"]))
 )
 def test_whatever_is_printed_and_left_is_the_text(pieces: list[str]) -> None:
-    draft, printed = Draft(), ""
+    draft, printed = StreamingDraft(), ""
     for piece in pieces:
         draft.feed(piece)
         printed += draft.settle(lambda tail: len(tail) < 12)

@@ -18,10 +18,10 @@ from prompt_toolkit.output import DummyOutput
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
-from assistant.cli.link import Event, LinkLost
-from assistant.cli.screen import Screen
-from assistant.cli.slash import COMMANDS
-from assistant.cli.talk import Dialog
+from assistant.cli.chat.dialog import Dialog
+from assistant.cli.chat.screen import Screen
+from assistant.cli.link import LinkEvent, LinkLost
+from assistant.cli.slash import SLASH_COMMANDS
 from assistant.core.errors import AssistantError
 from assistant.core.records import InboxReceipt
 
@@ -32,7 +32,7 @@ class ScriptedLink:
     """What the other end does is written by the test: `happen` puts an event into the stream, None breaks it."""
 
     def __init__(self) -> None:
-        self.happens: asyncio.Queue[Event | None] = asyncio.Queue()
+        self.happens: asyncio.Queue[LinkEvent | None] = asyncio.Queue()
         self.away = False
         self.stuck: asyncio.Event | None = None
         self.said: list[tuple[str, str]] = []
@@ -67,7 +67,7 @@ class ScriptedLink:
             raise AssistantError("The disk is full. Nothing was kept.")
         return InboxReceipt(len(self.said), 100, duplicate)
 
-    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[Event]:
+    async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         if self.away:
             raise LinkLost()
         self.listened.append(session)
@@ -143,7 +143,7 @@ async def chatting(
     output = Vt100_Output(paper, lambda: Size(height, 80), term="xterm") if prompt_on_paper else DummyOutput()
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         console = Console(file=paper, force_terminal=True, width=80, height=height, highlight=False)
-        screen = Screen(console, home / "chat_history", COMMANDS)
+        screen = Screen(console, home / "chat_history", SLASH_COMMANDS)
         running = asyncio.create_task(Dialog(link, "main", screen).run())
         async with asyncio.timeout(20):
             yield Chat(link, keys, paper)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.text import clean, one_line, typed
+from assistant.cli.text import clean_for_terminal, require_utf8, shorten_line
 from assistant.core.errors import UsageError
 
 
 @given(st.text(alphabet=st.characters()))
 def test_no_control_character_but_line_breaks_and_tabs_reaches_the_terminal(text: str) -> None:
-    left = clean(text)
+    left = clean_for_terminal(text)
     assert not [c for c in left if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0]
     left.encode("utf-8")
 
@@ -30,25 +30,25 @@ def test_no_control_character_but_line_breaks_and_tabs_reaches_the_terminal(text
     ],
 )
 def test_an_escape_sequence_is_shown_instead_of_obeyed(attack: str) -> None:
-    assert not set(clean(attack)) & set("\x1b\x07\x08\x0d\x9b\u202e")
+    assert not set(clean_for_terminal(attack)) & set("\x1b\x07\x08\x0d\x9b\u202e")
 
 
 def test_words_of_every_script_are_left_alone() -> None:
     text = "é 日本語 עברית 🙂‍↔️\tand\nlines"
-    assert clean(text) == text
+    assert clean_for_terminal(text) == text
 
 
 def test_windows_line_ends_become_line_breaks() -> None:
-    assert clean("a\r\nb") == "a\nb"
+    assert clean_for_terminal("a\r\nb") == "a\nb"
 
 
 def test_one_line_is_short_and_says_when_something_is_left_out() -> None:
-    assert one_line("a\n b\x1b") == "a b␛"
-    assert one_line("x" * 500, 10) == "x" * 9 + "…"
-    assert len(one_line("x " * 10_000, 50)) == 50
+    assert shorten_line("a\n b\x1b") == "a b␛"
+    assert shorten_line("x" * 500, 10) == "x" * 9 + "…"
+    assert len(shorten_line("x " * 10_000, 50)) == 50
 
 
 def test_arguments_that_are_no_utf8_are_refused() -> None:
-    assert typed("grüße", "The message") == "grüße"
+    assert require_utf8("grüße", "The message") == "grüße"
     with pytest.raises(UsageError, match="The message is not valid UTF-8"):
-        typed(b"\xff\xfe".decode("utf-8", "surrogateescape"), "The message")
+        require_utf8(b"\xff\xfe".decode("utf-8", "surrogateescape"), "The message")

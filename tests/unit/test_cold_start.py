@@ -12,6 +12,6 @@ HEAVY = {
 
 
 def test_what_few_need_is_not_loaded_at_start() -> None:
-    program = f"import sys, assistant.cli.attach, assistant.daemon; print(sorted({HEAVY} & set(sys.modules)))"
+    program = f"import sys, assistant.cli.link, assistant.daemon; print(sorted({HEAVY} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assistant.cli.status import drawn
+from assistant.cli.status import wrap_status_report
 from assistant.health.lines import GREEN, facts, lines
 from assistant.health.report import verdict, with_daemon
 
@@ -95,7 +95,7 @@ def test_a_home_that_cannot_be_looked_at_is_told_as_such() -> None:
 
 def test_a_terminal_of_80_columns_is_enough_and_nothing_is_lost_in_it() -> None:
     found = report(telegram=FAILING)
-    drawing = list(drawn(found, 80))
+    drawing = list(wrap_status_report(found, 80))
     assert max(len(line) for line in drawing if "xxx" not in line) <= 80
     assert drawing[0] == "Red: 1 thing needs you."
     words = " ".join(" ".join(drawing).split())

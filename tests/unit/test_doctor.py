@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli.doctor import compared, drawn
+from assistant.cli.doctor import check_service_file, wrap_finding
 from assistant.context.tokens import best_tier
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.records import IntegrityProblem
@@ -269,17 +269,17 @@ def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
         return render_systemd_unit(template, ServiceSpec(Path("/bin/assistant"), Path("/srv/ada"), "n", seconds, 60))
 
     file = Path("n.service")
-    assert compared(file, unit(30), unit(30)).verdict == "ok"
-    older = compared(file, unit(20), unit(30))
+    assert check_service_file(file, unit(30), unit(30)).verdict == "ok"
+    older = check_service_file(file, unit(20), unit(30))
     assert older.verdict == "problem" and "service install" in older.to_do
-    assert compared(file, unit(20).replace("20", "25", 1), unit(30)).verdict == "note"
+    assert check_service_file(file, unit(20).replace("20", "25", 1), unit(30)).verdict == "note"
 
 
 def test_a_finding_fits_a_terminal_and_ends_with_what_to_do() -> None:
     found = problem(
         "permissions", "Others may get at 3 files: " + "config.toml (644), " * 3, "`assistant doctor --fix`."
     )
-    lines = list(drawn(found, 80))
+    lines = list(wrap_finding(found, 80))
     assert max(map(len, lines)) <= 80 and lines[0].startswith("problem  permissions    Others")
     assert lines[-1].strip().endswith("--fix`.")
-    assert list(drawn(Finding("disk", "ok", "62.3 GB free"), 80)) == ["ok       disk           62.3 GB free"]
+    assert list(wrap_finding(Finding("disk", "ok", "62.3 GB free"), 80)) == ["ok       disk           62.3 GB free"]

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands import memory_report as report
-from assistant.commands.talk import MemoryTalk
+from assistant.commands.memory import MemoryCommandGroup, render_as_of
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.core.ports import ToolContext
@@ -297,7 +296,7 @@ async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: 
     life.note(OSLO)
     await life.sleep()
     await life.correct("I live in Bergen.")
-    talk = MemoryTalk(life.memory, life.home.conversation, UTC)
+    talk = MemoryCommandGroup(life.memory, life.home.conversation, UTC)
     later = NOW + timedelta(days=2)
 
     async def told(rest: str) -> str:
@@ -317,7 +316,7 @@ async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: 
 
 def test_before_anything_is_remembered_that_is_said(life: Life) -> None:
     then = life.memory.then("", "owner", NOW)
-    assert report.then_lines(then, UTC)[1:] == ["Nothing is remembered yet."]
+    assert render_as_of(then, UTC)[1:] == ["Nothing is remembered yet."]
 
 
 async def test_the_tool_asks_for_the_end_of_a_day_of_the_home() -> None:

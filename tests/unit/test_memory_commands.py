@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands import memory_report as report
+from assistant.commands.memory import (
+    render_correction,
+    render_current_memories,
+    render_memory,
+    render_memory_counts,
+    render_provenance,
+    render_rebuild,
+)
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import MemoryVersion
 from sleep.cycle.change_plan import ChangePlanDraft
@@ -144,7 +151,7 @@ async def test_why_shows_the_exact_words_with_their_date_and_session(home: Known
     (said,) = chain.said
     assert [(one.id, one.content, one.session) for one in said.records] == [(number, words, "main")]
     assert said.missing == (999,) and said.entry.content == OSLO
-    told = "\n".join(report.chain_lines(chain, NOW.tzinfo))  # type: ignore[arg-type]
+    told = "\n".join(render_provenance(chain, NOW.tzinfo))  # type: ignore[arg-type]
     assert f"#{number} " in told and "> By the way,\n>   we MOVED to Oslo" in told and "#999: not in the log" in told
 
 
@@ -153,7 +160,7 @@ async def test_why_shows_what_a_memory_said_over_time(home: KnownHome) -> None:
     home.memories.versions[memory.id] = [
         MemoryVersion(NOW, "ADD", "", OSLO), MemoryVersion(LATER, "UPDATE", OSLO, "I live in Oslo now.")
     ]  # fmt: skip
-    lines = report.chain_lines(await home.commands.why(memory.reference, "owner"), NOW.tzinfo)  # type: ignore[arg-type]
+    lines = render_provenance(await home.commands.why(memory.reference, "owner"), NOW.tzinfo)  # type: ignore[arg-type]
     assert lines[-2:] == [
         f'- {NOW:%a %Y-%m-%d %H:%M}: "{OSLO}"', f'- {LATER:%a %Y-%m-%d %H:%M}: "I live in Oslo now."'
     ]  # fmt: skip
@@ -168,7 +175,7 @@ async def test_counts_tell_what_holds_what_waits_and_where_it_lies(home: KnownHo
     counts = await home.commands.stats("owner")
     assert (counts.current, counts.former, dict(counts.kinds)) == (2, 1, {"fact": 1, "preference": 1})
     assert (counts.pending, counts.planned, counts.place.size) == (2, 2, 4096)
-    assert "- store: local, embedder letters, memory.db 4,096 bytes" in report.counts_lines(counts, NOW.tzinfo)  # type: ignore[arg-type]
+    assert "- store: local, embedder letters, memory.db 4,096 bytes" in render_memory_counts(counts, NOW.tzinfo)  # type: ignore[arg-type]
 
 
 async def test_nothing_to_look_for_is_refused(home: KnownHome) -> None:
@@ -192,10 +199,10 @@ async def test_words_are_stored_as_they_are_and_shown_as_data(home: KnownHome, t
     held = await home.commands.held("owner")
     zone = NOW.tzinfo
     assert zone is not None
-    assert len("\n".join(report.held_lines(held, zone, 50)).splitlines()) == 1
+    assert len("\n".join(render_current_memories(held, zone, 50)).splitlines()) == 1
     for lines in (
-        report.known_lines(held.known[-1], zone),
-        report.chain_lines(await home.commands.why("e1", "owner"), zone),
+        render_memory(held.known[-1], zone),
+        render_provenance(await home.commands.why("e1", "owner"), zone),
     ):
         told = "\n".join(lines).split("\n")
         ours = ("[", "> ", "#", "From entry ", "Journal entries: ", "What it said", "- ")
@@ -208,7 +215,7 @@ async def test_a_megabyte_is_a_memory_like_any_other(home: KnownHome) -> None:
     text = "word and more, " * 70_000
     done = await home.commands.correct(memory.reference, text, "owner", "main", LATER)
     assert done.now.text == text.strip()
-    assert all(len(line) < 600 for line in report.corrected_lines(done))
+    assert all(len(line) < 600 for line in render_correction(done))
 
 
 # ----------------------------------------------------------------------------------------------------------- correcting
@@ -359,7 +366,7 @@ async def test_rebuilding_mends_the_store_and_tells_how_much(home: KnownHome) ->
     home.memories.held.clear()
     done = await home.commands.rebuild(LATER, from_log=True)
     assert (done.changed, done.read, done.learned) == (1, 3, 1) and home.memories.held == {memory.id: memory}
-    assert report.rebuilt_lines(done, from_log=True)[-1] == "room:x: cannot be read"
+    assert render_rebuild(done, from_log=True)[-1] == "room:x: cannot be read"
     home.memories.down = True
     with pytest.raises(MemoryUnavailable):
         await home.commands.rebuild(LATER)

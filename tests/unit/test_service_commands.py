@@ -11,10 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli import service_place
-from assistant.cli.service_install import install, make_system_home, remove
-from assistant.cli.service_managers import Launchd, Ran, Systemd, on_this_machine
-from assistant.cli.service_place import Placed
+from assistant.cli.service.install import (
+    ServiceDefinition,
+    check_reachable,
+    create_system_home,
+    define_systemd_user_unit,
+    describe_where_to_keep,
+    install_service,
+    remove_service,
+    variables_hidden_from_service,
+)
+from assistant.cli.service.managers import CommandResult, Launchd, Systemd, detect_service_manager
 from assistant.core.errors import AssistantError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
@@ -24,21 +31,21 @@ from tests.scenario.command_line import look, one_line_error
 class Program:
     """Answers to what managers ask; `said` by the beginning of the words."""
 
-    def __init__(self, **said: Ran) -> None:
+    def __init__(self, **said: CommandResult) -> None:
         self.asked: list[str] = []
         self.said = said
 
-    def __call__(self, words: Sequence[str]) -> Ran:
+    def __call__(self, words: Sequence[str]) -> CommandResult:
         self.asked.append(" ".join(words))
         verb = next(word for word in words[1:] if not word.startswith("-"))
-        return self.said.get(verb.replace("-", "_"), Ran(0))
+        return self.said.get(verb.replace("-", "_"), CommandResult(0))
 
 
 @pytest.fixture
-def placed(tmp_path: Path) -> Placed:
+def placed(tmp_path: Path) -> ServiceDefinition:
     settings = load_settings(Home(tmp_path / "home"), {})
-    ours = service_place.systemd_user("nocturne", settings)
-    return Placed(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
+    ours = define_systemd_user_unit("nocturne", settings)
+    return ServiceDefinition(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
 
 
 class Told(list[str]):
@@ -46,91 +53,91 @@ class Told(list[str]):
         self.append(text)
 
 
-def test_an_install_writes_enables_and_may_be_repeated(placed: Placed) -> None:
+def test_an_install_writes_enables_and_may_be_repeated(placed: ServiceDefinition) -> None:
     program, told = Program(), Told()
     manager = Systemd("nocturne", False, program)
-    assert install(placed, manager, force=False, tell=told)
+    assert install_service(placed, manager, force=False, tell=told)
     assert placed.file.read_text() == placed.text
     assert program.asked == ["systemctl --user daemon-reload", "systemctl --user enable nocturne"]
-    assert not install(placed, manager, force=False, tell=told)
+    assert not install_service(placed, manager, force=False, tell=told)
     assert told == [f"Wrote {placed.file}.", f"{placed.file} is as it should be."]
 
 
 def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_shown(
-    placed: Placed, tmp_path: Path
+    placed: ServiceDefinition, tmp_path: Path
 ) -> None:
-    earlier = service_place.systemd_user(
+    earlier = define_systemd_user_unit(
         "nocturne", load_settings(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
     )
     placed.file.parent.mkdir()
     placed.file.write_text(earlier.text)
     told = Told()
-    assert install(placed, Systemd("nocturne", False, Program()), force=False, tell=told)
+    assert install_service(placed, Systemd("nocturne", False, Program()), force=False, tell=told)
     assert placed.file.read_text() == placed.text
     assert "-TimeoutStopSec=34" in told[0]
     assert "+TimeoutStopSec=53" in told[0]
 
 
-def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(placed: Placed) -> None:
+def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(placed: ServiceDefinition) -> None:
     manager, told = Systemd("nocturne", False, Program()), Told()
-    install(placed, manager, force=False, tell=told)
+    install_service(placed, manager, force=False, tell=told)
     mine = placed.text.replace("RestartSec=15", "RestartSec=1")
     placed.file.write_text(mine)
     with pytest.raises(UsageError, match="was changed by hand, and was not overwritten"):
-        install(placed, manager, force=False, tell=told)
+        install_service(placed, manager, force=False, tell=told)
     assert "-RestartSec=1\n+RestartSec=15" in told[-1]
     assert placed.file.read_text() == mine
     with pytest.raises(UsageError, match="was not removed"):
-        remove(placed, manager, force=False, tell=told)
-    assert install(placed, manager, force=True, tell=told)
+        remove_service(placed, manager, force=False, tell=told)
+    assert install_service(placed, manager, force=True, tell=told)
     assert placed.file.read_text() == placed.text
     assert placed.file.with_name("nocturne.service.edited").read_text() == mine
 
 
-def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: Placed) -> None:
+def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefinition) -> None:
     program, told = Program(), Told()
     manager = Systemd("nocturne", True, program)
     placed.home.path.mkdir()
-    install(placed, manager, force=False, tell=told)
-    remove(placed, manager, force=False, tell=told)
+    install_service(placed, manager, force=False, tell=told)
+    remove_service(placed, manager, force=False, tell=told)
     assert program.asked[-2:] == ["systemctl disable --now nocturne", "systemctl daemon-reload"]
     assert not placed.file.exists()
     assert placed.home.path.is_dir()
-    remove(placed, manager, force=False, tell=told)
+    remove_service(placed, manager, force=False, tell=told)
     assert told[-1].endswith("nothing was installed.")
 
 
-def test_a_manager_that_refuses_is_quoted(placed: Placed) -> None:
-    program = Program(start=Ran(1, err="Failed to connect to bus: No medium found\n"))
+def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
+    program = Program(start=CommandResult(1, err="Failed to connect to bus: No medium found\n"))
     with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
         Systemd("nocturne", False, program).start(placed.file)
 
 
 def test_the_condition_is_told_in_systemds_words() -> None:
     shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
-    condition = Systemd("nocturne", False, Program(show=Ran(0, shown))).condition()
+    condition = Systemd("nocturne", False, Program(show=CommandResult(0, shown))).condition()
     assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
     assert condition.detail == "active (running); Serves a=b."
     dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
-    condition = Systemd("nocturne", False, Program(show=Ran(0, dead))).condition()
+    condition = Systemd("nocturne", False, Program(show=CommandResult(0, dead))).condition()
     assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
 
 
 def test_who_is_logged_out_at_times_is_told_of_lingering() -> None:
-    assert "enable-linger" in Systemd("nocturne", False, Program(show_user=Ran(0, "no\n"))).hint()
-    assert Systemd("nocturne", False, Program(show_user=Ran(0, "yes\n"))).hint() == ""
+    assert "enable-linger" in Systemd("nocturne", False, Program(show_user=CommandResult(0, "no\n"))).hint()
+    assert Systemd("nocturne", False, Program(show_user=CommandResult(0, "yes\n"))).hint() == ""
     assert Systemd("nocturne", True, Program()).hint() == ""
 
 
 def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(tmp_path: Path) -> None:
     file = tmp_path / "nocturne.plist"
     file.touch()
-    program = Program(print=Ran(113, err="Could not find service"))
+    program = Program(print=CommandResult(113, err="Could not find service"))
     Launchd("nocturne", tmp_path / "log", program).start(file)
     assert [asked.split()[1] for asked in program.asked] == ["print", "bootstrap", "kickstart"]
     assert str(file) in program.asked[1]
     program = Program(
-        print=Ran(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
+        print=CommandResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
     )
     launchd = Launchd("nocturne", tmp_path / "log", program)
     assert (launchd.condition().running, launchd.condition().pid) == (True, 77)
@@ -153,12 +160,12 @@ def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_a_manager_is_known_as_such(tmp_path: Path) -> None:
-    assert on_this_machine(booted=tmp_path / "no", platform="linux") == ""
+    assert detect_service_manager(booted=tmp_path / "no", platform="linux") == ""
 
 
 def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) -> None:
     home = tmp_path / "ho me"
-    if not on_this_machine():
+    if not detect_service_manager():
         for verb in ("install", "uninstall", "start", "stop", "restart", "status", "logs"):
             done = look(home, "service", verb)
             assert done.returncode == 1
@@ -193,15 +200,15 @@ def test_a_program_that_the_services_user_cannot_reach_is_refused(tmp_path: Path
     program.touch()
     others = [folder for folder in program.parents if not folder.stat().st_mode & 0o001]
     if not others:
-        service_place.must_be_reachable([program], "nocturne")
+        check_reachable([program], "nocturne")
     program.parent.chmod(0o700)
     with pytest.raises(UsageError, match="which the user nocturne cannot enter"):
-        service_place.must_be_reachable([program], "nocturne")
+        check_reachable([program], "nocturne")
 
 
-def test_the_home_of_a_system_unit_is_made_for_its_user_alone(placed: Placed) -> None:
+def test_the_home_of_a_system_unit_is_made_for_its_user_alone(placed: ServiceDefinition) -> None:
     user = pwd.getpwuid(os.getuid()).pw_name
-    make_system_home(replace(placed, user=user), Told())
+    create_system_home(replace(placed, user=user), Told())
     assert stat.S_IMODE(placed.home.path.stat().st_mode) == 0o700
 
 
@@ -211,7 +218,7 @@ def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:
         "ASSISTANT_TURN__MAX_STEPS": "9",
         "ASSISTANT_HOME": str(tmp_path),
     }
-    assert service_place.unseen_variables(load_settings(None, environ)) == [
+    assert variables_hidden_from_service(load_settings(None, environ)) == [
         "ASSISTANT_TURN__MAX_STEPS",
         "OPENAI_BASE_URL",
     ]
@@ -221,12 +228,14 @@ def test_what_this_shell_alone_knows_is_told(tmp_path: Path) -> None:
     ("name", "secret"),
     [("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"), ("ASSISTANT_TELEGRAM__TOKEN", "telegram.token")],
 )
-def test_a_key_that_the_service_would_not_see_is_kept_by_a_command(placed: Placed, name: str, secret: str) -> None:
-    assert f"`assistant config secret set {secret}`" in service_place.kept_by(name, placed)
+def test_a_key_that_the_service_would_not_see_is_kept_by_a_command(
+    placed: ServiceDefinition, name: str, secret: str
+) -> None:
+    assert f"`assistant config secret set {secret}`" in describe_where_to_keep(name, placed)
     of_its_own = replace(placed, user="nocturne")
     named = f"`sudo -u nocturne env ASSISTANT_HOME={placed.home.path} assistant config secret set {secret} --file`"
-    assert named in service_place.kept_by(name, of_its_own)
+    assert named in describe_where_to_keep(name, of_its_own)
 
 
-def test_what_is_no_secret_belongs_into_the_settings(placed: Placed) -> None:
-    assert service_place.kept_by("ASSISTANT_TURN__MAX_STEPS", placed) == f"write it into {placed.home.config}"
+def test_what_is_no_secret_belongs_into_the_settings(placed: ServiceDefinition) -> None:
+    assert describe_where_to_keep("ASSISTANT_TURN__MAX_STEPS", placed) == f"write it into {placed.home.config}"

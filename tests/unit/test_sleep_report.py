@@ -10,7 +10,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.sleeping_report import as_json, foreseen, going_on, phase_lines, taken_back, told
+from assistant.commands.sleep import (
+    render_forecast,
+    render_phase,
+    render_sleep_progress,
+    render_sleep_report,
+    render_sleep_undo,
+    sleep_report_json,
+)
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration
 from sleep.compaction.values import SummaryEstimate
@@ -46,7 +53,7 @@ NIGHT = SleepReport(
 
 
 def say(report: SleepReport | None) -> str:
-    return told(report, OSLO, BEGUN + timedelta(hours=1))
+    return render_sleep_report(report, OSLO, BEGUN + timedelta(hours=1))
 
 
 def only(name: str, **phase: Any) -> SleepReport:
@@ -71,7 +78,7 @@ def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None
 
 
 def test_there_was_none_yet() -> None:
-    assert say(None) == "No sleep yet." and as_json(None) is None
+    assert say(None) == "No sleep yet." and sleep_report_json(None) is None
 
 
 @pytest.mark.parametrize(
@@ -114,20 +121,20 @@ def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | Non
 def test_every_phase_that_failed_before_it_told_anything_can_be_told() -> None:
     for name in NIGHT.phases:
         assert "! " in say(replace(NIGHT, phases={name: {**PhaseResult(errors=["gone"]).told()}}))
-        assert phase_lines(name, {}) == []
+        assert render_phase(name, {}) == []
 
 
 def test_while_it_goes_on_a_line_says_where_it_is() -> None:
     now = BEGUN + timedelta(seconds=12)
     running = replace(NIGHT, state="running", phases={})
-    assert going_on(running, now) == "Falling asleep (12 s)"
+    assert render_sleep_progress(running, now) == "Falling asleep (12 s)"
     running = replace(running, phases={"settle": {}, "extract": {"state": "running", "read": 240, "written": 12}})
-    assert going_on(running, now) == "Reading: Read: 240 messages; 12 entries for the journal (12 s)"
+    assert render_sleep_progress(running, now) == "Reading: Read: 240 messages; 12 entries for the journal (12 s)"
     assert "240 messages; 12 entries for the journal. (under way)" in say(running)
 
 
 def test_the_same_as_json_is_what_is_kept() -> None:
-    found = as_json(NIGHT)
+    found = sleep_report_json(NIGHT)
     assert found is not None and json.loads(json.dumps(found))["phases"] == NIGHT.phases
     assert (found["id"], found["started_at"], found["ended_at"]) == (
         7, "2026-11-20T02:30:00+00:00", "2026-11-20T02:31:05+00:00",
@@ -147,7 +154,7 @@ NOTHING = SleepForecast((), 0, 0, 0, (), "", 0, 0, 0.0)
 def test_what_a_sleep_would_do_is_told_with_its_price() -> None:
     full = FullSession("main", 0.62, 99_000, 30_000, SummaryEstimate("haiku", 2, 60_000, 2_000, 0.03))
     found = SleepForecast((UnreadSession("main", 120, 3, 9_000),), 7, 2, 1, (full,), "haiku", 7, 70_000, 0.0456)
-    assert foreseen(found).splitlines() == [
+    assert render_forecast(found).splitlines() == [
         "Nothing was changed. A sleep would find now:",
         "- main: 120 messages to read, about 3 calls and 9,000 tokens.",
         "- 7 journal entries to remember, 2 of them to be weighed.",
@@ -155,12 +162,12 @@ def test_what_a_sleep_would_do_is_told_with_its_price() -> None:
         "- main to compact: it takes 62% of the context; 99,000 tokens would become about 30,000.",
         "- About 7 calls of haiku, 70,000 tokens in: about $0.0456.",
     ]
-    assert "no known price" in foreseen(replace(found, usd=None))
+    assert "no known price" in render_forecast(replace(found, usd=None))
 
 
 def test_where_nothing_waits_that_is_foreseen() -> None:
-    assert foreseen(NOTHING) == "A sleep would find nothing to do now. Nothing was changed."
-    assert "it costs nothing" in foreseen(replace(NOTHING, pending=1))
+    assert render_forecast(NOTHING) == "A sleep would find nothing to do now. Nothing was changed."
+    assert "it costs nothing" in render_forecast(replace(NOTHING, pending=1))
 
 
 # ----------------------------------------------------------------------------------------------------------- taken back
@@ -169,7 +176,7 @@ def test_where_nothing_waits_that_is_foreseen() -> None:
 def test_what_was_taken_back_and_what_was_left_is_told() -> None:
     edits = ("profile:1", "profile:2", "file:MEMORY.md", "file:memory/2026-11-20.md", "file:memory/2026-11-20.md")
     done = SleepUndoResult(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
-    assert taken_back(done, OSLO).splitlines() == [
+    assert render_sleep_undo(done, OSLO).splitlines() == [
         "Took back sleep 7 of 2026-11-20 03:30.",
         "- Memories: 3 changes taken back.",
         "- Journal: 1 entry set aside; they stay, and nothing is made of them.",

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from assistant.commands.forget_report import asked, counts_in, done_lines, found_lines
+from assistant.commands.erasure import parse_forget_target, preview_counts, render_forget_preview, render_forget_result
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import ToolContext
@@ -40,7 +40,7 @@ async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
 
 def test_a_person_is_shown_the_words() -> None:
     found = ErasurePreview(ErasureRequest("owner", text="word"), (3,), (ErasureMatches("journal", 9, ("the\nword",)),))
-    assert found_lines(found)[1] == "- journal: 9 (the word; ...)"
+    assert render_forget_preview(found)[1] == "- journal: 9 (the word; ...)"
 
 
 async def test_ids_are_of_the_scope_of_the_call() -> None:
@@ -84,24 +84,24 @@ def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
     ],
 )
 def test_what_a_person_types_is_understood(typed: str, meant: ErasureRequest) -> None:
-    assert asked(typed, "owner") == meant
+    assert parse_forget_target(typed, "owner") == meant
 
 
 def test_nothing_typed_is_refused() -> None:
     with pytest.raises(UsageError, match="Say what to forget"):
-        asked("  ", "owner")
+        parse_forget_target("  ", "owner")
 
 
 def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() -> None:
     done = ErasureResult((3,), (ErasureMatches("journal", 2),), (), complete=True, files_searched=9, again=True)
-    lines = found_lines(ErasurePreview(ErasureRequest("owner"), (), (), finished=(done,)))
+    lines = render_forget_preview(ErasurePreview(ErasureRequest("owner"), (), (), finished=(done,)))
     assert lines[0].startswith("An earlier forgetting that was cut off is finished now; what was left of it: journal 2")
     assert lines[-1] == "Nothing more of that is kept anywhere. Nothing was changed."
-    assert counts_in("\n".join(lines)) == {}
-    assert done_lines(done) == lines[:1]
+    assert preview_counts("\n".join(lines)) == {}
+    assert render_forget_result(done) == lines[:1]
     left = ErasureResult((3,), (), (ErasureLeftover("memory.db", 1, "not done: it is locked"),), False, 9, again=True)
-    assert "is not finished yet" in done_lines(left)[0]
-    assert done_lines(left)[1] == "Still there: memory.db (1): not done: it is locked"
+    assert "is not finished yet" in render_forget_result(left)[0]
+    assert render_forget_result(left)[1] == "Still there: memory.db (1): not done: it is locked"
 
 
 def test_what_is_left_is_told() -> None:
@@ -109,8 +109,8 @@ def test_what_is_left_is_told() -> None:
     done = ErasureResult(
         (3,), places, (ErasureLeftover("PERSONA.md", 2, "your own file"),), complete=True, files_searched=9
     )
-    assert done_lines(done)[-2:] == ["Still there:", "- PERSONA.md (2): your own file"]
+    assert render_forget_result(done)[-2:] == ["Still there:", "- PERSONA.md (2): your own file"]
     whole = ErasureResult((3,), places, (), complete=True, files_searched=9)
-    assert done_lines(whole)[-1] == "They are found nowhere any more."
+    assert render_forget_result(whole)[-1] == "They are found nowhere any more."
     nothing = ErasureResult((), (), (), complete=True, files_searched=0)
-    assert done_lines(nothing) == found_lines(ErasurePreview(ErasureRequest("owner"), (), ()))
+    assert render_forget_result(nothing) == render_forget_preview(ErasurePreview(ErasureRequest("owner"), (), ()))

@@ -200,7 +200,7 @@ _IS_UNSENT = "state <> 'sent'"
 
 
 class StuckItems:
-    """Implements `assistant.commands.deliveries.Deliveries`."""
+    """Implements `assistant.commands.bridges.Deliveries`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from assistant.cli.client import SocketLink, socket_link
+from assistant.cli.client import SocketLink, open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import Bridge
 from assistant.core.sessions import MAIN_SESSION
@@ -62,7 +62,7 @@ class TerminalNetwork:
 
     @asynccontextmanager
     async def _serving(self, house: House) -> AsyncIterator[None]:
-        async with house.serve(), socket_link(house.settings.home.socket) as link:
+        async with house.serve(), open_socket_link(house.settings.home.socket) as link:
             self._house, self._link = house, link
             attached = asyncio.Event()
             looking = asyncio.create_task(self._look(link, attached))

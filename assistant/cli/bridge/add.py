@@ -1,0 +1,231 @@
+"""`assistant bridge add`: what is needed is asked and tried, then kept, then followed until a message has arrived.
+
+Following: the bridge connects, the owner's account there becomes known, a test message goes out. All of it is asked
+of whoever serves the home: the daemon, or, where none runs, this process for as long as it takes. What was reached
+stays reached, whenever this ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import click
+
+from assistant.cli.bridge.settings import BridgeAnswers, BridgeOptions, ask_bridge_answers, save_bridge_answers
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.link import Link, LocalLinkFactory, open_link, run_with_signals, serve_in_process
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_text
+from assistant.cli.prompts import StepSkipped, prompt_choice
+from assistant.cli.remote import open_home_locally, run_slash_command
+from assistant.core.calendar import utc_now
+from assistant.core.errors import AssistantError, BridgeError
+from assistant.core.sessions import MAIN_SESSION
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
+from assistant.wire import bridge_setup
+from assistant.wire.stores import Stores
+
+_AFTER = {
+    "again": "answer again",
+    "keep": "keep the answers as they are, to be tried again by itself",
+    "leave": "leave everything as it was",
+}
+
+
+def add_bridge(home: Home, name: str, given: BridgeOptions, *, waits: bool) -> bool:
+    """Set a bridge up; whether that came to its end, rather than to Ctrl-C. Raises as `set_up` does."""
+    kept: list[str] = []
+    try:
+        set_up_bridge(home, name, given, kept, waits=waits)
+    except StepSkipped:
+        print_text("Left out. Nothing was changed.")
+    except (click.Abort, KeyboardInterrupt):
+        left = f"{name} is set up and stays so; `assistant bridge add {name}` goes on from here."
+        print_text(f"\nEnded. {left if kept else 'Nothing was changed.'}")
+        return False
+    return True
+
+
+def set_up_bridge(home: Home, name: str, given: BridgeOptions, kept: list[str], *, waits: bool) -> None:
+    """Ask, try, keep, and follow; `kept` is added to as soon as things are kept. Raises `LeftOut`, `click.Abort`,
+    `BridgeError`, `SettingsError`, `UsageError`, `StoreError`."""
+    answers, account = _answered(home, name, given)
+    kept += save_bridge_answers(home, name, answers, in_file=given.in_file)
+    settings = load_settings(home)
+    if answers.anew:
+        run_slash_command(settings, f"/bridge anew {name}", MAIN_SESSION, begins=True)
+    if not account:
+        print_text(f"{name} is set up, untried. `assistant bridge add {name}` goes on from here.")
+    elif waits:
+        run_with_signals(follow_bridge_setup(settings, name, account, answers))
+    else:
+        run_with_signals(print_link_code(settings, name, account, answers))
+
+
+def _answered(home: Home, name: str, given: BridgeOptions) -> tuple[BridgeAnswers, str]:
+    """What was answered, and who we are there; "" where a person keeps what could not be tried."""
+    while True:
+        settings = load_settings(home)
+        answers = None
+        try:
+            answers = ask_bridge_answers(name, home, settings, given)
+            print_text(f"Asking {name} ...")
+            trial = bridge_setup.with_answers(settings, name, answers.keys, answers.token)
+            return answers, asyncio.run(bridge_setup.account_of(trial, name))
+        except BridgeError as error:
+            if not given.asks:
+                raise
+            print_text(str(error))
+        possible = {word: means for word, means in _AFTER.items() if word != "keep" or answers is not None}
+        match prompt_choice("What now?", possible, "again"):
+            case "keep" if answers is not None:
+                return answers, ""
+            case "leave":
+                raise StepSkipped
+
+
+_CONNECTS_WITHIN = 60.0
+_LOOK_EVERY = 0.25
+# Of so many looks at what is known, one asks the daemon how the bridge is.
+_ASKED_EVERY = 8
+_TO_WRITE = {
+    "telegram": "Write anything to {account} on Telegram, from your account there.",
+    "matrix": "Invite {account} to a chat for two, from your account there, and write anything once it has come.",
+}
+# Where another account of the assistant's is written to at another place.
+_ELSEWHERE = ("matrix",)
+_GO_ON = "`assistant bridge add {name}` goes on from here"
+
+
+async def follow_bridge_setup(settings: Settings, name: str, account: str, answers: BridgeAnswers) -> None:
+    """Until a test message has arrived. Raises `AssistantError` with what hinders it."""
+    inside: list[bool] = []
+    async with open_link(settings, _noting(serve_in_process, inside)) as link:
+        if not inside:
+            await link.command(f"/bridge reload {name}", MAIN_SESSION)
+        await _claim(link, name, answers.owner)
+        await wait_until_connected(link, name)
+        print_text(f"Connected, as {account}.")
+        await _known(link, settings, name, account, anew=answers.anew)
+        print_text(await link.command(f"/bridge test {name}", MAIN_SESSION))
+    if inside:
+        print_text(
+            "Set up. This command served it meanwhile: `assistant run` or `assistant service install` keeps it running."
+        )
+    else:
+        print_text("Set up. The assistant that runs serves it.")
+
+
+async def print_link_code(settings: Settings, name: str, account: str, answers: BridgeAnswers) -> None:
+    """For whoever does not wait: the code to send, and what connects."""
+    inside: list[bool] = []
+    async with open_link(settings, _noting(open_home_locally, inside)) as link:
+        await link.command(f"/bridge reload {name}", MAIN_SESSION)
+        await _claim(link, name, answers.owner)
+        with _reading(settings) as stores:
+            if answers.anew or stores.places.owners_at(name) is None:
+                print_text(await _what_to_send(link, stores, name, account))
+    if inside:
+        print_text(f"Set up. `assistant run` or `assistant service start` connects {name}.")
+    else:
+        print_text("Set up. The assistant that runs connects it.")
+
+
+def _noting(how: LocalLinkFactory, noted: list[bool]) -> LocalLinkFactory:
+    """Be the home's process in this way, and note that it was so."""
+
+    @asynccontextmanager
+    async def inside(settings: Settings) -> AsyncIterator[Link]:
+        async with how(settings) as link:
+            noted.append(True)
+            yield link
+
+    return inside
+
+
+async def _claim(link: Link, name: str, owner: str) -> None:
+    if owner:
+        print_text(await link.command(shlex.join(["/people", "link", name, owner]), MAIN_SESSION))
+
+
+async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_WITHIN) -> None:
+    """Wait until the network answers, at most so many seconds, telling what hinders it. Raises `AssistantError`."""
+    told = ""
+    try:
+        async with asyncio.timeout(within):
+            while True:
+                found = (await link.status())["bridges"].get(name, {})
+                match found.get("state"):
+                    case "connected":
+                        return
+                    case "paused":
+                        print_text(await link.command(f"/bridge resume {name}", MAIN_SESSION))
+                if (error := found.get("error", "")) not in ("", told):
+                    print_text(error)
+                    told = error
+                await asyncio.sleep(_LOOK_EVERY)
+    except TimeoutError:
+        raise AssistantError(
+            f"{name} is set up, but not connected yet. It is tried again by itself; `assistant bridge list` tells how "
+            f"it is, and {_GO_ON.format(name=name)}."
+        ) from None
+
+
+async def _known(link: Link, settings: Settings, name: str, account: str, *, anew: bool) -> None:
+    """Wait until the owner has written there, from an account that is theirs; with `anew` to another one of ours."""
+    with _reading(settings) as stores:
+        before = stores.places.owners_at(name)
+        if before is not None and not anew:
+            return
+        print_text(await _what_to_send(link, stores, name, account))
+        if before is not None and name not in _ELSEWHERE:
+            return
+        print_text("Waiting for it ...")
+        minutes = settings.values.people.pairing_minutes
+        try:
+            async with asyncio.timeout(minutes * 60):
+                await wait_until_owner_known(link, stores, name, before)
+        except TimeoutError:
+            raise AssistantError(
+                f"Nothing came from you within {minutes:g} minutes. {name} is set up; {_GO_ON.format(name=name)}."
+            ) from None
+    print_text(f"You are known on {name} now.")
+
+
+async def _what_to_send(link: Link, stores: Stores, name: str, account: str) -> str:
+    """A code, where nobody's account there is the owner's yet."""
+    if any(one.bridge == name for person in stores.people.all() if person.role == "owner" for one in person.identities):
+        return _TO_WRITE[name].format(account=account)
+    where = f"On {name} the assistant is {account}; write to it from your own account there."
+    return f"{where} {await link.command(f'/people link {name}', MAIN_SESSION)}"
+
+
+async def wait_until_owner_known(link: Link, stores: Stores, name: str, before: str | None) -> None:
+    """Wait until the owner has written there, from another place than `before`. Raises `AssistantError` where their
+    code does not hold any more."""
+    told, looks = "", 0
+    while stores.places.owners_at(name) in (None, before):
+        codes = [one for one in stores.pairings.pending(utc_now()) if (one.kind, one.bridge) == ("link", name)]
+        if codes and all(one.locked for one in codes):
+            raise AssistantError(
+                f"Somebody sent wrong codes, so that yours is locked. {name} is set up; {_GO_ON.format(name=name)}."
+            )
+        looks += 1
+        if looks % _ASKED_EVERY == 0:
+            error = (await link.status())["bridges"].get(name, {}).get("error", "")
+            if error not in ("", told):
+                print_text(error)
+                told = error
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+@contextmanager
+def _reading(settings: Settings) -> Iterator[Stores]:
+    """The stores beside whoever serves the home, with the log as quiet as it was."""
+    with open_home_stores(settings) as stores:
+        configure_logging("error")
+        yield stores

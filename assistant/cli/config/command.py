@@ -1,0 +1,128 @@
+"""`assistant config`: each setting, where it came from, whether all of them can be understood, and changing them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from itertools import groupby
+
+import click
+
+from assistant.cli.lazy import LazyGroup
+from assistant.cli.output import print_json, print_text
+from assistant.core.errors import UsageError
+from assistant.settings.home import home_from_environment
+from assistant.settings.layers import mask_secrets
+from assistant.settings.sections import SETTING_FIELDS, is_text_setting
+from assistant.settings.settings import SettingRow, Settings, describe_settings, load_settings
+
+# Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
+_COMMANDS = {
+    "show": "assistant.cli.config.command:show",
+    "get": "assistant.cli.config.command:get",
+    "set": "assistant.cli.config.change:set_",
+    "unset": "assistant.cli.config.change:unset",
+    "edit": "assistant.cli.config.change:edit",
+    "check": "assistant.cli.config.command:check",
+    "path": "assistant.cli.config.command:path",
+    "secret": "assistant.cli.config.secrets:secret",
+}
+
+
+@click.group(cls=LazyGroup, commands_at=_COMMANDS)
+def config() -> None:
+    """Look at the settings, and change them.
+
+    They stand in config.toml of the home (`assistant config path`); a variable such as
+    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 wins over it. `assistant setup` asks for the important ones.
+
+    \b
+    Example:
+      assistant config show
+      assistant config set budget.daily_usd 2
+    """
+
+
+@click.command()
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means and allows.")
+def show(json_out: bool) -> None:
+    """Show each value with where it came from. Secrets are never printed, only whether they are set.
+
+    \b
+    Example:
+      assistant config show
+    """
+    rows = describe_settings(load_settings())
+    if json_out:
+        print_json([_as_json(row) for row in rows])
+        return
+    widest = max(len(row.key) for row in rows)
+    for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
+        print_text("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
+
+
+@click.command()
+@click.argument("key")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON, with where it came from and what is allowed.")
+def get(key: str, json_out: bool) -> None:
+    """Print one value that is in force, text without quotes. A secret is not printed, only whether it is set.
+
+    \b
+    Example:
+      assistant config get context.target
+    """
+    settings = load_settings()
+    row = next((row for row in describe_settings(settings) if row.key == key), None)
+    if row is None:
+        raise unknown_setting_error(key)
+    value = _in_force(settings, row)
+    if json_out:
+        print_json({**_as_json(row), "value": value})
+    else:
+        print_text(value)
+
+
+@click.command()
+def check() -> None:
+    """Check the settings. Exits with 2, naming file or variable, key, what was found and what is allowed.
+
+    \b
+    Example:
+      assistant config check
+    """
+    settings = load_settings()
+    print_text(f"The settings are fine. Home: {settings.home.path}; who answers: {settings.provider}.")
+
+
+@click.command()
+def path() -> None:
+    """Print the place of config.toml, whether it exists or not.
+
+    \b
+    Example:
+      $EDITOR "$(assistant config path)"
+    """
+    print_text(str(home_from_environment().config))
+
+
+def unknown_setting_error(key: str) -> UsageError:
+    near = difflib.get_close_matches(key, SETTING_FIELDS, n=1)
+    meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
+    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
+
+
+def _in_force(settings: Settings, row: SettingRow) -> str:
+    """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
+    if row.key not in SETTING_FIELDS:
+        return row.value.strip('"')
+    section, _, name = row.key.partition(".")
+    value = getattr(getattr(settings.values, section), name)
+    text = mask_secrets(value)
+    return str(json.loads(text)) if is_text_setting(SETTING_FIELDS[row.key]) and text.startswith('"') else text
+
+
+def _as_json(row: SettingRow) -> dict[str, str]:
+    return {
+        "key": row.key, "value": row.value, "origin": row.origin, "variable": row.variable, "about": row.about,
+        "allowed": row.allowed,
+    }  # fmt: skip

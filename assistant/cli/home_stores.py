@@ -1,0 +1,55 @@
+"""The stores of the home, opened for a command that looks at them, whether a daemon runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from assistant.cli.logging_setup import configure_logging
+from assistant.core.calendar import utc_now
+from assistant.core.errors import HomeError, UsageError
+from assistant.core.store_ports import Conversation
+from assistant.settings.settings import Settings
+from assistant.wire import stores as wire_stores
+
+
+@contextmanager
+def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[wire_stores.Stores]:
+    """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
+
+    Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
+    require_home(settings)
+    configure_logging("warning")
+    stores = wire_stores.open_stores(settings, utc_now(), reading=reading)
+    try:
+        yield stores
+    finally:
+        stores.close()
+
+
+def require_home(settings: Settings) -> None:
+    """Raises `HomeError` where nothing was ever said, so that a command which changes a home makes none."""
+    if wire_stores.is_between_homes(settings.home.path):
+        raise HomeError(
+            f"A restore of {settings.home.path} was cut off. Nothing is lost; starting the assistant finishes it, and "
+            "so does `assistant backup restore` without a name."
+        )
+    if not (settings.home.path / "script.db").exists() and any(settings.home.path.glob("log/*/*.jsonl")):
+        raise HomeError(
+            f"{settings.home.path / 'script.db'} is gone, and the log is there: nothing that was said is lost. "
+            "`assistant run` makes it again from the log."
+        )
+    if not (settings.home.path / "script.db").exists():
+        raise HomeError(
+            f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`; if there was something, "
+            "bring it back first (is its disk mounted?)."
+        )
+
+
+def scope_of_session(conversation: Conversation, session: str) -> str:
+    """The scope in which a session's words stand. Raises `UsageError` for a session that does not exist."""
+    known = {info.key: info.scope for info in conversation.sessions()}
+    if session not in known:
+        names = ", ".join(sorted(known)) or "none yet"
+        raise UsageError(f"There is no session {session!r}. Sessions: {names}.")
+    return known[session]

@@ -1,0 +1,113 @@
+"""`assistant log`: what was said, read from the stores of the home whether a daemon runs or not; and records of the
+message log as commands print them, a few lines for people, an object for programs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores, scope_of_session
+from assistant.cli.output import print_json, print_text
+from assistant.cli.tables import format_local_time
+from assistant.cli.text import require_utf8, shorten_line
+from assistant.core.ports import HistoryPort
+from assistant.core.records import LogRecord
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.settings.settings import Settings
+
+_LOOK_EVERY = 0.5
+
+
+@click.command()
+@click.option("--follow", is_flag=True, help="Go on printing what is said, until Ctrl-C.")
+@click.option("--grep", metavar="TEXT", help="Only messages that contain TEXT, in any case; the newest ones.")
+@click.option("--session", metavar="NAME", help="Only this conversation.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many messages.")
+@click.option("--json", "json_out", is_flag=True, help="Print one JSON object a line.")
+def log(follow: bool, grep: str | None, session: str | None, limit: int, json_out: bool) -> None:
+    """Print what was said, oldest first, whole, from the master log.
+
+    \b
+    Example:
+      assistant log --limit 50
+      assistant log --grep "passport" --json
+      assistant log --follow
+    """
+    settings = load_effective_settings(looks=True)
+    wanted = require_utf8(grep, "TEXT").casefold() if grep else ""
+    with open_home_stores(settings) as stores:
+        scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
+        matching = (r for r in records_newest_first(stores.history, scope, session) if wanted in r.content.casefold())
+        last = 0
+        for record in reversed(list(islice(matching, limit))):
+            _show(record, settings, json_out)
+            last = max(last, record.id)
+        while follow:
+            time.sleep(_LOOK_EVERY)
+            for record in _since(stores.history, scope, session, last):
+                last = record.id
+                if wanted in record.content.casefold():
+                    _show(record, settings, json_out)
+
+
+def _since(history: HistoryPort, scope: str, session: str | None, last: int) -> list[LogRecord]:
+    """The records after message `last`, oldest first."""
+    fresh: list[LogRecord] = []
+    for record in records_newest_first(history, scope, session):
+        if record.id <= last:
+            break
+        fresh.append(record)
+    return fresh[::-1]
+
+
+def _show(record: LogRecord, settings: Settings, json_out: bool) -> None:
+    if json_out:
+        print_json(record_json(record), indent=None)
+    else:
+        print_record(record, settings.zone)
+
+
+_PAGE = 200
+_CONTINUED = "\n    "
+
+
+def records_newest_first(history: HistoryPort, scope: str, session: str | None) -> Iterator[LogRecord]:
+    """Every record in scope that was not undone, newest first, read a page at a time."""
+    before: int | None = None
+    while page := sorted(
+        history.recent(scope, session=session, limit=_PAGE, before_id=before), key=lambda r: r.id, reverse=True
+    ):
+        yield from page
+        before = page[-1].id
+
+
+def print_record(record: LogRecord, zone: ZoneInfo) -> None:
+    """When, id, session (but for the owner's own), speaker, words; then the calls of tools."""
+    who = record.name if record.role == "tool" else record.role
+    of = f" of {', '.join(map(str, record.refs))}" if record.refs else ""
+    kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
+    calls = "".join(
+        f"{_CONTINUED}→ {c.name} {shorten_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls
+    )
+    where = "" if record.session == MAIN_SESSION else f" {record.session}"
+    words = _CONTINUED.join(record.content.splitlines())
+    print_text(f"{format_local_time(record.ts, zone)} #{record.id}{where} {who}{kind}: {words}{calls}")
+
+
+def record_json(record: LogRecord) -> dict[str, Any]:
+    return {
+        "id": record.id, "at": record.ts.isoformat(), "session": record.session, "generation": record.generation,
+        "kind": record.kind, "role": record.role, "name": record.name, "content": record.content,
+        "tool_calls": [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in record.tool_calls],
+        "tool_call_id": record.tool_call_id, "bridge": record.bridge, "sender": record.sender, "model": record.model,
+        "turn": record.turn, "refs": list(record.refs),
+        "bytes": [record.span.start, record.span.end],
+    }  # fmt: skip

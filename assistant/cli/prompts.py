@@ -1,0 +1,92 @@
+"""Asking a person, at a terminal or of lines that are piped in: one question, one answer, the known value as default.
+
+Enter takes the default, `-` leaves the whole step out. An answer that cannot be used is told so and asked again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from assistant.cli.output import print_remark, print_text
+from assistant.cli.text import is_utf8
+from assistant.core.errors import AssistantError, UsageError
+
+SKIP_ANSWER = "-"
+
+T = TypeVar("T")
+
+
+class StepSkipped(Exception):
+    """The person leaves this step out."""
+
+
+def prompt_until_valid(
+    question: str, default: str, use: Callable[[str], T], *, shown: str | None = None, secret: bool = False
+) -> T:
+    """What `use` makes of the answer; an `AssistantError` of it is told, and the question asked again. `shown` stands
+    for a default that is not shown itself. Raises `LeftOut`; `click.Abort` for Ctrl-C and the end of the input."""
+    beside = default if shown is None else shown
+    while True:
+        answer = _answer(f"{question} [{beside}]" if beside else question, secret).strip()
+        if answer == SKIP_ANSWER:
+            raise StepSkipped
+        if not is_utf8(answer):
+            print_text("That is not valid UTF-8 text.")
+            continue
+        try:
+            return use(answer or default)
+        except AssistantError as error:
+            print_text(str(error))
+
+
+def _answer(prompt: str, secret: bool) -> str:
+    """A line, as it was given. Raises `click.Abort`."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        typed: str = click.prompt(prompt, default="", show_default=False, hide_input=secret)
+        return typed
+    print_text(f"{prompt}:")
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    if not line:
+        raise click.Abort
+    return line
+
+
+def confirm_or_report(question: str) -> bool:
+    """Whether the answer is yes. Of anything else it is told that nothing was changed; raises `click.Abort` for Ctrl-C
+    and the end of the input."""
+    try:
+        yes = click.confirm(question, err=True)
+    except click.Abort:
+        print_remark("\nNothing was changed.")
+        raise
+    if not yes:
+        print_remark("Nothing was changed.")
+    return yes
+
+
+def settings_refusal(config: Path, keys: Iterable[str], problems: Sequence[str]) -> UsageError:
+    """What the settings refuse of the answers for `keys`, of `problems` as they are told of the file `config`: the
+    file is named only for what stands in it already."""
+    asked = tuple(f"{config}: `{key}` " for key in keys)
+    shown = [problem.removeprefix(f"{config}: ") if problem.startswith(asked) else problem for problem in problems]
+    return UsageError("\n".join(shown))
+
+
+def prompt_choice(question: str, choices: dict[str, str], default: str) -> str:
+    """One of `choices` (a word, and what it means), by its word or its number."""
+    from_number = {str(number): word for number, word in enumerate(choices, 1)}
+    for number, word in from_number.items():
+        print_text(f"  {number}  {word}: {choices[word]}")
+
+    def use(answer: str) -> str:
+        word = from_number.get(answer, answer.casefold())
+        if word not in choices:
+            raise AssistantError(f"Answer with one of: {', '.join([*choices, *from_number])}.")
+        return word
+
+    return prompt_until_valid(question, default, use)

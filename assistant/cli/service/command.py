@@ -1,0 +1,265 @@
+"""`assistant service`: the daemon under a service manager, so that it runs when nobody looks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+import click
+
+from assistant.cli.output import print_json, print_remark, print_text
+from assistant.cli.service.install import (
+    DEFAULT_SERVICE_NAME,
+    ServiceDefinition,
+    check_reachable,
+    create_system_home,
+    define_launchd_agent,
+    define_systemd_system_unit,
+    define_systemd_user_unit,
+    describe_where_to_keep,
+    install_service,
+    launchd_log_path,
+    load_system_settings,
+    read_service_file,
+    remove_service,
+    required_files,
+    variables_hidden_from_service,
+)
+from assistant.cli.service.managers import (
+    Launchd,
+    ServiceManager,
+    ServiceStatus,
+    Systemd,
+    detect_service_manager,
+    run_subprocess,
+)
+from assistant.core.errors import AssistantError, UsageError
+from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.unit_files import was_edited_by_hand
+from assistant.settings.settings import load_settings
+
+_NO_MANAGER = (
+    "Neither systemd nor launchd runs this machine, so nothing was done. `assistant run` serves in the foreground; "
+    "`assistant service print --systemd` prints a unit for another machine."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _ServiceOptions:
+    """What the group's options said."""
+
+    system: bool
+    name: str
+
+
+@click.group()
+@click.option("--system", is_flag=True, help="A unit of the whole system with its own user (systemd; needs root).")
+@click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second home.")
+@click.pass_context
+def service(context: click.Context, system: bool, name: str) -> None:
+    """Run the assistant as a service: a systemd user unit on Linux, a launchd agent on macOS.
+
+    \b
+    Example:
+      assistant service install
+      assistant service status
+      sudo assistant service --system install
+    """
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
+        raise UsageError(f"{name!r} is no name for a service: letters, digits, '-', '_' and '.'. Nothing was done.")
+    context.obj = _ServiceOptions(system, name.removesuffix(".service"))
+
+
+@service.command()
+@click.option("--force", is_flag=True, help="Overwrite a file that was changed by hand; it is kept beside.")
+@click.option("--no-start", is_flag=True, help="Start it later, by hand or with the machine.")
+@click.pass_obj
+def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
+    """Write the service's file, enable and start it. Safe to repeat: shows what differs from what is there.
+
+    \b
+    Example:
+      assistant service install
+    """
+    placed, manager = _here(asked)
+    if placed.user:
+        _prepare_system(placed)
+    changed = install_service(placed, manager, force=force, tell=print_remark)
+    for variable in variables_hidden_from_service(load_settings()):
+        how = describe_where_to_keep(variable, placed)
+        print_remark(f"{variable} is set in this shell, which the service does not see: {how}.")
+    if hint := manager.hint():
+        print_remark(hint)
+    if manager.condition().running:
+        print_remark("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
+    elif is_home_served(placed.home):
+        holder = lock_holder(placed.home)
+        print_remark(f"Process {holder} serves the home now: `assistant stop`, then `assistant service start`.")
+    elif not no_start:
+        manager.start(placed.file)
+        print_remark("It runs. `assistant chat` talks to it, `assistant service status` tells how it is.")
+
+
+@service.command()
+@click.option("--force", is_flag=True, help="Remove a file that was changed by hand, too; it is kept beside.")
+@click.pass_obj
+def uninstall(asked: _ServiceOptions, force: bool) -> None:
+    """Stop the service and remove its file. The home stays as it is.
+
+    \b
+    Example:
+      assistant service uninstall
+    """
+    placed, manager = _here(asked)
+    remove_service(placed, manager, force=force, tell=print_remark)
+
+
+@service.command()
+@click.pass_obj
+def start(asked: _ServiceOptions) -> None:
+    """Start the service; returns when it is ready.
+
+    \b
+    Example:
+      assistant service start
+    """
+    placed, manager = _installed(asked)
+    manager.start(placed.file)
+    print_remark("It runs.")
+
+
+@service.command()
+@click.pass_obj
+def stop(asked: _ServiceOptions) -> None:
+    """Stop the service until it is started again; running answers get `daemon.drain_seconds`.
+
+    \b
+    Example:
+      assistant service stop
+    """
+    _, manager = _installed(asked)
+    manager.stop()
+    print_remark("It does not run any more.")
+
+
+@service.command()
+@click.pass_obj
+def restart(asked: _ServiceOptions) -> None:
+    """Stop the service and start it again, as after an upgrade.
+
+    \b
+    Example:
+      assistant service restart
+    """
+    placed, manager = _installed(asked)
+    manager.restart(placed.file)
+    print_remark("It runs again.")
+
+
+@service.command()
+@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether it runs as it should.")
+@click.pass_context
+def status(context: click.Context, json_out: bool) -> None:
+    """Tell how the service is, in its manager's words. Exits with 1 when it does not run, or is out of date.
+
+    `assistant status` tells how the assistant itself is.
+
+    \b
+    Example:
+      assistant service status
+    """
+    placed, manager = _here(context.obj)
+    known = read_service_file(placed.file)
+    condition = manager.condition() if known is not None else ServiceStatus(False, 0, "not installed")
+    ok = condition.running and known == placed.text
+    if json_out:
+        print_json(
+            {
+                "ok": ok, "manager": manager.name, "name": placed.name, "file": str(placed.file),
+                "installed": known is not None, "current": known == placed.text, "running": condition.running,
+                "process": condition.pid or None, "restarts": condition.restarts, "detail": condition.detail,
+            }
+        )  # fmt: skip
+    else:
+        process = f", process {condition.pid}" if condition.pid else ""
+        print_text(f"{placed.name} ({manager.name}): {condition.detail}{process}\n{_file_line(placed, known)}")
+    context.exit(0 if ok else 1)
+
+
+@service.command()
+@click.option("-n", "--lines", default=100, show_default=True, type=click.IntRange(1), help="How many of the last.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.pass_context
+def logs(context: click.Context, lines: int, follow: bool) -> None:
+    """Show what the service said: the daemon's log, which has no message text.
+
+    \b
+    Example:
+      assistant service logs -n 20
+      assistant service logs --follow
+    """
+    _, manager = _installed(context.obj)
+    context.exit(subprocess.run(manager.logs(lines, follow), check=False).returncode)
+
+
+@service.command("print")
+@click.option("--systemd", "kind", flag_value="systemd", help="The systemd unit.")
+@click.option("--launchd", "kind", flag_value="launchd", help="The launchd agent.")
+@click.pass_obj
+def print_(asked: _ServiceOptions, kind: str | None) -> None:
+    """Print the file that `install` would write; works on any machine.
+
+    \b
+    Example:
+      assistant service print
+      assistant service --system print --systemd
+    """
+    print_text(_placed(asked, kind or detect_service_manager() or "systemd").text.rstrip("\n"))
+
+
+def _here(asked: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
+    """The service and its manager on this machine. Raises `AssistantError` where none can run it."""
+    kind = detect_service_manager()
+    if not kind:
+        raise AssistantError(_NO_MANAGER)
+    placed = _placed(asked, kind)
+    if kind == "launchd":
+        log = launchd_log_path(placed.name)
+        return placed, Launchd(placed.name, log, run_subprocess)
+    return placed, Systemd(placed.name, asked.system, run_subprocess)
+
+
+def _installed(asked: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
+    placed, manager = _here(asked)
+    if not placed.file.exists():
+        raise AssistantError(f"There is no {placed.file}. `assistant service install` writes it.")
+    return placed, manager
+
+
+def _placed(asked: _ServiceOptions, kind: str) -> ServiceDefinition:
+    if kind == "launchd":
+        if asked.system:
+            raise UsageError("--system is for systemd; launchd runs the agent of a user. Nothing was done.")
+        return define_launchd_agent(asked.name, load_settings())
+    if asked.system:
+        return define_systemd_system_unit(asked.name, load_system_settings())
+    return define_systemd_user_unit(asked.name, load_settings())
+
+
+def _prepare_system(placed: ServiceDefinition) -> None:
+    if os.geteuid() != 0:
+        raise AssistantError(
+            "A unit of the system needs root. Nothing was done; say `sudo assistant service --system install`."
+        )
+    check_reachable(required_files(), placed.user)
+    create_system_home(placed, print_remark)
+
+
+def _file_line(placed: ServiceDefinition, known: str | None) -> str:
+    if known is None:
+        return f"{placed.file}: not there; `assistant service install` writes it"
+    if known == placed.text:
+        return f"{placed.file}: as it should be"
+    how = "changed by hand" if was_edited_by_hand(known) else "not as this version and the settings want it"
+    return f"{placed.file}: {how}; `assistant service install` shows the difference"

@@ -1,0 +1,223 @@
+"""The table of slash commands: the same on every bridge, answered by the runtime itself, never by a model.
+
+Each command is a few lines that call a room and return Markdown. `/help` lists what is registered, so that a
+command and its help cannot drift apart. Who may type what is decided before anything of a command runs
+(`Authority`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from assistant.commands.erasure import parse_forget_target, render_forget_preview, render_forget_result
+from assistant.commands.usage import usage_markdown
+from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
+from assistant.core.errors import UsageError
+from assistant.core.messages import ABORTED_MARKER, Message, Trust
+from assistant.core.people import ALL_ROLES, Permissions
+from assistant.core.ports import LedgerPort, TodosPort, ToolboxPort
+from assistant.core.records import InboxReceipt, IncomingMessage, TodoItem
+from assistant.core.sessions import session_role, session_scope
+from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
+from assistant.core.store_ports import Conversation, Outbox
+from assistant.core.text import lazy_regex
+from assistant.health import lines
+
+# How `Forgetting.ask` writes its codes.
+_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
+
+
+class AssistantControls(Protocol):
+    """What commands need of the running process."""
+
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt: ...
+    async def stop_turn(self, session: str) -> bool: ...
+    def is_running(self, session: str) -> bool: ...
+    def status(self) -> Mapping[str, Any]: ...
+    def describe_model(self) -> str: ...
+    def choose_model(self, choice: str) -> str: ...
+
+
+class ErasureRequests(Protocol):
+    """What `assistant.erasure.service.Forgetting` offers a person who types."""
+
+    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
+    async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStores:
+    """The stores that commands read and change."""
+
+    conversation: Conversation
+    outbox: Outbox
+    todos: TodosPort
+    ledger: LedgerPort
+
+
+class CommandRegistry:
+    """The table of slash commands over one runtime."""
+
+    def __init__(
+        self,
+        live: AssistantControls,
+        stores: CommandStores,
+        toolbox: ToolboxPort,
+        rooms: Iterable[CommandProvider],
+        forgetting: ErasureRequests,
+        authority: Permissions,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`rooms` answer commands of their own; `authority` decides who may type what."""
+        self._live = live
+        self._stores = stores
+        self._toolbox = toolbox
+        self._forgetting = forgetting
+        self._authority = authority
+        self._clock = clock
+        self._table = {
+            "help": Command("/help", "what you can type", self._help, ALL_ROLES),
+            "status": Command("/status", "how the assistant is", self._status),
+            "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
+            "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
+            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
+            "forget": Command(
+                "/forget TEXT | #N | entry N | memory ID",
+                "show what would vanish from every copy, with a code",
+                self._forget,
+            ),
+            **{name: command for room in rooms for name, command in room.entries().items()},
+            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo, ALL_ROLES),
+            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry, ALL_ROLES),
+            "stop": Command("/stop", "stop the answer that is being written", self._stop, ALL_ROLES),
+        }
+
+    def names(self) -> list[str]:
+        return [f"/{name}" for name in self._table]
+
+    def admitted(self) -> dict[str, frozenset[str]]:
+        """Who may type each command at most, by its name without the slash."""
+        return {name: command.roles for name, command in self._table.items()}
+
+    async def run(
+        self, text: str, session: str, *, bridge: str = "terminal", target: str = "", sender: str = "owner"
+    ) -> str:
+        """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
+        name, _, rest = text.strip().removeprefix("/").partition(" ")
+        command, role = self._table.get(name.lower()), session_role(session)
+        if command is None:
+            raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
+        if not self._authority.may_type(role, name.lower(), command.roles):
+            raise UsageError(f"/{name} cannot be used here. Nothing was changed; /help lists what can.")
+        trust: Trust = "owner" if role == "owner" else "guest"
+        return await command.run(CommandInvocation(rest.strip(), session, bridge, self._clock(), target, sender, trust))
+
+    async def _forget(self, call: CommandInvocation) -> str:
+        scope = session_scope(call.session)
+        if _CODE.fullmatch(call.rest):
+            return "\n".join(render_forget_result(await self._forgetting.confirm(call.rest, scope, call.now)))
+        found, code = await self._forgetting.ask(parse_forget_target(call.rest, scope), call.now)
+        return "\n".join(render_forget_preview(found, code))
+
+    # ---------------------------------------------------------------------------------------------------------- looking
+
+    async def _help(self, call: CommandInvocation) -> str:
+        role = session_role(call.session)
+        rows = [
+            f"- `{command.usage}` — {command.text}"
+            for name, command in self._table.items()
+            if self._authority.may_type(role, name, command.roles)
+        ]
+        leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
+        return "\n".join([*rows, leaving] if role == "owner" else rows)
+
+    async def _status(self, _: CommandInvocation) -> str:
+        return "\n".join(f"- {line}" for line in lines.lines(self._live.status()))
+
+    async def _model(self, call: CommandInvocation) -> str:
+        return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
+
+    async def _usage(self, call: CommandInvocation) -> str:
+        return usage_markdown(self._stores.ledger, call.rest or "model", call.now)
+
+    # --------------------------------------------------------------------------------------------------------- changing
+
+    async def _todo(self, call: CommandInvocation) -> str:
+        todos, scope = self._stores.todos, session_scope(call.session)
+        action, _, rest = call.rest.partition(" ")
+        key = f"command:{call.now.isoformat()}"
+        match action:
+            case "add" if rest.strip():
+                todos.add(scope, [rest.strip()], key, call.now)
+            case "done" if rest.strip():
+                todos.complete(scope, _numbers(rest), key, call.now)
+            case "remove" if rest.strip():
+                todos.remove(scope, _numbers(rest), key, call.now)
+            case "":
+                pass
+            case _:
+                raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
+        return _todo_list(todos.all(scope))
+
+    async def _undo(self, call: CommandInvocation) -> str:
+        exchange = self._last_exchange(call.session)
+        self._stores.conversation.undo(call.session, [m.id for m in exchange if m.id is not None], call.now)
+        effects = self._effects(exchange)
+        told = "\n".join(["These effects stay:", *effects]) if effects else "It had no effects beyond the conversation."
+        return f"Took back: {_first_words(exchange[0].content)!r} and its answer. The master log keeps both. {told}"
+
+    async def _retry(self, call: CommandInvocation) -> str:
+        question = self._last_exchange(call.session)[0]
+        await self._undo(call)
+        again = IncomingMessage(
+            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, session_scope(call.session),
+            call.sender, call.trust, question.content, question.media, question.name, call.target or call.session,
+        )  # fmt: skip
+        await self._live.accept(again)
+        return f"Asking again: {_first_words(question.content)!r}"
+
+    async def _stop(self, call: CommandInvocation) -> str:
+        return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
+
+    # -------------------------------------------------------------------------------------------------------- exchanges
+
+    def _last_exchange(self, session: str) -> list[Message]:
+        if self._live.is_running(session):
+            raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
+        known = any(info.key == session for info in self._stores.conversation.sessions())
+        messages = self._stores.conversation.view(session).messages if known else ()
+        asked = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
+        if not asked:
+            raise UsageError("There is nothing to take back in this conversation.")
+        return list(messages[asked[-1] :])
+
+    def _effects(self, exchange: list[Message]) -> list[str]:
+        """What already left the conversation: replies that were sent, tools that changed something."""
+        turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
+        sent = [item for turn in turns for item in self._stores.outbox.by_turn(turn) if item.state == "sent"]
+        calls = [call for m in exchange for call in m.tool_calls if self._toolbox.effects(call.name) != "none"]
+        return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
+            f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
+        ]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not a list of to-do numbers, as in `/todo done 2 3`. Nothing was changed."
+        ) from None
+
+
+def _todo_list(todos: list[TodoItem]) -> str:
+    return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."
+
+
+def _first_words(text: str, most: int = 60) -> str:
+    line = " ".join(text.removeprefix(ABORTED_MARKER).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
