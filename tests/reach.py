@@ -14,7 +14,7 @@ import click
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
-from assistant.web.control import control_app
+from assistant.web.app import build_app
 from assistant.wire.house import House
 
 OURS = ("assistant.", "sleep.", "tools.")
@@ -40,7 +40,7 @@ def command_lines() -> set[str]:
 
 def routes(house: House) -> set[str]:
     """As in `POST /v1/messages`."""
-    app = control_app(house.web.behind)
+    app = build_app(house.web.behind)
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
 
 

@@ -15,7 +15,7 @@ from assistant.core.errors import ToolError
 from assistant.core.messages import Media
 from assistant.core.ports import Tool, ToolContext, TurnFilesPort
 from assistant.core.tool_results import quote_text
-from assistant.gateway.received import LARGEST_SENT, SENT, safe_name
+from assistant.gateway.attachments import MAX_SENT_BYTES, SENT_FOLDER, safe_file_name
 from tools.declaration import OWNER, tool
 from tools.workspace import inside, opened_file
 
@@ -23,7 +23,7 @@ _MOST_A_TURN = 10
 
 
 class Keeping(Protocol):
-    """Where copies are kept (`assistant.gateway.received.Files`)."""
+    """Where copies are kept (`assistant.gateway.attachments.Files`)."""
 
     def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str: ...
 
@@ -40,7 +40,7 @@ def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFilesPort) -> T
         mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
         name = path.rsplit("/", 1)[-1]
         medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
-        kept = await asyncio.to_thread(files.keep, SENT, (safe_name(medium),), data)
+        kept = await asyncio.to_thread(files.keep, SENT_FOLDER, (safe_file_name(medium),), data)
         leaving.add(Media(medium.kind, mime, name, len(data), path=kept), context)
         return f"{quote_text(path)} ({mime}, {len(data)} bytes) goes out with your answer."
 
@@ -50,9 +50,9 @@ def send_file_tool(workspace: Path, files: Keeping, leaving: TurnFilesPort) -> T
 def _bytes(workspace: Path, path: str) -> bytes:
     with opened_file(workspace, path) as descriptor:
         size = os.fstat(descriptor).st_size
-        if size > LARGEST_SENT:
-            raise ToolError(f"{quote_text(path)} has {size} bytes; {LARGEST_SENT} at most can be sent.")
+        if size > MAX_SENT_BYTES:
+            raise ToolError(f"{quote_text(path)} has {size} bytes; {MAX_SENT_BYTES} at most can be sent.")
         if not size:
             raise ToolError(f"{quote_text(path)} is empty, so there is nothing to send.")
         with os.fdopen(os.dup(descriptor), "rb") as file:
-            return file.read(LARGEST_SENT + 1)
+            return file.read(MAX_SENT_BYTES + 1)

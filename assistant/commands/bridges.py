@@ -44,7 +44,7 @@ _ACCOUNT_WITHIN = 3.0
 
 
 class BridgeRunner(Protocol):
-    """What runs bridges (`assistant.gateway.delivery.Delivery`)."""
+    """What runs bridges (`assistant.gateway.dispatcher.Delivery`)."""
 
     @property
     def bridges(self) -> Mapping[str, Bridge]: ...

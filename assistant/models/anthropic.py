@@ -23,14 +23,14 @@ from anthropic.types import RawMessageStreamEvent
 from assistant.core.errors import ModelError
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
-from assistant.models.anthropic_form import render
-from assistant.models.anthropic_reply import Assembly
-from assistant.models.faults import Fault, Who, lost, retry_after
-from assistant.models.form import Garbled, a_table, plain_event
-from assistant.models.memory import ASK_SECONDS, LimitsMemory
+from assistant.models.anthropic_request import render_anthropic_request
+from assistant.models.anthropic_stream import AnthropicAnswer
+from assistant.models.encoding import MalformedProviderData, event_to_dict, require_object
+from assistant.models.errors import ProviderFault, ProviderLabel, connection_lost_error, parse_retry_after
+from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 
 NO_KEY = "There is no key for Anthropic: `assistant setup model`, or set ANTHROPIC_API_KEY. Your message is kept."
-WHO = Who("anthropic", "Anthropic")
+ANTHROPIC_LABEL = ProviderLabel("anthropic", "Anthropic")
 ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
@@ -47,7 +47,7 @@ _Broken = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
 class AnthropicModel:
     """One Claude model. `base_url` "" is Anthropic's own; `stall_seconds` without a byte end a call."""
 
-    provider = WHO.provider
+    provider = ANTHROPIC_LABEL.provider
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class AnthropicModel:
     ) -> None:
         self.name = name
         self._clock = clock
-        self._memory = LimitsMemory(facts, clock)
+        self._memory = LimitsCache(facts, clock)
         self._stall_seconds = stall_seconds
         self._thinking = thinking
         self._thinking_type: str | None = None
@@ -92,32 +92,32 @@ class AnthropicModel:
         await self._ask()
         most = (await self.limits()).max_output
         request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
-        assembly = Assembly(self.name)
+        assembly = AnthropicAnswer(self.name)
         try:
             async with await self._open(request) as events:
                 async for event in events:
-                    if text := assembly.feed(plain_event(event)):
+                    if text := assembly.feed(event_to_dict(event)):
                         yield TextDelta(text)
             if not assembly.finished:
-                raise Garbled("the stream ended before the answer did")
+                raise MalformedProviderData("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
-            raise self._fault(error).error(WHO, assembly) from error
+            raise self._fault(error).error(ANTHROPIC_LABEL, assembly) from error
         except _Broken as error:
-            raise lost(WHO, self._reason(error), assembly) from error
+            raise connection_lost_error(ANTHROPIC_LABEL, self._reason(error), assembly) from error
         yield assembly.reply()
 
     async def aclose(self) -> None:
         await self._client.close()
 
     async def _open(self, request: ModelRequest) -> AsyncStream[RawMessageStreamEvent]:
-        body = render(request, self.name, thinking=self._thinking_type or "")
+        body = render_anthropic_request(request, self.name, thinking=self._thinking_type or "")
         try:
             return await self._create(body)
         except anthropic.BadRequestError as error:
             bare = replace(request, messages=tuple(replace(message, thinking=()) for message in request.messages))
             if bare == request or "thinking" not in str(error).lower():
                 raise
-        return await self._create(render(bare, self.name, thinking=self._thinking_type or ""))
+        return await self._create(render_anthropic_request(bare, self.name, thinking=self._thinking_type or ""))
 
     async def _create(self, body: dict[str, Any]) -> AsyncStream[RawMessageStreamEvent]:
         stream: AsyncStream[RawMessageStreamEvent] = await self._client.messages.create(**body, stream=True)
@@ -128,7 +128,7 @@ class AnthropicModel:
         if self._thinking_type is not None or not self._has_key or not self._memory.may_ask():
             return
         try:
-            told = plain_event(await self._client.models.retrieve(self.name, timeout=ASK_SECONDS))
+            told = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
             self._thinking_type = _thinking_type(self._thinking, told)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
             self._memory.failed()
@@ -136,19 +136,19 @@ class AnthropicModel:
         if limits := _limits(told):
             self._memory.keep(self.name, limits)
 
-    def _fault(self, error: anthropic.APIStatusError) -> Fault:
-        return Fault(
+    def _fault(self, error: anthropic.APIStatusError) -> ProviderFault:
+        return ProviderFault(
             error.status_code,
             tuple(name for name in (error.type, error.error_code) if name),
             error.api_message or error.message,
             error,
-            retry_after(error.response.headers, self._clock()),
+            parse_retry_after(error.response.headers, self._clock()),
         )
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, httpx2.TimeoutException | anthropic.APITimeoutError):
             return f"nothing came for {self._stall_seconds:g} seconds"
-        if isinstance(error, ValueError) and not isinstance(error, Garbled):
+        if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
             return "it sent something that is no answer"
         return str(error.__cause__ or error) or type(error).__name__
 
@@ -166,7 +166,7 @@ def _thinking_type(wanted: str, told: Mapping[str, Any]) -> str:
     """The first type for `wanted` that the model takes; "" where none is known."""
     match told:
         case {"capabilities": {"thinking": {"types": dict(types)}}}:
-            taken = (name for name in _THINKING_TYPES[wanted] if a_table(types.get(name)).get("supported"))
+            taken = (name for name in _THINKING_TYPES[wanted] if require_object(types.get(name)).get("supported"))
             return next(taken, "")
         case _:
             return ""

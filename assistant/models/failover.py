@@ -34,11 +34,11 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.core.ports import Model
-from assistant.models.faults import one_line
+from assistant.models.errors import one_line
 
-RETRIED: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
+RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
 FIRST_WAIT_SECONDS = 1.0
-BUILT_IN = "offline"
+OFFLINE_PROVIDER = "offline"
 
 # When all failed: the kind that tells a person most about what to do, first.
 _TELLING: tuple[ModelErrorKind, ...] = (
@@ -57,7 +57,7 @@ _ADVICE: dict[ModelErrorKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often one model is tried again, and how long a wait may be, in seconds."""
 
     retries: int = 2
@@ -72,14 +72,14 @@ class _Failed:
     streamed: bool
 
 
-class Failover:
+class FailoverModel:
     """Models in the order in which they are asked; the first one speaks for the chain. `sleep` and `jitter` (a number
     in [0, 1)) are injected so that tests need not wait."""
 
     def __init__(
         self,
         chain: Sequence[Model],
-        patience: Patience,
+        patience: RetryPolicy,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
@@ -112,7 +112,7 @@ class Failover:
         declined: ModelReply | None = None
         setback: ModelNotice | None = None
         for model in self._chain:
-            if declined is not None and model.provider == BUILT_IN:
+            if declined is not None and model.provider == OFFLINE_PROVIDER:
                 continue
             if setback is not None:
                 yield replace(setback, text=f"{setback.text} Asking {_named(model)} instead.")
@@ -175,7 +175,7 @@ class Failover:
                 failure = ModelError(f"{_named(model)} ended without an answer", kind="network")
             except ModelError as error:
                 failure = error
-            if failure.kind not in RETRIED or attempt == self._patience.retries:
+            if failure.kind not in RETRIED_KINDS or attempt == self._patience.retries:
                 yield _Failed(failure, streamed)
                 return
             wait = self._wait(failure, attempt)
@@ -190,7 +190,7 @@ class Failover:
 
 
 def _named(model: Model) -> str:
-    return "the built-in model" if model.provider == BUILT_IN else model.name or model.provider
+    return "the built-in model" if model.provider == OFFLINE_PROVIDER else model.name or model.provider
 
 
 def _setback(failed: _Failed) -> ModelNotice:

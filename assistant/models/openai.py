@@ -22,13 +22,18 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
-from assistant.models.faults import Fault, Who, lost, retry_after
-from assistant.models.form import Garbled, plain_event
-from assistant.models.memory import ASK_SECONDS, LimitsMemory
-from assistant.models.openai_form import OutputLimit, render
-from assistant.models.openai_reply import CHARS_PER_TOKEN, Assembly
-from assistant.models.openai_window import loaded_window, props_window, told_window
-from assistant.models.prices import OPENAI_URL, hosted_by_openai
+from assistant.models.encoding import MalformedProviderData, event_to_dict
+from assistant.models.errors import ProviderFault, ProviderLabel, connection_lost_error, parse_retry_after
+from assistant.models.limits import (
+    LIMITS_TIMEOUT_SECONDS,
+    LimitsCache,
+    window_from_model_entry,
+    window_from_props,
+    window_from_running_models,
+)
+from assistant.models.openai_request import OutputLimit, render_openai_request
+from assistant.models.openai_stream import CHARS_PER_TOKEN, OpenAIAnswer
+from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 
 CONNECT_SECONDS = 10.0
 DEFAULT_WINDOW = 32_768
@@ -59,14 +64,14 @@ class OpenAIModel:
     ) -> None:
         self.name = name
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
-        self._who = Who(self.provider, urlsplit(self._base_url).netloc or self._base_url)
+        self._who = ProviderLabel(self.provider, urlsplit(self._base_url).netloc or self._base_url)
         self._clock = clock
-        self._memory = LimitsMemory(facts, clock)
+        self._memory = LimitsCache(facts, clock)
         self._known_window = known_window
         # OpenAI's own list tells no windows.
-        self._asked = bool(name) and hosted_by_openai(base_url)
+        self._asked = bool(name) and is_hosted_by_openai(base_url)
         self._stall_seconds = stall_seconds
-        self._output_limit: OutputLimit = "max_completion_tokens" if hosted_by_openai(base_url) else "max_tokens"
+        self._output_limit: OutputLimit = "max_completion_tokens" if is_hosted_by_openai(base_url) else "max_tokens"
         # Local servers want no key, the SDK insists on one.
         self._client = AsyncOpenAI(
             api_key=api_key or "none",
@@ -93,19 +98,19 @@ class OpenAIModel:
         await self._ask()
         most = (await self.limits()).max_output
         if not self.name:
-            raise lost(self._who, "it lists no models; is the server running?", Assembly("", int))
+            raise connection_lost_error(self._who, "it lists no models; is the server running?", OpenAIAnswer("", int))
         request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
-        body = render(request, self.name, output_limit=self._output_limit)
-        assembly = Assembly(self.name, partial(_estimate, body))
+        body = render_openai_request(request, self.name, output_limit=self._output_limit)
+        assembly = OpenAIAnswer(self.name, partial(_estimate, body))
         try:
             async with await self._create(body) as chunks:
                 async for chunk in chunks:
-                    if text := assembly.feed(plain_event(chunk)):
+                    if text := assembly.feed(event_to_dict(chunk)):
                         yield TextDelta(text)
             if not assembly.finished:
-                raise Garbled("the stream ended before the answer did")
+                raise MalformedProviderData("the stream ended before the answer did")
         except _Broken as error:
-            raise lost(self._who, self._reason(error), assembly) from error
+            raise connection_lost_error(self._who, self._reason(error), assembly) from error
         except openai.APIError as error:
             raise self._fault(error).error(self._who, assembly) from error
         yield assembly.reply()
@@ -136,8 +141,8 @@ class OpenAIModel:
         if self._asked or not self._memory.may_ask():
             return
         try:
-            page = await self._client.models.list(timeout=ASK_SECONDS)
-            listed = [plain_event(entry) for entry in page.data or ()]
+            page = await self._client.models.list(timeout=LIMITS_TIMEOUT_SECONDS)
+            listed = [event_to_dict(entry) for entry in page.data or ()]
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
             self._memory.failed()
             return
@@ -153,32 +158,32 @@ class OpenAIModel:
         """What the server runs the model with, rather than what the model was made for."""
         root = self._base_url.removesuffix("/v1")
         if entry.get("owned_by") == "llamacpp":
-            return props_window(await self._look(f"{root}/props")) or told_window(entry)
+            return window_from_props(await self._look(f"{root}/props")) or window_from_model_entry(entry)
         if entry.get("owned_by") == "library":
-            return loaded_window(await self._look(f"{root}/api/ps"), self.name)
-        return told_window(entry)
+            return window_from_running_models(await self._look(f"{root}/api/ps"), self.name)
+        return window_from_model_entry(entry)
 
     async def _look(self, url: str) -> object:
         try:
-            return await self._client.get(url, cast_to=object, options={"timeout": ASK_SECONDS})
+            return await self._client.get(url, cast_to=object, options={"timeout": LIMITS_TIMEOUT_SECONDS})
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
             return None
 
     # ----------------------------------------------------------------------------------------------------------- errors
 
-    def _fault(self, error: openai.APIError) -> Fault:
+    def _fault(self, error: openai.APIError) -> ProviderFault:
         """An error reply, or an error object in mid-stream, which has no status but perhaps a number as its code."""
         code = error.code or ""
         types = tuple(name for name in (code, error.type) if name)
         if isinstance(error, openai.APIStatusError):
-            wait = retry_after(error.response.headers, self._clock())
-            return Fault(error.status_code, types, _words(error), error, wait)
-        return Fault(int(code) if code.isdigit() else 200, types, _words(error), error)
+            wait = parse_retry_after(error.response.headers, self._clock())
+            return ProviderFault(error.status_code, types, _words(error), error, wait)
+        return ProviderFault(int(code) if code.isdigit() else 200, types, _words(error), error)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, httpx2.TimeoutException | openai.APITimeoutError):
             return f"nothing came for {self._stall_seconds:g} seconds"
-        if isinstance(error, ValueError) and not isinstance(error, Garbled):
+        if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
             return "it sent something that is no answer"
         return str(error.__cause__ or error) or type(error).__name__
 

@@ -81,7 +81,7 @@ class Prices:
         return self.models.get(model) or self.models.get(_DATE_SUFFIX.sub("", model))
 
 
-def hosted_by_openai(base_url: str) -> bool:
+def is_hosted_by_openai(base_url: str) -> bool:
     """Whether OpenAI's prices hold at an address; "" is OpenAI's own."""
     host = urlsplit(base_url or OPENAI_URL).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")

@@ -23,7 +23,7 @@ from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Tur
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.runtime.store_backoff import StoreBackoff
 from assistant.runtime.surroundings import Surroundings
 from assistant.runtime.turn import Steering, Turns
@@ -44,7 +44,7 @@ class Runtime:
         self,
         conversation: Conversation,
         turns: Turns,
-        delivery: Delivery,
+        delivery: Dispatcher,
         surroundings: Surroundings,
         settle: Callable[[datetime], Awaitable[None]],
         door: Callable[[], InboundPort],

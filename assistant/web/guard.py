@@ -1,14 +1,16 @@
-"""Who may talk to the web API over TCP (F42). On the control socket the file's mode decides, and none of this is asked.
+"""Who may use the web API over TCP (F42). On the control socket the file's mode decides, and none of this is asked.
 
 What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
 (Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token. Whoever shows wrong ones too often waits. No answer may be read by another page (there is no
-CORS), kept by anybody in between, or shown in a frame.
+and it shows the token. Whoever shows ten wrong ones within a minute waits, whatever they show next. No answer may be
+read by another page (there is no CORS), kept by anybody in between, or shown in a frame.
 """
 
 from __future__ import annotations
 
 import hmac
+import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -16,9 +18,41 @@ from urllib.parse import urlsplit
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assistant.web.attempts import Attempts
-from assistant.web.crowd import Address
-from assistant.web.ways import Rules
+from assistant.web.connection_limits import ClientAddress
+from assistant.web.deps import AccessRules
+
+_MOST_WRONG = 10
+_WITHIN_SECONDS = 60.0
+# More callers than this are not kept apart: the one heard of longest ago is let off.
+_MOST_CALLERS = 1024
+
+
+class TokenAttempts:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds that never go back."""
+        self._clock = clock
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+
+    def wait(self, who: str) -> int:
+        """Seconds until this caller may try again; 0 for now."""
+        recent = self._recent(who)
+        if len(recent) < _MOST_WRONG:
+            return 0
+        return max(1, math.ceil(recent[0] + _WITHIN_SECONDS - self._clock()))
+
+    def wrong(self, who: str) -> None:
+        self._wrong[who] = [*self._recent(who), self._clock()][-_MOST_WRONG:]
+        self._wrong.move_to_end(who)
+        while len(self._wrong) > _MOST_CALLERS:
+            self._wrong.popitem(last=False)
+
+    def _recent(self, who: str) -> list[float]:
+        since = self._clock() - _WITHIN_SECONDS
+        recent = [at for at in self._wrong.get(who, ()) if at > since]
+        if not recent:
+            self._wrong.pop(who, None)
+        return recent
+
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS = {
@@ -48,16 +82,16 @@ class _Revoked(Exception):
     """Another token was made while an event stream was open: it ends, as every other request would be refused."""
 
 
-class Guard:
+class AccessGuard:
     """An ASGI application around another."""
 
     def __init__(
         self,
         app: ASGIApp,
-        rules: Rules,
+        rules: AccessRules,
         clock: Callable[[], float],
         open_paths: frozenset[str] = frozenset(),
-        lets_in: Callable[[Address], bool] = lambda address: True,
+        lets_in: Callable[[ClientAddress], bool] = lambda address: True,
     ) -> None:
         """`clock` gives seconds that never go back; `open_paths` need no token; `lets_in` is told who showed it,
         and says whether there is room for them."""
@@ -66,7 +100,7 @@ class Guard:
         self._open_paths = open_paths
         self._lets_in = lets_in
         self._hosts = {name.lower() for name in rules.hosts}
-        self._attempts = Attempts(clock)
+        self._attempts = TokenAttempts(clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:

@@ -38,7 +38,7 @@ _COUNTED: dict[WorkKind, tuple[str, str]] = {
 _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
-def text(vitals: VitalsPort) -> bytes:
+def render_metrics(vitals: VitalsPort) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Everything(vitals))
     return generate_latest(registry)

@@ -17,12 +17,11 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from assistant.web.control import control_app
-from assistant.web.crowd import Crowd, Entrance
-from assistant.web.guard import Guard
-from assistant.web.impatient import Impatient
-from assistant.web.listener import Serving
-from assistant.web.ways import Behind, Rules
+from assistant.web.app import build_app
+from assistant.web.connection_limits import ConnectionLimit, LimitedSocket, SlowClientProtocol
+from assistant.web.deps import AccessRules, ApiDeps
+from assistant.web.guard import AccessGuard
+from assistant.web.listeners import ServeSocket
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
 _GRACE_SECONDS = 1
@@ -37,16 +36,18 @@ _KEPT_OPEN_TCP_SECONDS = 60
 _HANDSHAKE_SECONDS = 10
 
 
-def control_server(behind: Behind) -> Serving:
+def build_control_server(behind: ApiDeps) -> ServeSocket:
     """What `serve_control` loads: the API for the owner, who is whoever can open the socket."""
-    return serving(control_app(behind))
+    return serve_with_uvicorn(build_app(behind))
 
 
-def guarded_server(behind: Behind, rules: Rules, tls: ssl.SSLContext | None, clock: Callable[[], float]) -> Serving:
+def build_tcp_server(
+    behind: ApiDeps, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
+) -> ServeSocket:
     """What `TcpListener` loads: the API for whoever keeps the rules."""
-    crowd = Crowd(_most_connections())
-    app = Guard(control_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
-    return serving(app, tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, crowd=crowd, protocol=Impatient)
+    crowd = ConnectionLimit(_most_connections())
+    app = AccessGuard(build_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
+    return serve_with_uvicorn(app, tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, crowd=crowd, protocol=SlowClientProtocol)
 
 
 def _most_connections() -> int:
@@ -54,11 +55,11 @@ def _most_connections() -> int:
     return _MOST_CONNECTIONS if files < 0 else min(_MOST_CONNECTIONS, int(files * _MOST_OF_ALL_FILES))
 
 
-def serving(
+def serve_with_uvicorn(
     app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS,
-    crowd: Crowd | None = None, protocol: type[H11Protocol] = H11Protocol,
+    crowd: ConnectionLimit | None = None, protocol: type[H11Protocol] = H11Protocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
-) -> Serving:  # fmt: skip
+) -> ServeSocket:  # fmt: skip
     """`crowd` says who may be connected; without one everybody may."""
 
     @asynccontextmanager
@@ -71,7 +72,7 @@ def serving(
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)
-        entrance = listening if crowd is None else Entrance(listening, crowd)
+        entrance = listening if crowd is None else LimitedSocket(listening, crowd)
         await _start(server, entrance, tls, handshake_seconds)
         ticking = asyncio.create_task(server.main_loop(), name="control server")
         try:

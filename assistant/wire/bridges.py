@@ -26,7 +26,7 @@ from assistant.core.bridge_api import (
 )
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.people import Identity, PeoplePort
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.settings.network_sections import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class Lines(Protocol):
-    """Where bridges are had (`assistant.gateway.delivery.Delivery`)."""
+    """Where bridges are had (`assistant.gateway.dispatcher.Delivery`)."""
 
     async def put(self, name: str, bridge: Bridge) -> None: ...
     async def drop(self, name: str) -> None: ...
@@ -180,7 +180,7 @@ def why_unmade(name: str, error: Exception) -> str:
 
 
 def bridge_rooms(
-    settings: Settings, stores: Stores, delivery: Delivery, networks: Networks, home: str
+    settings: Settings, stores: Stores, delivery: Dispatcher, networks: Networks, home: str
 ) -> tuple[BridgeCommands, DeliveryCommands]:
     """What the owner types about bridges and deliveries; `home` is the bridge of the home's own terminals."""
 

@@ -14,7 +14,7 @@ from assistant.core.errors import StoreError
 from assistant.core.ports import Model
 from assistant.core.sessions import session_role
 from assistant.core.telemetry import Metrics
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.health import report
 from assistant.health.gauges import Gauges
 from assistant.health.sources import Sources
@@ -36,7 +36,7 @@ class Lived(Protocol):
     settings: Settings
     stores: Stores
     runtime: Runtime
-    delivery: Delivery
+    delivery: Dispatcher
     progress: StallDetector
     turns: Turns
     context: WorkingContext

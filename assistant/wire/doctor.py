@@ -43,7 +43,7 @@ from assistant.store.home.guard import (
     restrict_permissions,
     sqlite_version,
 )
-from assistant.web import tcp
+from assistant.web.listeners import listen_tcp
 from assistant.wire.bridges import Networks
 from assistant.wire.memory import store_settings
 from assistant.wire.settings import first_answer
@@ -200,7 +200,7 @@ def _of_others(settings: Settings, serving: Serving, wish: Wish, clock: Callable
 def _web(settings: Settings) -> Iterator[Finding]:
     """Whether the web API could listen; whoever serves the home tells it in its status."""
     web = settings.values.web
-    asyncio.run(tcp.listen_at(web.host, web.port)).close()
+    asyncio.run(listen_tcp(web.host, web.port)).close()
     yield ok("web", f"{web.host}, port {web.port}, is free")
 
 

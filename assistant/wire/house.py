@@ -28,10 +28,10 @@ from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.ports import Model
 from assistant.erasure.service import ErasureService
-from assistant.gateway.delivery import Delivery
-from assistant.gateway.received import Receiving, loaded
+from assistant.gateway.attachments import AttachmentIntake, load_outgoing_file
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.memory.commands import MemoryCommands
-from assistant.models.chain import Means, build_chain, build_writer
+from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.delegation import Delegating
 from assistant.runtime.runtime import Runtime
@@ -40,8 +40,7 @@ from assistant.service.heartbeat import StallDetector
 from assistant.service.malloc import trim_heap
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings
-from assistant.web.assistant_control import DaemonControl
-from assistant.web.ways import Behind
+from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.wire.agenda import reminding
 from assistant.wire.backup import ForgettingBackups, backing_up, backup_commands
 from assistant.wire.backup import settle as settle_backups
@@ -102,7 +101,7 @@ class House:
         self._watch = settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
-        self._writer = build_writer(settings, self._means()) if model is None else writer or OfflineModel()
+        self._writer = build_summary_model(settings, self._means()) if model is None else writer or OfflineModel()
         self.backing_up = backing_up(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
         self.forgetting = ErasureService(stores.forgetting, stores.memories, self._is_busy, ForgettingBackups(settings))
         self.memory = self._memory_commands()
@@ -117,7 +116,7 @@ class House:
             settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.listening.tracer
         )
         self.context = self.sleeping.context
-        self.turns = self._turns(model or build_chain(settings, self._means()))
+        self.turns = self._turns(model or build_model_chain(settings, self._means()))
         self.runtime = self._runtime()
         live = Live(self.runtime.holding, self._show, self.terminal.name)
         self.sessions = sessions(settings, stores, self.sleeping, live, clock)
@@ -127,16 +126,16 @@ class House:
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.looking = owners_look(settings, stores, self.memory, clock)
         self.vitals = Watched(self, self.status, clock)
-        self.web = Web(settings, Behind(self.control, self.looking, self.terminal, self.vitals), self._web_token)
+        self.web = Web(settings, ApiDeps(self.control, self.looking, self.terminal, self.vitals), self._web_token)
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
 
-    def _delivery(self, bridges: Mapping[str, Bridge]) -> Delivery:
+    def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
         there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
         stores, allowed = self.stores, destinations(self.stores, self.terminal.name)
-        return Delivery(
-            stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(loaded, stores.workspace),
-            self.listening.tracer,
+        return Dispatcher(
+            stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(load_outgoing_file,
+            stores.workspace), self.listening.tracer,
         )  # fmt: skip
 
     def _turns(self, model: Model) -> Turns:
@@ -151,7 +150,7 @@ class House:
         around = surroundings(settings, stores, self.sleeping)
         return Runtime(
             stores.conversation, self.turns, self.delivery, around, self._settle, lambda: self.reception, self._clock,
-            stores.ground.must_stand, Receiving(stores.workspace, settings.zone).taken,
+            stores.ground.must_stand, AttachmentIntake(stores.workspace, settings.zone).taken,
         )  # fmt: skip
 
     def _memory_commands(self) -> MemoryCommands:
@@ -336,10 +335,10 @@ class House:
 
     # ------------------------------------------------------------------------------------------------------------ model
 
-    def _means(self) -> Means:
+    def _means(self) -> ModelDeps:
         """What models are made with."""
         estimate = partial(tokens_of, lambda: self.context)
-        return Means(
+        return ModelDeps(
             self.stores.ledger, self.stores.facts, estimate, self._clock, OfflineModel, tracer=self.listening.tracer
         )
 
@@ -350,7 +349,7 @@ class House:
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
         chosen, means = with_model(self.settings, choice), self._means()
-        self.turns.model, self._writer = build_chain(chosen, means), build_writer(chosen, means)
+        self.turns.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
         self.sleeping.measures.forget_who_answers()
         return f"From now on: {self.describe_model()}"
 

@@ -19,7 +19,7 @@ from assistant.core.errors import AssistantError, CorruptStore, HomeError, Memor
 from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.local_memories import UNREADABLE
 from assistant.mem0.metering import LedgerMeter, Meter, Unmetered
-from assistant.models.prices import hosted_by_openai
+from assistant.models.prices import is_hosted_by_openai
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
@@ -98,7 +98,7 @@ class _Meters:
         self._db = self._db or Database.as_it_is(self._home / "script.db")
         budget = BudgetSettings.model_validate(self._told["budget"])
         ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
-        known = self._told["prices"] if embedder.kind == "openai" and hosted_by_openai(embedder.url) else {}
+        known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}
         return LedgerMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
 
     def close(self) -> None:

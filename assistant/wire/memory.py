@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from assistant.mem0.embedder_settings import EmbedderSettings
 from assistant.mem0.local_memories import LocalMemories
 from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
-from assistant.models.chain import PRICES_FILE
+from assistant.models.factory import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.store.database import Database

@@ -10,8 +10,8 @@ from assistant.commands.people import PeopleCommands
 from assistant.core.errors import SettingsError
 from assistant.core.people import invalid_grants
 from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
-from assistant.gateway.addressees import Addressees, Destination
-from assistant.gateway.reception import Kept, Reception, Slash, Ways
+from assistant.gateway.inbound import BridgeSignals, InboundHandler, InboundStores, SlashCommandRunner
+from assistant.gateway.routing import Destination, OutgoingRouter
 from assistant.people.denied import DeniedMessages
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.settings.sections import RoleSettings
@@ -40,19 +40,19 @@ def turned_away(stores: Stores) -> DeniedMessages:
 def reception(
     settings: Settings,
     stores: Stores,
-    slash: Slash,
+    slash: SlashCommandRunner,
     accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
-    ways: Ways,
+    ways: BridgeSignals,
     clock: Callable[[], datetime],
-) -> Reception:
-    kept = Kept(stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes)
+) -> InboundHandler:
+    kept = InboundStores(stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes)
     desk = pairing_desk(settings, stores)
-    return Reception(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
+    return InboundHandler(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
 
 
 def destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:
     """Where what goes out may still go; `home` is the bridge of the home's own terminals."""
-    return Addressees(stores.people, stores.places, home).destination
+    return OutgoingRouter(stores.people, stores.places, home).destination
 
 
 def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> None:

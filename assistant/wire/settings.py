@@ -15,7 +15,7 @@ import structlog
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
-from assistant.models.chain import DEFAULT_NAMES, Means, build_chain
+from assistant.models.factory import DEFAULT_MODEL_NAMES, ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home, file_stamp
 from assistant.settings.secrets import Keyring, SecretStore
@@ -88,7 +88,7 @@ def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
 
 def default_model(provider: str) -> str:
     """What answers where no name is set; "" where the provider's list is asked."""
-    return DEFAULT_NAMES.get(provider, "")
+    return DEFAULT_MODEL_NAMES.get(provider, "")
 
 
 def with_model(settings: Settings, choice: str) -> Settings:
@@ -112,7 +112,7 @@ def first_answer(settings: Settings, clock: Callable[[], datetime], *, served: b
 async def _greeting(settings: Settings, clock: Callable[[], datetime], ledger: Ledger, facts: ModelFacts) -> str:
     wanted = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
     alone = replace(settings, values=settings.values.model_copy(update={"model": wanted}))
-    model = build_chain(alone, Means(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel))
+    model = build_model_chain(alone, ModelDeps(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel))
     request = ModelRequest((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MOST_ANSWER)
     answer = ""
     try:

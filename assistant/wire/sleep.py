@@ -17,7 +17,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
 from assistant.core.ports import Model, ToolboxPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
-from assistant.models.chain import PRICES_FILE, billed
+from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
 from assistant.runtime.compacting import Compacting
 from assistant.runtime.measures import Measures, Prompts
@@ -126,7 +126,7 @@ def sleeping(
     )
     foreseeing = SleepDryRun(
         stores.conversation, stores.unread, stores.journal, stores.consolidations, extractor, voices.writes,
-        partial(billed, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
+        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
     )  # fmt: skip
     rereading = Reextraction(stores.conversation, stores.unread, stores.journal, extractor)
     return Sleeping(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
@@ -163,7 +163,7 @@ def _means(
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def cost(provider: str, model: str, usage: Usage) -> float | None:
-        return billed(prices, provider, model, usage)
+        return cost_usd_of_call(prices, provider, model, usage)
 
     summariser = Summariser(
         voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
@@ -205,7 +205,7 @@ def _cycle(
 def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, PhaseFunction], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
-    cost = partial(billed, prices)
+    cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
         return JsonLinesModel(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)

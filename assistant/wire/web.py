@@ -21,10 +21,8 @@ from assistant.settings.home import Home
 from assistant.settings.network_sections import WebSettings
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.settings import Settings
-from assistant.web.assistant_looking import OwnersLook, Sources
-from assistant.web.listener import Serving, serve_control
-from assistant.web.tcp import TcpListener, TcpPlace
-from assistant.web.ways import Behind, Rules
+from assistant.web.deps import AccessRules, ApiDeps, OwnerReadApi, ReadApiSources
+from assistant.web.listeners import ServeSocket, TcpAddress, TcpListener, serve_control
 from assistant.wire.resets import looking_at
 from assistant.wire.settings import secret_store
 from assistant.wire.stores import Stores
@@ -64,21 +62,21 @@ def with_token(settings: Settings) -> Settings:
 
 def owners_look(
     settings: Settings, stores: Stores, memory: MemoryCommands, clock: Callable[[], datetime]
-) -> OwnersLook:
+) -> OwnerReadApi:
     sessions = looking_at(settings, stores)
-    sources = Sources(stores.conversation, stores.history, stores.journal, stores.ledger, sessions, memory)
-    return OwnersLook(sources, clock, settings.zone)
+    sources = ReadApiSources(stores.conversation, stores.history, stores.journal, stores.ledger, sessions, memory)
+    return OwnerReadApi(sources, clock, settings.zone)
 
 
 class Web:
     """Both ways to one daemon."""
 
-    def __init__(self, settings: Settings, behind: Behind, token: Callable[[], str]) -> None:
+    def __init__(self, settings: Settings, behind: ApiDeps, token: Callable[[], str]) -> None:
         """`token` gives the one that holds at this moment."""
         self._socket = settings.home.socket
         self.behind = behind
         wanted = settings.values.web
-        self._rules = Rules(token, frozenset(wanted.hosts), wanted.behind_proxy)
+        self._rules = AccessRules(token, frozenset(wanted.hosts), wanted.behind_proxy)
         self.tcp = TcpListener(self._guarded, place_of(wanted)) if wanted.port else None
 
     @asynccontextmanager
@@ -100,18 +98,20 @@ class Web:
             return []
         return [one for one in (self.tcp.problem, "" if self._rules.token() else _NO_TOKEN) if one]
 
-    def _control(self) -> Serving:
-        from assistant.web.server import control_server  # the web framework is loaded when somebody first connects
+    def _control(self) -> ServeSocket:
+        from assistant.web.server import (
+            build_control_server,  # the web framework is loaded when somebody first connects
+        )
 
-        return control_server(self.behind)
+        return build_control_server(self.behind)
 
-    def _guarded(self, tls: ssl.SSLContext | None) -> Serving:
-        from assistant.web.server import guarded_server
+    def _guarded(self, tls: ssl.SSLContext | None) -> ServeSocket:
+        from assistant.web.server import build_tcp_server
 
-        return guarded_server(self.behind, self._rules, tls, time.monotonic)
+        return build_tcp_server(self.behind, self._rules, tls, time.monotonic)
 
 
-def place_of(wanted: WebSettings) -> TcpPlace:
+def place_of(wanted: WebSettings) -> TcpAddress:
     certificate, key = wanted.certificate, wanted.certificate_key
     files = (Path(certificate).expanduser(), Path(key).expanduser()) if certificate and key else (None, None)
-    return TcpPlace(wanted.host, wanted.port, *files)
+    return TcpAddress(wanted.host, wanted.port, *files)

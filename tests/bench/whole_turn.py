@@ -19,9 +19,9 @@ from pathlib import Path
 
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.models.failover import Failover, Patience
+from assistant.models.failover import FailoverModel, RetryPolicy
+from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
-from assistant.models.spend import Metered
 from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import load_settings
 from assistant.wire.house import build
@@ -52,8 +52,8 @@ async def _child(path: Path, number: int) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build(settings, _now, bridges={"kept": bridge}, model=model)
-    metered = Metered(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
-    house.turns.model = Failover([metered], Patience())
+    metered = MeteredModel(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
+    house.turns.model = FailoverModel([metered], RetryPolicy())
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
     seconds = []

@@ -20,10 +20,10 @@ from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, Sea
 from assistant.core.telemetry import Metrics
 from assistant.health.gauges import Gauges
 from assistant.service.unix_socket import short_address
-from assistant.web.listener import serve_control
+from assistant.web.deps import ApiDeps
+from assistant.web.listeners import serve_control
 from assistant.web.read_values import GenerationDetails, TimeRange
-from assistant.web.server import control_server
-from assistant.web.ways import Behind
+from assistant.web.server import build_control_server
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -124,8 +124,8 @@ class GoodHealth:
         return Gauges(NOW, NOW, "0", 0, 0, 0)
 
 
-def behind(control: ScriptedControl, terminal: TerminalBridge) -> Behind:
-    return Behind(control, EmptyHome(), terminal, GoodHealth())
+def behind(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
+    return ApiDeps(control, EmptyHome(), terminal, GoodHealth())
 
 
 class Served:
@@ -146,7 +146,10 @@ class Served:
 @asynccontextmanager
 async def serving(path: Path, terminal: TerminalBridge) -> AsyncIterator[Served]:
     control = ScriptedControl()
-    async with serve_control(lambda: control_server(behind(control, terminal)), path), open_socket_link(path) as link:
+    async with (
+        serve_control(lambda: build_control_server(behind(control, terminal)), path),
+        open_socket_link(path) as link,
+    ):
         try:
             yield Served(path, control, terminal, link)
         finally:

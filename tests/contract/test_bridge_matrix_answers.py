@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 from aiohttp import web
 
-from assistant.bridges.matrix.client import Client
-from assistant.bridges.matrix.inbound import Inbound
+from assistant.bridges.matrix.client import MatrixClient
+from assistant.bridges.matrix.receiver import MatrixReceiver
 from assistant.core.errors import BridgeError
 from tests.matrix_bot import KeptDoor
 
@@ -46,12 +46,12 @@ class Answering:
 
 
 @asynccontextmanager
-async def asking(server: Answering) -> AsyncIterator[Client]:
+async def asking(server: Answering) -> AsyncIterator[MatrixClient]:
     runner = web.ServerRunner(web.Server(server.answer), shutdown_timeout=0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    client = Client(site.name, None)
+    client = MatrixClient(site.name, None)
     client.signed_in(USER, "DEVICE", "token")
     try:
         yield client
@@ -106,7 +106,7 @@ async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() ->
         assert server.sent < 60_000_000
 
 
-class Hasty(Inbound):
+class Hasty(MatrixReceiver):
     patience = 0.1
 
 

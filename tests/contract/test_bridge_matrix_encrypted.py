@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from vodozemac import Account
 
 from assistant.bridges.matrix.bridge import login
-from assistant.bridges.matrix.crypto import SigningKeys
+from assistant.bridges.matrix.cross_signing import SigningKeys
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from tests.encrypted_person import EncryptedPerson

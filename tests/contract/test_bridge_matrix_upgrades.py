@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.bridges.matrix.position import Position, Replaced
+from assistant.bridges.matrix.sync_position import RoomUpgrade, SyncPosition
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import BridgeError
 from tests.matrix_bot import Bot, KeptDoor, joined, met, part, turn
@@ -146,11 +146,11 @@ async def test_i10_no_room_is_passed_off_as_the_one_before(bot: Bot, erik: Perso
 
 
 def test_where_a_room_goes_on_is_kept_with_the_position() -> None:
-    position = Position(
-        "s1", replaced=(Replaced("!a", "!b", False), Replaced("!x", "!y", True), Replaced("!b", "!c", False))
+    position = SyncPosition(
+        "s1", replaced=(RoomUpgrade("!a", "!b", False), RoomUpgrade("!x", "!y", True), RoomUpgrade("!b", "!c", False))
     )
-    assert Position.read(str(position)) == position
+    assert SyncPosition.read(str(position)) == position
     assert position.moved() == {"!a": "!c", "!b": "!c", "!x": "!y"}
     assert [position.first(room) for room in ("!c", "!b", "!a", "!y")] == ["!a", "!a", "!a", "!x"]
     assert position.is_room("!c") and not position.is_room("!y")
-    assert Position.read('{"since": "s", "unread": [], "drafts": {}}') == Position("s")
+    assert SyncPosition.read('{"since": "s", "unread": [], "drafts": {}}') == SyncPosition("s")

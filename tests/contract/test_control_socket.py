@@ -17,8 +17,8 @@ from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.unix_socket import is_listening
-from assistant.web.listener import listen, serve_control
-from assistant.web.server import control_server
+from assistant.web.listeners import listen_unix, serve_control
+from assistant.web.server import build_control_server
 from tests.contract.control import ScriptedControl, Served, behind, serving
 
 
@@ -36,7 +36,7 @@ async def test_socket_and_its_directory_are_the_owners_alone(served: Served) -> 
 def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        listening = listen(tmp_path / "run" / "control.sock")
+        listening = listen_unix(tmp_path / "run" / "control.sock")
     finally:
         os.umask(before)
     with listening:
@@ -63,7 +63,7 @@ async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
 
 async def test_a_socket_that_answers_is_left_alone(served: Served) -> None:
     with pytest.raises(HomeLocked):
-        listen(served.path)
+        listen_unix(served.path)
     assert (await served.link.status())["ok"]
 
 
@@ -71,7 +71,7 @@ def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("mine")
     with pytest.raises(HomeError, match=r"control\.sock"):
-        listen(path)
+        listen_unix(path)
     assert path.read_text() == "mine"
 
 
@@ -82,7 +82,7 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
 
     def load() -> Any:
         loaded.append("now")
-        return control_server(behind(ScriptedControl(), terminal))
+        return build_control_server(behind(ScriptedControl(), terminal))
 
     async with serve_control(load, path), open_socket_link(path) as link:
         for _ in range(5):

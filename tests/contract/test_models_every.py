@@ -9,11 +9,11 @@ import pytest
 
 from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
-from assistant.models.failover import Failover, Patience
+from assistant.models.failover import FailoverModel, RetryPolicy
+from assistant.models.metered import MeteredModel
 from assistant.models.offline.model import OfflineModel
 from assistant.models.openai import OpenAIModel
 from assistant.models.prices import Prices
-from assistant.models.spend import Metered
 from tests.strict.asking import KeptLedger, ask, asked, call, clock, result
 from tests.strict.behaviour import Answer
 from tests.strict.server import StrictServer
@@ -32,11 +32,11 @@ def offline(server: StrictServer) -> Model:
 
 
 def metered(server: StrictServer) -> Model:
-    return Metered(claude(server), KeptLedger(), Prices(), lambda request, name: 10, clock)
+    return MeteredModel(claude(server), KeptLedger(), Prices(), lambda request, name: 10, clock)
 
 
 def failover(server: StrictServer) -> Model:
-    return Failover([metered(server), chat(server), offline(server)], Patience())
+    return FailoverModel([metered(server), chat(server), offline(server)], RetryPolicy())
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.core.model_api import ModelLimits
 from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
-from assistant.models.prices import hosted_by_openai
+from assistant.models.prices import is_hosted_by_openai
 from tests.strict.asking import KeptFacts, ask, asked, clock
 from tests.strict.behaviour import Answer, ErrorEvent, ToolUse
 from tests.strict.chat_api import model as listed
@@ -196,7 +196,7 @@ async def test_a_local_server_gets_the_old_name_of_the_cap_and_a_stream_with_usa
     ],
 )
 def test_openai_s_own_addresses_are_known(address: str, hosted: bool) -> None:
-    assert hosted_by_openai(address) is hosted
+    assert is_hosted_by_openai(address) is hosted
 
 
 async def test_without_a_key_a_local_server_is_asked_all_the_same(server: StrictServer) -> None:

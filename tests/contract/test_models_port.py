@@ -11,7 +11,7 @@ import pytest
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import TextDelta
 from assistant.models.anthropic import AnthropicModel
-from assistant.models.faults import StreamBroken
+from assistant.models.errors import StreamBroken
 from assistant.models.openai import OpenAIModel
 from tests.strict.asking import Heard, ask, asked, call, clock, result
 from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Refusal, Stall, Status, ToolUse

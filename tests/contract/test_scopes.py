@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
-from assistant.web.control import control_app
+from assistant.web.app import build_app
 from assistant.wire.house import House, build
 from tests import reach
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
@@ -73,7 +73,7 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: House)
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
 def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: House, session: str) -> None:
-    client = TestClient(control_app(house.web.behind))
+    client = TestClient(build_app(house.web.behind))
     bodies = {
         "POST /v1/messages": {"text": "hi", "external_id": "1", "session": session},
         "POST /v1/commands": {"text": "/status", "session": session},

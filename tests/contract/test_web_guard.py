@@ -17,8 +17,8 @@ from assistant.settings.home import Home
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings, settings_problems
 from assistant.settings.watch import SettingsWatch
-from assistant.web.guard import Guard
-from assistant.web.ways import Rules
+from assistant.web.deps import AccessRules
+from assistant.web.guard import AccessGuard
 from assistant.wire.house import build
 from assistant.wire.settings import secret_store
 from assistant.wire.web import new_token
@@ -133,8 +133,8 @@ class Asked:
         self.now = 1000.0
         self.token = TOKEN
         self.reached = 0
-        rules = Rules(lambda: self.token, frozenset(hosts), behind_proxy)
-        self._guard = Guard(self._app, rules, lambda: self.now, frozenset({"/healthz"}))
+        rules = AccessRules(lambda: self.token, frozenset(hosts), behind_proxy)
+        self._guard = AccessGuard(self._app, rules, lambda: self.now, frozenset({"/healthz"}))
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         self.reached += 1

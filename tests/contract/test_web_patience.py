@@ -16,13 +16,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from assistant.web.conversing import MOST_STREAMS
-from assistant.web.crowd import Crowd
-from assistant.web.guard import Guard
-from assistant.web.impatient import Impatient
-from assistant.web.server import serving
-from assistant.web.tcp import listen_at
-from assistant.web.ways import Rules
+from assistant.web.connection_limits import ConnectionLimit, SlowClientProtocol
+from assistant.web.deps import AccessRules
+from assistant.web.guard import AccessGuard
+from assistant.web.listeners import listen_tcp
+from assistant.web.routes_chat import MAX_EVENT_STREAMS
+from assistant.web.server import serve_with_uvicorn
 from tests.contract.test_web_tcp import certificate
 from tests.contract.web import TOKEN, reached
 
@@ -31,15 +30,15 @@ KNOWN = ASKING + f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
 POSTING = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 
 
-class Quick(Impatient):
+class Quick(SlowClientProtocol):
     asking_seconds = 0.05
 
 
-class Patient(Impatient):
+class Patient(SlowClientProtocol):
     asking_seconds = 60.0
 
 
-class Untaken(Impatient):
+class Untaken(SlowClientProtocol):
     taking_seconds = 0.05
 
 
@@ -86,15 +85,17 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    *, app: ASGIApp = plain, crowd: Crowd | None = None, protocol: type[Impatient] = Impatient,
-    files: tuple[Path, Path] | None = None, handshake: float = 10,
+    *, app: ASGIApp = plain, crowd: ConnectionLimit | None = None, protocol: type[SlowClientProtocol] =
+    SlowClientProtocol, files: tuple[Path, Path] | None = None, handshake: float = 10,
 ) -> AsyncIterator[Served]:  # fmt: skip
     ours = theirs = None
     if files is not None:
         ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=files[0])
         ours.load_cert_chain(*files)
-    listening = await listen_at("127.0.0.1", 0)
-    serve = serving(app, tls=ours, crowd=crowd or Crowd(256), protocol=protocol, handshake_seconds=handshake)
+    listening = await listen_tcp("127.0.0.1", 0)
+    serve = serve_with_uvicorn(
+        app, tls=ours, crowd=crowd or ConnectionLimit(256), protocol=protocol, handshake_seconds=handshake
+    )
     with listening:
         async with asyncio.timeout(20), serve(listening):
             yield Served(listening.getsockname(), theirs)
@@ -223,8 +224,8 @@ def open_files() -> int:
 async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_known(
     secured: tuple[Path, Path] | None,
 ) -> None:
-    crowd = Crowd(4)
-    app = Guard(plain, Rules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    crowd = ConnectionLimit(4)
+    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
     before = open_files()
     async with served(app=app, crowd=crowd, protocol=Patient, files=secured, handshake=60) as it:
         known = await it.connect()
@@ -244,8 +245,8 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
 
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:
-    crowd = Crowd(2)
-    app = Guard(plain, Rules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    crowd = ConnectionLimit(2)
+    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
     async with served(app=app, crowd=crowd) as it:
         callers = [await it.connect() for _ in range(3)]
         assert [(await one.ask(KNOWN)).split()[1] for one in callers] == [b"200", b"200", b"503"]
@@ -267,10 +268,10 @@ async def test_f42_hundreds_of_idle_connections_leave_the_owners_ways_in_alone(t
 
 async def test_f42_hundreds_of_event_streams_leave_room_for_everything_else(tmp_path: Path) -> None:
     async with reached(tmp_path, "hello") as it, AsyncExitStack() as streams:
-        for _ in range(MOST_STREAMS):
+        for _ in range(MAX_EVENT_STREAMS):
             await streams.enter_async_context(it.tcp.events())
         refused = await it.tcp.ask("GET", "/v1/events")
-        assert refused.status_code == 503 and str(MOST_STREAMS) in refused.json()["error"]
+        assert refused.status_code == 503 and str(MAX_EVENT_STREAMS) in refused.json()["error"]
         async with it.socket.events() as own:
             await it.tcp.say("hi")
             assert (await own.delivery()).data["body"] == "hello"

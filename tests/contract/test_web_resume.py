@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.bridges.terminal.feed import Mark
+from assistant.bridges.terminal.delivery_feed import DeliveryMark
 from assistant.core.bridge_api import OutgoingPart
 from assistant.core.errors import RecipientNotConnected, UsageError
 from assistant.core.records import OutgoingMessage
@@ -163,7 +163,7 @@ async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_o
     shutil.copytree(backup, home)
     async with reached(home) as it:
         ids = notices(it, *later, day=2)
-        assert ids[0] < Mark.read(lost.id).id
+        assert ids[0] < DeliveryMark.read(lost.id).id
         assert bodies(await told(it.tcp, len(later), lost.id, confirm=False)) == list(later)
         last = (await told(it.tcp, len(later), before.id))[-1]
         notices(it, "z", day=3)
@@ -188,7 +188,7 @@ async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: P
     async with reached(tmp_path) as it:
         terminal = it.house.terminal
         notices(it, "a", "b")
-        with terminal.attach("main", after=Mark(0)):
+        with terminal.attach("main", after=DeliveryMark(0)):
             # Nothing ran yet between attaching and this: the pump did not ask.
             assert terminal.acknowledge("a") and terminal.acknowledge("b")
             with pytest.raises(UsageError, match="no delivery 'c'"):
@@ -220,7 +220,7 @@ async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path:
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "mine")
         (mine,) = await told(it.tcp, 1)
-        assert elsewhere < Mark.read(mine.id).id
+        assert elsewhere < DeliveryMark.read(mine.id).id
         it.house.stores.outbox.redirect(elsewhere, "terminal", "main", it.house.started_at)
         it.house.delivery.wake("terminal")
         assert bodies(await told(it.tcp, 1, mine.id)) == ["from elsewhere"]
@@ -239,7 +239,7 @@ async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_p
                     got += [event for event in await stream.rest() if event.name == "deliver"]
                 else:
                     got += [await stream.delivery() for _ in range(100)]
-        assert [Mark.read(event.id).id for event in got] == ids
+        assert [DeliveryMark.read(event.id).id for event in got] == ids
         async with it.tcp.events(got[-1].id):
             assert await open_items(it) == []
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.web.listener import Serving
-from assistant.web.tcp import TcpListener, TcpPlace
+from assistant.web.listeners import ServeSocket, TcpAddress, TcpListener
 from tests.contract.web import free_port, reached
 
 
@@ -29,7 +28,7 @@ async def _echo(listening: socket.socket) -> AsyncIterator[None]:
         yield
 
 
-def _plain(_: ssl.SSLContext | None) -> Serving:
+def _plain(_: ssl.SSLContext | None) -> ServeSocket:
     return _echo
 
 
@@ -60,7 +59,7 @@ async def told(listener: TcpListener, *, wrong: bool = True) -> None:
 async def test_f39_a_port_in_use_is_told_and_tried_again_until_it_is_free() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        listener = TcpListener(_plain, TcpPlace("127.0.0.1", port), again_seconds=0.01)
+        listener = TcpListener(_plain, TcpAddress("127.0.0.1", port), again_seconds=0.01)
         async with listener.serve():
             await told(listener)
             for word in (str(port), "web.port", "tried again by itself"):
@@ -85,18 +84,18 @@ async def test_f39_a_taken_port_turns_the_status_red_and_nothing_else_fails(tmp_
 
 
 async def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
-    listener = TcpListener(_plain, TcpPlace("192.0.2.5", free_port()), again_seconds=60)
+    listener = TcpListener(_plain, TcpAddress("192.0.2.5", free_port()), again_seconds=60)
     async with listener.serve():
         await told(listener)
         assert "192.0.2.5" in listener.problem
 
 
 async def test_what_fails_to_load_is_told() -> None:
-    def broken(_: ssl.SSLContext | None) -> Serving:
+    def broken(_: ssl.SSLContext | None) -> ServeSocket:
         raise RuntimeError("no framework")
 
     port = free_port()
-    listener = TcpListener(broken, TcpPlace("127.0.0.1", port))
+    listener = TcpListener(broken, TcpAddress("127.0.0.1", port))
     async with listener.serve():
         await opened(listener)
         with pytest.raises(ConnectionError):
@@ -172,7 +171,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
     made, key = certificate(tmp_path, "first")
     port = free_port()
 
-    def load(tls: ssl.SSLContext | None) -> Serving:
+    def load(tls: ssl.SSLContext | None) -> ServeSocket:
         @asynccontextmanager
         async def serve(listening: socket.socket) -> AsyncIterator[None]:
             async with await asyncio.start_server(lambda _, writer: writer.close(), sock=listening, ssl=tls):
@@ -180,7 +179,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
 
         return serve
 
-    listener = TcpListener(load, TcpPlace("127.0.0.1", port, made, key), again_seconds=0.01)
+    listener = TcpListener(load, TcpAddress("127.0.0.1", port, made, key), again_seconds=0.01)
     async with listener.serve():
         await opened(listener)
         first = await shown(port)
@@ -194,7 +193,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
 
 
 async def test_a_certificate_that_cannot_be_read_is_told_and_tried_again(tmp_path: Path) -> None:
-    place = TcpPlace("127.0.0.1", free_port(), tmp_path / "certificate.pem", tmp_path / "key.pem")
+    place = TcpAddress("127.0.0.1", free_port(), tmp_path / "certificate.pem", tmp_path / "key.pem")
     listener = TcpListener(_plain, place, again_seconds=0.01)
     async with listener.serve():
         await told(listener)

@@ -9,8 +9,8 @@ from typing import Any
 
 from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
-from assistant.gateway.parts import parts_of
-from assistant.gateway.reception import CUT_OFF
+from assistant.gateway.inbound import COMMAND_INTERRUPTED
+from assistant.gateway.splitter import split_text
 from assistant.wire import stores as wire_stores
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
@@ -54,7 +54,7 @@ def _look(home: Path) -> Picture:
         "position": position,
         "command": {
             "todos": todos,
-            "cut off": sum(body == CUT_OFF for _, body, _ in outbox),
+            "cut off": sum(body == COMMAND_INTERRUPTED for _, body, _ in outbox),
             "refused": sum(_REFUSED in body for _, body, _ in outbox),
         },
         "inbox": said,
@@ -70,7 +70,7 @@ def _look(home: Path) -> Picture:
 
 
 def _parts(body: str) -> tuple[str, ...]:
-    return parts_of(body, TelegramBridge.capabilities)
+    return split_text(body, TelegramBridge.capabilities)
 
 
 def _squeezed(text: str) -> str:

@@ -22,9 +22,9 @@ from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import InboxReceipt, IncomingMessage
-from assistant.models.failover import Failover, Patience
+from assistant.models.failover import FailoverModel, RetryPolicy
+from assistant.models.metered import MeteredModel
 from assistant.models.prices import Price, Prices
-from assistant.models.spend import Metered
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.house import House, build
@@ -152,8 +152,8 @@ async def _live(home: Path, world: World) -> None:
     model = ScriptedModel(partial(_noted, world.answer, witness))
     house = build(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
-        metered = Metered(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
-        house.turns.model = Failover([metered], Patience(retries=0))
+        metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
+        house.turns.model = FailoverModel([metered], RetryPolicy(retries=0))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import LITTLE_DISK
-from assistant.web.metrics import text
+from assistant.web.metrics import render_metrics
 from tests.scenario.command_line import ROOT, daemon, environment, look
 from tests.unit.test_tallies import QUIET, Watched
 
@@ -50,7 +50,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_every_metric_that_the_page_names_is_exposed() -> None:
-    exposed = set(re.findall(r"^# TYPE (\w+)", text(Watched(Metrics(), QUIET)).decode(), re.MULTILINE))
+    exposed = set(re.findall(r"^# TYPE (\w+)", render_metrics(Watched(Metrics(), QUIET)).decode(), re.MULTILINE))
     named = set(re.findall(r"\bnocturne_\w+", PAGE))
     assert len(named) > 15
     assert named <= exposed

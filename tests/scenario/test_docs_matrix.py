@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.bridges.matrix import bridge, client, form, inbound, position
+from assistant.bridges.matrix import bridge, client
+from assistant.bridges.matrix import events as form
+from assistant.bridges.matrix import receiver as inbound
+from assistant.bridges.matrix import sync_position as position
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings, settings_problems
 from tests.kept_keyring import in_use

@@ -29,8 +29,8 @@ from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.web.failures import CUT_OFF
-from assistant.web.listener import listen
+from assistant.web.errors import REQUEST_INTERRUPTED
+from assistant.web.listeners import listen_unix
 from assistant.wire.house import House, build
 from tests.scenario.command_line import look
 from tests.scenario.faulty_disk import limited_files
@@ -288,7 +288,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
                     await daemon.end(house, worker, 5)
                 with pytest.raises(AssistantError) as told:
                     await asked
-    assert str(told.value) == CUT_OFF
+    assert str(told.value) == REQUEST_INTERRUPTED
     assert [entry for entry in logs if entry["log_level"] == "error"] == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -320,7 +320,7 @@ async def rounds() -> None:
 def test_f40_a_daemon_that_does_not_answer_turns_the_status_red(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     assert look(home.path, "chat", "-m", "hello").returncode == 0
-    with listen(home.socket), home_lock(home), MonkeyPatch.context() as patch:
+    with listen_unix(home.socket), home_lock(home), MonkeyPatch.context() as patch:
         patch.setenv("ASSISTANT_HOME", str(home.path))
         report = read_status_report(home, 0.05)
     assert (report["ok"], report["running"]) == (False, True)

@@ -19,7 +19,7 @@ from assistant.cli.logging_setup import configure_logging
 from assistant.core.errors import BridgeError, ModelError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
-from assistant.web.metrics import text
+from assistant.web.metrics import render_metrics
 from tests.scenario.test_runtime import Lived, lived
 
 NOWHERE = "http://127.0.0.1:9/v1/traces"
@@ -120,7 +120,7 @@ async def test_a_word_that_is_planted_everywhere_is_in_no_line_of_the_log_no_spa
             ASSISTANT_TELEMETRY__ENDPOINT=collector.address,
         ) as it:
             await live(it)
-            numbers = text(it.house.vitals).decode()
+            numbers = render_metrics(it.house.vitals).decode()
             assert WORD in str(it.contents())
         lines = capfd.readouterr().err
     sent = b"".join(collector.raw).decode(errors="replace")

@@ -14,7 +14,7 @@ from assistant.core.errors import UsageError
 from assistant.core.people import Identity
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import peer_session_key, room_session_key
-from assistant.gateway.reception import CUT_OFF
+from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
 from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
 from tests.scenario.test_runtime import lived
@@ -395,5 +395,5 @@ async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_p
             them = Meeting(it)
             await them.settled()
             told = [item.outgoing.body for item in it.house.stores.outbox.recent(ANNS)]
-            assert told == [CUT_OFF, "- [ ] #1 bread"]
+            assert told == [COMMAND_INTERRUPTED, "- [ ] #1 bread"]
     assert kept_words(tmp_path, "add bread") == []

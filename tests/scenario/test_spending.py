@@ -16,7 +16,7 @@ import pytest
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
-from assistant.models.chain import Means, build_chain
+from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
@@ -188,8 +188,10 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         """Nobody waits."""
 
     ledger = house.stores.ledger
-    means = Means(ledger, house.stores.facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once)
-    chain = build_chain(house.settings, means)
+    means = ModelDeps(
+        ledger, house.stores.facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once
+    )
+    chain = build_model_chain(house.settings, means)
     try:
         heard = await ask(chain, asked("hi"))
         assert heard.reply.message.content == "here I am"

@@ -8,9 +8,9 @@ import pytest
 
 from assistant.context.quote import RECORD as TAG
 from assistant.core.messages import SUMMARY_MARKER, Media, Message
+from assistant.models.metered import MeteredModel
 from assistant.models.offline.model import OfflineModel
 from assistant.models.prices import Prices
-from assistant.models.spend import Metered
 from tests.scenario.summary_desk import (
     FERRY,
     GOOD,
@@ -94,7 +94,7 @@ async def test_a_model_that_never_answers_is_left_in_time(desk: Desk) -> None:
 
 
 async def test_a_budget_that_is_used_up_leaves_what_needs_no_model(desk: Desk) -> None:
-    poor = Metered(desk.small, KeptLedger(cap=0.0), Prices(PRICES), lambda request, name: 1000, clock)
+    poor = MeteredModel(desk.small, KeptLedger(cap=0.0), Prices(PRICES), lambda request, name: 1000, clock)
     found = await desk.summarise(material(talk(FERRY)), writer=poor)
     assert desk.server.requests == []
     assert (found.tier, found.cost_usd) == ("extractive", 0.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import Usage
-from assistant.models.chain import PRICES_FILE, billed
+from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
 from assistant.settings.settings import shipped_config_dir
 from tests.strict.behaviour import Answer, Behaviour
@@ -109,7 +109,7 @@ def list_prices() -> Mapping[str, Prices]:
 
 def price_of(model: str, usage: Usage, prices: Mapping[str, Prices]) -> float:
     """US dollars. Raises `KeyError` for a model without a price."""
-    usd = billed(prices, "anthropic", model, usage)
+    usd = cost_usd_of_call(prices, "anthropic", model, usage)
     if usd is None:
         raise KeyError(f"{model} has no price in {PRICES_FILE}")
     return usd

@@ -6,12 +6,12 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from assistant.bridges.matrix.drafts import Drafts
-from assistant.bridges.telegram.live import Live
+from assistant.bridges.matrix.drafts import MatrixDrafts
+from assistant.bridges.telegram.live_text import TelegramLiveText
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.records import InboxItem, IncomingMessage
 from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
-from assistant.web.attempts import Attempts
+from assistant.web.guard import TokenAttempts
 
 _MANY = 3000
 _LONG = 900.0
@@ -31,7 +31,7 @@ def test_f41_of_how_turns_ended_the_newest_are_known() -> None:
 
 
 def test_f41_of_those_who_showed_wrong_tokens_the_newest_are_kept_apart() -> None:
-    attempts = Attempts(lambda: 0.0)
+    attempts = TokenAttempts(lambda: 0.0)
     for number in range(_MANY):
         for _ in range(10):
             attempts.wrong(f"caller {number}")
@@ -47,7 +47,7 @@ async def test_f41_live_text_is_shown_at_so_many_places_of_telegram_side_by_side
     async def draft(target: str, number: int, text: str) -> None:
         raise AssertionError("nothing was said")
 
-    live = Live(type_, draft, typing_seconds=_LONG, draft_seconds=_LONG)
+    live = TelegramLiveText(type_, draft, typing_seconds=_LONG, draft_seconds=_LONG)
     for number in range(_MANY):
         live.show(TurnEvent("turn", "main", f"t{number}", {"state": "started"}), str(number), drafts=True)
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def test_f41_of_matrix_drafts_the_newest_are_known_as_its_own() -> None:
         async def typing(self, target: str, seconds: float) -> None:
             return None
 
-    drafts = Drafts(Rooms(), 0)
+    drafts = MatrixDrafts(Rooms(), 0)
 
     async def again(target: str) -> str:
         drafts.found({target: f"${target}"})

@@ -24,7 +24,7 @@ from assistant.core.people import Identity
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.slash_commands import CommandInvocation
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.outbox import StoredOutbox, StuckItems
@@ -39,7 +39,7 @@ UNCERTAIN = BridgeError("the connection broke off", ambiguous=True)
 class NobodyComes:
     """A door for bridges that bring nothing."""
 
-    def __init__(self, delivery: Delivery) -> None:
+    def __init__(self, delivery: Dispatcher) -> None:
         self._delivery = delivery
 
     def connected(self, bridge: str) -> None:
@@ -57,7 +57,7 @@ class Desk:
         self.bridge, self.home = KeptBridge("telegram", FORGETFUL), KeptBridge("terminal")
         self.reloaded: list[str] = []
         there = {"terminal": self.home, "telegram": self.bridge}
-        self.delivery = Delivery(self.outbox, there, self.clock, None, self.states)
+        self.delivery = Dispatcher(self.outbox, there, self.clock, None, self.states)
         zone = ZoneInfo("UTC")
         kept = BridgeStores(self.outbox, self.stuck, self.states, self.places)
         bridges = BridgeCommands(self.delivery, self.reload, kept, zone, "terminal")

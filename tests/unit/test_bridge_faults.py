@@ -8,20 +8,19 @@ import pytest
 
 from assistant.core.bridge_api import InboundPort
 from assistant.core.errors import BridgeError, StoreError
-from assistant.gateway.connection import Connection
-from assistant.gateway.faults import contained
+from assistant.gateway.supervisor import BridgeSupervisor, as_bridge_error
 from tests.scripted import KeptBridge, SteppingClock
 
 
 def test_f39_a_bridges_own_error_is_told_as_it_is() -> None:
     known = BridgeError("the token is wrong", retry_after=5.0)
-    with pytest.raises(BridgeError) as told, contained("kept", "It failed"):
+    with pytest.raises(BridgeError) as told, as_bridge_error("kept", "It failed"):
         raise known
     assert told.value is known
 
 
 def test_f39_a_fault_of_a_library_is_told_by_its_type_and_without_its_words() -> None:
-    with pytest.raises(BridgeError) as told, contained("kept", "Sending failed", ambiguous=True):
+    with pytest.raises(BridgeError) as told, as_bridge_error("kept", "Sending failed", ambiguous=True):
         raise RuntimeError("could not send 'the boiler code is 4711'")
     assert str(told.value) == "Sending failed by a fault of its own (RuntimeError); the log has the details."
     assert told.value.ambiguous and told.value.__suppress_context__
@@ -29,7 +28,7 @@ def test_f39_a_fault_of_a_library_is_told_by_its_type_and_without_its_words() ->
 
 async def test_f39_a_cancelled_task_ends_as_cancelled() -> None:
     async def work() -> None:
-        with contained("kept", "It failed"):
+        with as_bridge_error("kept", "It failed"):
             await asyncio.Event().wait()
 
     task = asyncio.create_task(work())
@@ -58,7 +57,7 @@ class Failing(KeptBridge):
 )
 async def test_f39_a_bridge_that_fails_is_run_again_after_a_pause_and_says_why(fault: Exception, error: str) -> None:
     clock = SteppingClock()
-    connection = Connection(Failing(fault), clock)
+    connection = BridgeSupervisor(Failing(fault), clock)
     door: InboundPort = None  # type: ignore[assignment] # it brings nothing
     connection.begin(door)
     await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
-from assistant.models.chain import Means, build_chain
+from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from tests.scripted import ScriptedModel
@@ -53,10 +53,10 @@ class Chains:
         self.waits: list[float] = []
 
     def __call__(self, **variables: str) -> Model:
-        means = Means(
+        means = ModelDeps(
             self.ledger, self.facts, lambda request, name: 100, clock, lambda: ScriptedModel("noted"), self._wait
         )
-        chain = build_chain(settings(self.home, **variables), means)
+        chain = build_model_chain(settings(self.home, **variables), means)
         self.built.append(chain)
         return chain
 
@@ -146,14 +146,14 @@ async def test_a_fallback_may_name_another_model_and_one_without_a_key_is_left_o
 
 def test_a_table_of_prices_that_cannot_be_read_is_refused_at_start(tmp_path: Path, ledger: KeptLedger) -> None:
     nowhere = tmp_path / "none.toml"
-    means = Means(ledger, KeptFacts(), lambda request, name: 1, clock, ScriptedModel, prices_file=nowhere)
+    means = ModelDeps(ledger, KeptFacts(), lambda request, name: 1, clock, ScriptedModel, prices_file=nowhere)
     with pytest.raises(SettingsError, match="table of prices"):
-        build_chain(settings(tmp_path), means)
+        build_model_chain(settings(tmp_path), means)
 
 
 def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:
     """In a process of its own: half a second of every start depends on it."""
-    program = "import sys, assistant.models.chain; print({'anthropic', 'openai'} & set(sys.modules))"
+    program = "import sys, assistant.models.factory; print({'anthropic', 'openai'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.strip() == "set()"
 

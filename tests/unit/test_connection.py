@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from assistant.core.bridge_api import InboundPort
 from assistant.core.errors import BridgeError
-from assistant.gateway.connection import Connection
+from assistant.gateway.supervisor import BridgeSupervisor
 from tests.scripted import KeptBridge
 
 
@@ -35,7 +35,7 @@ class Tried:
     now: datetime = datetime(2026, 11, 20, tzinfo=UTC)
 
     def __post_init__(self) -> None:
-        self.connection = Connection(self.bridge, lambda: self.now)
+        self.connection = BridgeSupervisor(self.bridge, lambda: self.now)
 
     async def pauses(self, times: int) -> list[float]:
         """In seconds, after so many failures more."""

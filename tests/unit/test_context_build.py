@@ -12,7 +12,8 @@ import pytest
 from assistant.context.build import ABOUT_SUMMARIES, Frame, build
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.models import anthropic_form, openai_form
+from assistant.models import anthropic_request as anthropic_form
+from assistant.models import openai_request as openai_form
 from assistant.settings.settings import shipped_config_dir
 from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, view_of
 from tests.strict.count import count_tokens
@@ -36,8 +37,8 @@ def says(text: str, message_id: int) -> Message:
 
 def request_of(*rows: Message, frame: Frame = FRAME, volatile: str = "") -> ModelRequest:
     request = build(view_of(rows), frame, LIMITS, volatile=volatile)
-    assert validate_messages(anthropic_form.render(request, MODEL)) == []
-    assert validate_chat(openai_form.render(request, MODEL)) == []
+    assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
+    assert validate_chat(openai_form.render_openai_request(request, MODEL)) == []
     return request
 
 
@@ -60,16 +61,16 @@ def test_the_volatile_block_stands_with_the_newest_request_and_leaves_no_trace_i
     request = build(view, FRAME, LIMITS, volatile="It is noon.")
     assert [m.metadata.get("volatile") for m in request.messages] == [None, None, "It is noon.", None, None]
     assert all("volatile" not in row.metadata for row in view.messages)
-    body = anthropic_form.render(request, MODEL)
+    body = anthropic_form.render_anthropic_request(request, MODEL)
     assert [block["text"] for block in body["messages"][2]["content"]] == ["c"]
     assert body["messages"][-1]["content"][-1]["text"] == "It is noon."
 
 
 def test_f23_what_a_tool_loop_wrote_to_the_cache_is_what_the_next_turn_begins_with() -> None:
     rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    within = anthropic_form.render(build(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL)
+    within = anthropic_form.render_anthropic_request(build(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL)
     later = (*rows, says("d", 6), user("e", 7))
-    after = anthropic_form.render(build(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL)
+    after = anthropic_form.render_anthropic_request(build(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL)
     marked = within["messages"][-1]["content"][0]
     assert marked["type"] == "tool_result" and "cache_control" in marked
     assert _plain(within["messages"][:-1]) == _plain(after["messages"][: len(within["messages"]) - 1])
@@ -85,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 def test_without_a_request_the_volatile_block_has_no_place() -> None:
     request = request_of(says("a", 1), CALL, RESULT, volatile="It is noon.")
-    assert "noon" not in str(anthropic_form.render(request, MODEL))
+    assert "noon" not in str(anthropic_form.render_anthropic_request(request, MODEL))
 
 
 # ------------------------------------------------------------------------------------------------------------ summaries
@@ -127,7 +128,7 @@ def test_the_prompt_is_cached_up_to_the_newest_request_and_in_a_tool_loop_to_its
 
 def test_no_more_breakpoints_are_asked_for_than_there_are() -> None:
     request = request_of(SUMMARY, user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    body = anthropic_form.render(request, MODEL)
+    body = anthropic_form.render_anthropic_request(request, MODEL)
     assert str(body).count("cache_control") == 4
 
 
@@ -157,7 +158,7 @@ def test_the_first_prompt_is_small() -> None:
     )
     request = request_of(user("hi", 1), frame=frame, volatile="Now: Sat 2026-11-21 10:00 (Europe/Oslo)")
     assert len(request.tools) >= 6
-    assert count_tokens(anthropic_form.render(request, MODEL)) <= 1200
+    assert count_tokens(anthropic_form.render_anthropic_request(request, MODEL)) <= 1200
     assert frame.size(COUNTER).tokens <= 2400
 
 

@@ -14,7 +14,7 @@ import pytest
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.records import IncomingMessage, OutgoingMessage
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
@@ -30,13 +30,13 @@ class Broken(KeptBridge):
 class NobodyComes:
     """A door for bridges that bring nothing."""
 
-    delivery: Delivery
+    delivery: Dispatcher
 
     def connected(self, bridge: str) -> None:
         self.delivery.connected(bridge)
 
 
-def door_of(delivery: Delivery) -> Any:
+def door_of(delivery: Dispatcher) -> Any:
     door = NobodyComes()
     door.delivery = delivery
     return door
@@ -57,7 +57,7 @@ async def test_what_is_pending_is_sent_in_order_and_marked(outbox: StoredOutbox,
     bridge = KeptBridge()
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == ["body of a", "body of b"]
     assert outbox.counts().get("sent") == 2
@@ -67,7 +67,7 @@ async def test_a_key_keeps_its_first_body(outbox: StoredOutbox, clock: SteppingC
     bridge = KeptBridge()
     outbox.push(letter("a"), clock())
     outbox.push(OutgoingMessage("a", "main", "owner", "kept", "main", "other words"), clock())
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of a"]
 
 
@@ -77,7 +77,7 @@ async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_
     remembers, forgets = KeptBridge("remembers"), KeptBridge("forgets", FORGETFUL)
     for name in ("remembers", "forgets"):
         outbox.mark(outbox.push(letter(name, name), clock()).id, "sending", clock())
-    await Delivery(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
+    await Dispatcher(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
     assert (remembers.bodies, "body of forgets" in forgets.bodies) == (["body of remembers"], False)
     assert outbox.counts().get("ambiguous") == 1
 
@@ -87,7 +87,7 @@ async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
 ) -> None:
     bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert "body of a" not in bridge.bodies
@@ -98,7 +98,7 @@ async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     broken, well = Broken("broken"), KeptBridge("well")
-    delivery = Delivery(outbox, {"broken": broken, "well": well}, clock)
+    delivery = Dispatcher(outbox, {"broken": broken, "well": well}, clock)
     await delivery.start(door_of(delivery))
     outbox.push(letter("a", "well"), clock())
     delivery.wake()
@@ -124,7 +124,7 @@ class Holding(KeptBridge):
 
 async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: StoredOutbox, clock: SteppingClock) -> None:
     held, well = Holding("held"), KeptBridge("well")
-    delivery = Delivery(outbox, {"held": held, "well": well}, clock)
+    delivery = Dispatcher(outbox, {"held": held, "well": well}, clock)
     await delivery.start(door_of(delivery))
     outbox.push(letter("a", "held"), clock())
     delivery.wake()
@@ -143,7 +143,7 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
 ) -> None:
     bridge = KeptBridge()
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     (tmp_path / "script.db").rename(tmp_path / "away.db")
     with pytest.raises(StoreError):
         await delivery.flush()
@@ -160,7 +160,7 @@ async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
 ) -> None:
     bridge = KeptBridge(fail=[RecipientNotConnected()])
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
@@ -174,7 +174,7 @@ async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alo
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     theirs, other = KeptBridge("a"), KeptBridge("b")
-    delivery = Delivery(outbox, {"a": theirs, "b": other}, clock)
+    delivery = Dispatcher(outbox, {"a": theirs, "b": other}, clock)
     for session in ("main", "peer:a:1", "room:a:2"):
         delivery.show(TurnEvent("delta", session, "t", {"text": "hi"}))
     assert [event.session for event in theirs.events] == ["main", "peer:a:1", "room:a:2"]
@@ -204,7 +204,7 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
     def allowed(outgoing: OutgoingMessage) -> tuple[str, str] | None:
         return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
 
-    delivery = Delivery(outbox, {"kept": bridge}, clock, allowed)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock, allowed)
     delivery.follow("t", followed("a", "b"))
     delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
     denied.add("a")
@@ -218,7 +218,7 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = Shown(capabilities=BridgeCapabilities())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     delivery.follow("t", followed("a"))
     delivery.follow("u", followed("b"))
     for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
@@ -230,7 +230,7 @@ async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = Shown(capabilities=BridgeCapabilities())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     delivery.follow("t", followed("a"))
     delivery.unfollow("t")
     delivery.show(TurnEvent("delta", "main", "t", {"text": "late"}))
@@ -244,7 +244,7 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     bridge, home = KeptBridge(capabilities=FORGETFUL, fail=lost), KeptBridge("terminal")
     item = outbox.push(letter("a"), clock())
     guests = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "for them alone"), clock())
-    delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
     assert [one.outgoing.key for one in bridge.sent] == [f"uncertain:{item.id}:1"]
@@ -260,14 +260,14 @@ async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(3)]
     outbox.push(letter("a"), clock())
     bridge = KeptBridge(capabilities=FORGETFUL, fail=lost)
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert (outbox.counts(), len(bridge.fail)) == ({"ambiguous": 2}, 1)
 
 
 async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(letter("a"), clock())
     bridge = KeptBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     bridge.fail.append(BridgeError("timed out", ambiguous=True))
     outbox.mark(item.id, "pending", clock())
@@ -294,7 +294,7 @@ class Unclosing(KeptBridge):
 async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    delivery = Delivery(outbox, {"kept": Unclosing(), "terminal": KeptBridge("terminal")}, clock)
+    delivery = Dispatcher(outbox, {"kept": Unclosing(), "terminal": KeptBridge("terminal")}, clock)
     await delivery.start(door_of(delivery))
     await delivery.stop()
     assert [one["state"] for one in delivery.status()["bridges"].values()] == ["paused", "paused"]
@@ -317,14 +317,14 @@ async def test_f38_bridges_end_side_by_side(outbox: StoredOutbox, clock: Steppin
     """The end has the time of one, however many there are."""
     together = asyncio.Barrier(2)
     bridges = {name: Leaving(name, together) for name in ("a", "b")}
-    delivery = Delivery(outbox, bridges, clock)
+    delivery = Dispatcher(outbox, bridges, clock)
     await delivery.start(door_of(delivery))
     await delivery.stop()
     assert [one.closed for one in bridges.values()] == [True, True]
 
 
 async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: StoredOutbox, clock: SteppingClock) -> None:
-    delivery = Delivery(outbox, {"kept": Unclosing()}, clock)
+    delivery = Dispatcher(outbox, {"kept": Unclosing()}, clock)
     await delivery.start(door_of(delivery))
     await asyncio.gather(delivery.put("kept", Unclosing()), delivery.put("kept", Unclosing()), delivery.drop("kept"))
     await asyncio.gather(delivery.put("kept", Unclosing()), delivery.put("kept", Unclosing()))

@@ -10,7 +10,7 @@ import pytest
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelReply, ModelRequest, TextDelta
-from assistant.models.failover import Failover, Patience
+from assistant.models.failover import FailoverModel, RetryPolicy
 from tests.strict.asking import Heard, ask, asked, call, result
 
 
@@ -68,7 +68,7 @@ class Chain:
     def __init__(self, *models: Scripted, retries: int = 2, most: float = 30.0) -> None:
         self.waits: list[float] = []
         self.models = models
-        self.failover = Failover(models, Patience(retries, most), sleep=self._wait, jitter=lambda: 1.0)
+        self.failover = FailoverModel(models, RetryPolicy(retries, most), sleep=self._wait, jitter=lambda: 1.0)
 
     async def _wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -137,7 +137,7 @@ async def test_jitter_takes_up_to_half_of_our_own_wait() -> None:
         waits.append(seconds)
 
     model = Scripted("a", [error("network"), error("rate_limit", retry_after=0.0), answer()])
-    await ask(Failover([model], Patience(), sleep=wait, jitter=lambda: 0.0))
+    await ask(FailoverModel([model], RetryPolicy(), sleep=wait, jitter=lambda: 0.0))
     assert waits == [0.5, 1.0]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assistant.bridges.matrix import form
-from assistant.bridges.matrix.position import Position, Unread
+from assistant.bridges.matrix import events as form
+from assistant.bridges.matrix.sync_position import SyncPosition, UndecryptedEvent
 
 ME = "@nocturne:example.org"
 
@@ -22,34 +22,35 @@ def own(event: str, transaction: str, **content: Any) -> dict[str, Any]:
 
 
 def test_a_position_is_read_as_it_was_written() -> None:
-    position = Position("s7", (Unread("!a", "$1", "session"),), {"!a": "$2"})
-    assert Position.read(str(position)) == position
-    assert Position.read("") == Position()
+    position = SyncPosition("s7", (UndecryptedEvent("!a", "$1", "session"),), {"!a": "$2"})
+    assert SyncPosition.read(str(position)) == position
+    assert SyncPosition.read("") == SyncPosition()
 
 
 def test_the_oldest_that_waits_for_its_key_is_given_up_where_too_many_do() -> None:
-    position = Position()
+    position = SyncPosition()
     for number in range(201):
-        position = position.waiting_for(Unread("!a", f"${number}", "s"))
+        position = position.waiting_for(UndecryptedEvent("!a", f"${number}", "s"))
     assert len(position.unread) == 200 and position.unread[0].event == "$1"
     assert position.waiting_for(position.unread[5]) == position
 
 
 def test_a_draft_stands_until_its_answer_or_its_end() -> None:
-    begun = Position().seen_own(own("$1", form.draft_id("t1", "!a")), "!a")
+    begun = SyncPosition().seen_own(own("$1", form.draft_transaction_id("t1", "!a")), "!a")
     assert begun.drafts == {"!a": "$1"}
     edit = {"m.relates_to": {"rel_type": "m.replace", "event_id": "$1"}}
     assert begun.seen_own(own("$2", "notice-x", **edit), "!a") == begun
-    assert begun.seen_own(own("$3", form.answer_id("k", "!a", "b"), **edit), "!a").drafts == {}
+    assert begun.seen_own(own("$3", form.answer_transaction_id("k", "!a", "b"), **edit), "!a").drafts == {}
     deleted = {"type": "m.room.redaction", "event_id": "$4", "content": {"redacts": "$1"}}
     assert begun.seen_own(deleted, "!a").drafts == {}
 
 
 def test_an_answers_transaction_is_its_own() -> None:
-    one = form.answer_id("reply:1", "!a", "yes")
-    assert one == form.answer_id("reply:1", "!a", "yes")
+    one = form.answer_transaction_id("reply:1", "!a", "yes")
+    assert one == form.answer_transaction_id("reply:1", "!a", "yes")
     others = {
-        form.answer_id(*of) for of in [("reply:2", "!a", "yes"), ("reply:1", "!b", "yes"), ("reply:1", "!a", "no")]
+        form.answer_transaction_id(*of)
+        for of in [("reply:2", "!a", "yes"), ("reply:1", "!b", "yes"), ("reply:1", "!a", "no")]
     }
     assert len({one, *others}) == 4
 
@@ -59,47 +60,51 @@ def test_an_answers_transaction_is_its_own() -> None:
     ["Nocturne, what now?", "what does NOCTURNE think", f"ask {ME}", "@nocturne: yes"],
 )
 def test_it_is_called_by_its_name(said: str) -> None:
-    assert form.mentions(message(said), ME, "Nocturne")
+    assert form.mentions_account(message(said), ME, "Nocturne")
 
 
 @pytest.mark.parametrize("said", ["nocturnes by Chopin", "@nocturnes", "good night", ""])
 def test_other_words_do_not_call_it(said: str) -> None:
-    assert not form.mentions(message(said), ME, "Nocturne")
+    assert not form.mentions_account(message(said), ME, "Nocturne")
 
 
 def test_a_mention_that_the_app_marked_calls_it() -> None:
-    assert form.mentions(message("hey", **{"m.mentions": {"user_ids": [ME]}}), ME, "")
+    assert form.mentions_account(message("hey", **{"m.mentions": {"user_ids": [ME]}}), ME, "")
 
 
 def test_the_message_that_is_answered_is_not_said_again() -> None:
     reply = {"m.relates_to": {"m.in_reply_to": {"event_id": "$1"}}}
-    assert form.text_of(message("> <@ann:x> one\n> two\n\nthree\n> four", **reply)) == "three\n> four"
-    assert form.text_of(message("> my own quote\nthree", **reply)) == "> my own quote\nthree"
-    assert form.text_of(message("> <@ann:x> one\n\nthree")) == "> <@ann:x> one\n\nthree"
+    assert form.read_text(message("> <@ann:x> one\n> two\n\nthree\n> four", **reply)) == "three\n> four"
+    assert form.read_text(message("> my own quote\nthree", **reply)) == "> my own quote\nthree"
+    assert form.read_text(message("> <@ann:x> one\n\nthree")) == "> <@ann:x> one\n\nthree"
 
 
 def test_in_a_thread_what_is_named_for_old_apps_is_no_reply() -> None:
     inner = {"rel_type": "m.thread", "event_id": "$1", "m.in_reply_to": {"event_id": "$2"}}
-    assert form.replied_to(message("x", **{"m.relates_to": {**inner, "is_falling_back": True}})) == ""
-    assert form.replied_to(message("x", **{"m.relates_to": {**inner, "is_falling_back": False}})) == "$2"
+    assert form.replied_event_id(message("x", **{"m.relates_to": {**inner, "is_falling_back": True}})) == ""
+    assert form.replied_event_id(message("x", **{"m.relates_to": {**inner, "is_falling_back": False}})) == "$2"
 
 
 @pytest.mark.parametrize("broken", [None, 7, "x", [], {"body": 7}, {"m.relates_to": "$1"}, {"msgtype": {}}])
 def test_an_event_of_any_form_is_borne(broken: Any) -> None:
     event = {"type": "m.room.message", "content": broken, "unsigned": broken}
-    assert form.text_of(event) == "" and form.attached(event) is None
-    assert not form.replaced(event) and not form.thread_of(event) and not form.mentions(event, ME, "N")
+    assert form.read_text(event) == "" and form.read_attachment(event) is None
+    assert (
+        not form.replaced_event_id(event)
+        and not form.thread_root_id(event)
+        and not form.mentions_account(event, ME, "N")
+    )
 
 
 @pytest.mark.parametrize("text", ["word " * 4000, "**b** `<&>` " * 1600, '"\\\n' * 6600])
 def test_the_longest_answer_fits_into_an_event_that_is_encrypted(text: str) -> None:
     text = text.encode()[: form.MAX_TEXT_BYTES].decode()
-    edit = {"content": form.edit("$" + "x" * 43, text), "type": "m.room.message", "room_id": "!" + "x" * 43}
+    edit = {"content": form.edit_content("$" + "x" * 43, text), "type": "m.room.message", "room_id": "!" + "x" * 43}
     assert len(json.dumps(edit, ensure_ascii=False).encode()) * 4 / 3 < 65_536 - 2_000
 
 
 def test_markdown_is_shown_and_html_is_not_let_through() -> None:
-    content = form.message("see [this](https://example.org) <script>x</script> ![p](https://example.org/p.png)")
+    content = form.message_content("see [this](https://example.org) <script>x</script> ![p](https://example.org/p.png)")
     assert '<a href="https://example.org">this</a>' in content["formatted_body"]
     assert "<script>" not in content["formatted_body"] and "<img" not in content["formatted_body"]
-    assert "formatted_body" not in form.message("as it is")
+    assert "formatted_body" not in form.message_content("as it is")

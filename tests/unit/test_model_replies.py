@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assistant.core.model_api import ModelReply
-from assistant.models import anthropic_reply, openai_reply
-from assistant.models.form import Garbled, parse_arguments
+from assistant.models import anthropic_stream as anthropic_reply
+from assistant.models import openai_stream as openai_reply
+from assistant.models.encoding import MalformedProviderData, parse_arguments
 
 KEYS = st.sampled_from(
     re.findall(
@@ -52,13 +53,13 @@ def delta(index: int, **piece: Any) -> dict[str, Any]:
 
 
 def claude(events: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
-    assembly = anthropic_reply.Assembly("m")
+    assembly = anthropic_reply.AnthropicAnswer("m")
     shown = "".join(assembly.feed(event) for event in events)
     return shown, assembly.reply()
 
 
 def chat(chunks: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
-    assembly = openai_reply.Assembly("m", lambda: 7)
+    assembly = openai_reply.OpenAIAnswer("m", lambda: 7)
     shown = "".join(assembly.feed(chunk) for chunk in chunks)
     return shown, assembly.reply()
 
@@ -72,7 +73,7 @@ def chat(chunks: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
 def test_any_events_of_anthropic_s_make_a_reply_or_are_garbled(events: list[dict[str, Any]]) -> None:
     try:
         shown, reply = claude(events)
-    except Garbled:
+    except MalformedProviderData:
         return
     assert reply.stop == "refusal" or shown == reply.message.content
 
@@ -86,7 +87,7 @@ def test_any_events_of_anthropic_s_make_a_reply_or_are_garbled(events: list[dict
 def test_any_chunks_make_a_reply_or_are_garbled(chunks: list[dict[str, Any]]) -> None:
     try:
         shown, reply = chat(chunks)
-    except Garbled:
+    except MalformedProviderData:
         return
     assert reply.stop == "refusal" or shown == reply.message.content
 
@@ -122,12 +123,12 @@ def test_events_and_blocks_of_new_types_are_passed_over() -> None:
     ],
 )
 def test_what_has_no_place_is_garbled(event: dict[str, Any]) -> None:
-    with pytest.raises(Garbled):
+    with pytest.raises(MalformedProviderData):
         claude([START, event])
 
 
 def test_usage_is_what_was_told_last_and_an_estimate_until_then() -> None:
-    assembly = anthropic_reply.Assembly("m")
+    assembly = anthropic_reply.AnthropicAnswer("m")
     for event in (START, block(0, type="text", text=""), delta(0, type="text_delta", text="x" * 40)):
         assembly.feed(event)
     assert (assembly.usage.input, assembly.usage.output) == (9, 10)

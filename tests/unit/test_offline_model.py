@@ -16,7 +16,7 @@ from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock, Text
 from assistant.core.records import LogLocation
 from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.models.offline.model import LIMITS, OfflineModel
-from assistant.models.offline.words import alike, content_words, fold, sentences
+from assistant.models.offline.words import content_words, fold_word, is_same_word, split_sentences
 
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object"})
@@ -294,12 +294,12 @@ async def test_a_request_without_a_person_in_it_gets_words() -> None:
     ("a", "b"), [("live", "lives"), ("live", "living"), ("cat", "cats"), ("wohnt", "wohne"), ("allergy", "allergies")]
 )
 def test_forms_of_a_word_are_alike(a: str, b: str) -> None:
-    assert alike(fold(a), fold(b))
+    assert is_same_word(fold_word(a), fold_word(b))
 
 
 @pytest.mark.parametrize(("a", "b"), [("car", "care"), ("1234", "12345"), ("street", "stress"), ("anna", "hanna")])
 def test_other_words_are_not(a: str, b: str) -> None:
-    assert not alike(fold(a), fold(b))
+    assert not is_same_word(fold_word(a), fold_word(b))
 
 
 def test_a_name_inside_a_sentence_is_no_stop_word() -> None:
@@ -308,7 +308,7 @@ def test_a_name_inside_a_sentence_is_no_stop_word() -> None:
 
 
 def test_abbreviations_and_ordinals_do_not_end_a_sentence() -> None:
-    assert sentences("Dr. Brandt kommt am 3. Mai. Gut!") == ["Dr. Brandt kommt am 3. Mai.", "Gut!"]
+    assert split_sentences("Dr. Brandt kommt am 3. Mai. Gut!") == ["Dr. Brandt kommt am 3. Mai.", "Gut!"]
 
 
 @pytest.mark.parametrize("name", ["brief", "it's [Ada's], due ]"])

@@ -1,4 +1,4 @@
-"""A long text as several messages (`assistant.gateway.parts`): each valid by itself, none too long, together
+"""A long text as several messages (`assistant.gateway.splitter`): each valid by itself, none too long, together
 everything."""
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
 from assistant.core.bridge_api import BridgeCapabilities
-from assistant.gateway.parts import parts_of
+from assistant.gateway.splitter import split_text
 
 _READER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _FAMILY = "👨‍👩‍👧‍👦"
 
 
 def parts(body: str, most: int, **about: Any) -> tuple[str, ...]:
-    return parts_of(body, BridgeCapabilities(max_length=most, **about))
+    return split_text(body, BridgeCapabilities(max_length=most, **about))
 
 
 def flat(markdown: str) -> list[Token]:
@@ -45,7 +45,7 @@ def kinds(markdown: str) -> set[str]:
 
 def test_what_fits_is_left_as_it_is() -> None:
     assert parts("  *as*  it\r\n\r\nis ", 100) == ("  *as*  it\r\n\r\nis ",)
-    assert parts_of("long " * 5000, BridgeCapabilities()) == ("long " * 5000,)
+    assert split_text("long " * 5000, BridgeCapabilities()) == ("long " * 5000,)
 
 
 def test_paragraphs_stay_whole_where_they_fit() -> None:

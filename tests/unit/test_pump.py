@@ -12,7 +12,7 @@ import pytest
 from assistant.core.bridge_api import BridgeCapabilities, OutgoingPart
 from assistant.core.errors import BridgeError, RecipientNotConnected
 from assistant.core.records import OutgoingMessage
-from assistant.gateway.delivery import Delivery
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
 from tests.letters import letter, outbox_in
 from tests.scripted import KeptBridge, SteppingClock
@@ -35,7 +35,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
     bridge = KeptBridge(fail=[BridgeError("the network is away")])
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     outbox.push(letter("c"), clock())
     outbox.push(OutgoingMessage("there", "main", "owner", "kept", "elsewhere", "news"), clock())
@@ -50,7 +50,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
 async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = KeptBridge(fail=[BridgeError("away") for _ in range(20)])
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     tried = []
     for second in range(64):
         left = len(bridge.fail)
@@ -65,7 +65,7 @@ async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_as
 ) -> None:
     bridge = KeptBridge(fail=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     for _ in range(2):
         delivery.attached("kept")
@@ -79,7 +79,7 @@ async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_as
 class Reached(KeptBridge):
     """One that is reached again just when the first send fails."""
 
-    delivery: Delivery
+    delivery: Dispatcher
 
     async def send(self, part: OutgoingPart) -> None:
         if self.fail:
@@ -91,7 +91,7 @@ async def test_who_comes_while_a_send_fails_changes_no_order(outbox: StoredOutbo
     bridge = Reached(fail=[BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
-    bridge.delivery = Delivery(outbox, {"kept": bridge}, clock)
+    bridge.delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await bridge.delivery.flush()
     assert bridge.bodies == ["body of a", "body of b"]
 
@@ -104,7 +104,7 @@ async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(
     for number in range(150):
         outbox.push(letter(f"n{number}"), clock())
     outbox.push(letter("asked for"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert (bridge.bodies, delivery.status()["bridges"]["kept"]["ok"]) == (["body of asked for"], True)
 
@@ -117,7 +117,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     mine = outbox.push(letter("a"), clock())
     hers = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
     outbox.push(letter("c"), clock())
-    delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
         clock.now += timedelta(hours=1)
@@ -137,7 +137,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutb
         outbox.push(replace(letter(f"n{number}"), message_id=40 + number), clock())
         bridge, home = KeptBridge(fail=[BridgeError("no", **trouble)]), KeptBridge("terminal")
         bridge.capabilities = BridgeCapabilities()
-        await Delivery(outbox, {"kept": bridge, "terminal": home}, clock).flush()
+        await Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock).flush()
         (told,) = [*bridge.sent, *home.sent]
         assert told.outgoing.message_id == 40 + number
 
@@ -145,7 +145,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutb
 async def test_of_a_refused_notice_nothing_is_told(outbox: StoredOutbox, clock: SteppingClock) -> None:
     refused = [BridgeError("not here", refused=True) for _ in range(3)]
     outbox.push(letter("a", "terminal"), clock())
-    await Delivery(outbox, {"terminal": KeptBridge("terminal", fail=refused)}, clock).flush()
+    await Dispatcher(outbox, {"terminal": KeptBridge("terminal", fail=refused)}, clock).flush()
     assert (outbox.counts(), len(refused)) == ({"failed": 2}, 1)
 
 
@@ -155,7 +155,7 @@ async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_
     code = OutgoingMessage("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
     outbox.push(code, clock())
     refused = KeptBridge(fail=[BridgeError("blocked", refused=True)])
-    delivery = Delivery(outbox, {"kept": refused, "terminal": KeptBridge("terminal")}, clock)
+    delivery = Dispatcher(outbox, {"kept": refused, "terminal": KeptBridge("terminal")}, clock)
     await delivery.flush()
     assert outbox.counts() == {"dropped": 1}
     assert delivery.status()["bridges"]["kept"]["ok"]
@@ -166,7 +166,7 @@ async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
 ) -> None:
     bridge = KeptBridge(fail=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)])
     outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     for _ in range(2):
         await delivery.flush()
         clock.now += timedelta(minutes=1)
@@ -180,7 +180,7 @@ async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
     bridge, home = KeptBridge(), KeptBridge("terminal")
     cut, waits = outbox.push(letter("cut"), clock()), outbox.push(letter("waits"), clock())
     outbox.mark(cut.id, "sending", clock())
-    delivery = Delivery(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
+    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
@@ -194,7 +194,7 @@ class Telling(KeptBridge):
     def __init__(self, fail: list[BridgeError]) -> None:
         super().__init__(fail=fail)
         self.told: list[str] = []
-        self.delivery: Delivery
+        self.delivery: Dispatcher
 
     async def send(self, part: OutgoingPart) -> None:
         self.told.append(self.delivery.status()["bridges"]["kept"]["error"])
@@ -220,12 +220,12 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
 ) -> None:
     bridge = Stumbling(trouble)
     outbox.push(replace(letter("a"), body="one one\n\ntwo two\n\nthree three\n\nfour four"), clock())
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert not delivery.status()["bridges"]["kept"]["ok"]
     clock.now += timedelta(minutes=1)
     # As after a restart: what went out is known from the outbox alone.
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert [part.text for part in bridge.parts] == ["one one", "two two", "three three", "four four"]
     assert len({part.key for part in bridge.parts}) == 4
 
@@ -237,7 +237,7 @@ async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_me
     bridge = Stumbling(trouble)
     bridge.capabilities = BridgeCapabilities(max_length=12)
     outbox.push(replace(letter("a"), body="one one\n\ntwo two"), clock())
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert outbox.counts()["ambiguous"] == 1
 
 
@@ -245,7 +245,7 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredO
     bridge = Telling([BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(letter(key), clock())
-    bridge.delivery = Delivery(outbox, {"kept": bridge}, clock)
+    bridge.delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await bridge.delivery.flush()
     clock.now += timedelta(minutes=1)
     await bridge.delivery.flush()
@@ -254,7 +254,7 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredO
 
 async def test_trouble_ends_with_what_was_in_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(letter("a"), clock())
-    delivery = Delivery(outbox, {"kept": KeptBridge(fail=[BridgeError("slowly", retry_after=40)])}, clock)
+    delivery = Dispatcher(outbox, {"kept": KeptBridge(fail=[BridgeError("slowly", retry_after=40)])}, clock)
     await delivery.flush()
     outbox.mark(item.id, "dropped", clock())
     clock.now += timedelta(seconds=41)
@@ -280,7 +280,7 @@ async def test_what_was_let_go_meanwhile_is_not_sent(outbox: StoredOutbox, clock
     outbox.push(letter("a"), clock())
     dropped = outbox.push(letter("b"), clock())
     bridge = Slow(outbox, dropped.id, clock)
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert (bridge.bodies, outbox.counts()) == (["body of a"], {"sent": 1, "dropped": 1})
 
 
@@ -290,7 +290,7 @@ async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
 ) -> None:
     outbox.push(letter("a"), clock())
     bridge = KeptBridge(fail=[BridgeError("slowly", retry_after=asked)])
-    delivery = Delivery(outbox, {"kept": bridge}, clock)
+    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == []
     clock.now += timedelta(days=1, minutes=1)
@@ -314,5 +314,5 @@ async def test_however_much_waits_for_one_place_the_others_have_theirs(
         outbox.push(OutgoingMessage(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
     outbox.push(letter("a"), clock())
     bridge = Barred()
-    await Delivery(outbox, {"kept": bridge}, clock).flush()
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of a"]

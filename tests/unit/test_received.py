@@ -14,7 +14,14 @@ import pytest
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage
-from assistant.gateway.received import LARGEST_FILE, MOST_CHARACTERS, MOST_FILES, Receiving, bounded, loaded, safe_name
+from assistant.gateway.attachments import (
+    MAX_FILES_PER_MESSAGE,
+    MAX_RECEIVED_BYTES,
+    AttachmentIntake,
+    load_outgoing_file,
+    safe_file_name,
+)
+from assistant.gateway.inbound import MAX_GUEST_CHARACTERS, truncate_guest_text
 from assistant.store.home.workspace import WorkspaceFiles
 from tools.workspace import opened_file
 
@@ -30,7 +37,7 @@ def file(data: bytes = b"plan", name: str = "plan.pdf", mime: str = "application
 def taken(workspace: Path, *media: Media, owner: bool = True, now: datetime = NOW) -> IncomingMessage:
     session, trust = ("main", "owner") if owner else ("peer:net:7", "guest")
     incoming = IncomingMessage("net", "1", session, "owner" if owner else session, "7", trust, "here", media)  # type: ignore[arg-type]
-    return Receiving(WorkspaceFiles(workspace), OSLO).taken(incoming, now)
+    return AttachmentIntake(WorkspaceFiles(workspace), OSLO).taken(incoming, now)
 
 
 def there(workspace: Path) -> list[str]:
@@ -71,8 +78,8 @@ def test_i10_of_a_guests_files_the_names_are_kept_and_nothing_else(tmp_path: Pat
 
 
 def test_what_others_say_is_bounded() -> None:
-    assert bounded("x" * 9000) == "x" * MOST_CHARACTERS + "\n[1,000 more characters were not taken.]"
-    assert bounded("x" * MOST_CHARACTERS) == "x" * MOST_CHARACTERS
+    assert truncate_guest_text("x" * 9000) == "x" * MAX_GUEST_CHARACTERS + "\n[1,000 more characters were not taken.]"
+    assert truncate_guest_text("x" * MAX_GUEST_CHARACTERS) == "x" * MAX_GUEST_CHARACTERS
 
 
 def test_a_picture_that_a_model_can_see_stays_with_the_message_whoever_sent_it(tmp_path: Path) -> None:
@@ -103,9 +110,9 @@ def test_what_no_model_can_see_is_a_file(tmp_path: Path, data: bytes) -> None:
 
 
 def test_what_is_too_much_is_named_and_not_kept(tmp_path: Path) -> None:
-    many = taken(tmp_path, *(file(b"%d" % n, f"{n}.txt") for n in range(MOST_FILES + 1))).media
-    assert [one.path is None for one in many] == [False] * MOST_FILES + [True]
-    assert taken(tmp_path, file(bytes(LARGEST_FILE + 1))).media[0].path is None
+    many = taken(tmp_path, *(file(b"%d" % n, f"{n}.txt") for n in range(MAX_FILES_PER_MESSAGE + 1))).media
+    assert [one.path is None for one in many] == [False] * MAX_FILES_PER_MESSAGE + [True]
+    assert taken(tmp_path, file(bytes(MAX_RECEIVED_BYTES + 1))).media[0].path is None
     assert taken(tmp_path, Media("file", "a/b", "x", data="no base64!")).media[0].path is None
 
 
@@ -119,7 +126,7 @@ def test_what_is_too_much_is_named_and_not_kept(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_name_is_safe_in_a_folder(name: str, safe: str) -> None:
-    assert safe_name(Media("file", "application/pdf", name)) == safe
+    assert safe_file_name(Media("file", "application/pdf", name)) == safe
 
 
 def test_a_folder_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None:
@@ -136,12 +143,12 @@ def test_what_goes_out_is_read_from_the_workspace_and_from_nowhere_else(tmp_path
     files = WorkspaceFiles(tmp_path / "workspace")
     (tmp_path / "secret").write_text("secret")
     path = files.keep("sent", ("plan.pdf",), b"plan")
-    assert loaded(files, Media("file", "a/b", path=path)).data == base64.b64encode(b"plan").decode()
+    assert load_outgoing_file(files, Media("file", "a/b", path=path)).data == base64.b64encode(b"plan").decode()
     (tmp_path / "workspace" / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "workspace" / "folder").symlink_to(tmp_path)
     for wrong in ("../secret", "/etc/passwd", "link", "folder/secret", "sent", "sent/gone", "sent/..", ""):
         with pytest.raises(BridgeError, match="was not sent") as caught:
-            loaded(files, Media("file", "a/b", path=wrong))
+            load_outgoing_file(files, Media("file", "a/b", path=wrong))
         assert caught.value.refused
 
 
@@ -154,5 +161,5 @@ class Unreadable(WorkspaceFiles):
 
 def test_a_file_that_cannot_be_read_now_is_not_given_up(tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match="Input/output error") as caught:
-        loaded(Unreadable(tmp_path / "workspace"), Media("file", "a/b", path="sent/plan.pdf"))
+        load_outgoing_file(Unreadable(tmp_path / "workspace"), Media("file", "a/b", path="sent/plan.pdf"))
     assert not caught.value.refused

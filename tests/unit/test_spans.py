@@ -12,7 +12,7 @@ from assistant.core.errors import ModelError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.health.otlp import Spans
-from assistant.models.traced import Traced
+from assistant.models.metered import TracedModel
 from tests.scripted import ScriptedModel
 
 ASKED = ModelRequest((), (Message("user", "hello"),))
@@ -23,7 +23,7 @@ async def span_of(model: ScriptedModel) -> ReadableSpan:
     kept = InMemorySpanExporter()
     spans = Spans(kept)
     with suppress(ModelError):
-        async with aclosing(Traced(model, spans).stream(ASKED)) as events:
+        async with aclosing(TracedModel(model, spans).stream(ASKED)) as events:
             async for event in events:
                 if isinstance(event, ModelReply):
                     break

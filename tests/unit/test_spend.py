@@ -19,9 +19,9 @@ from assistant.core.model_api import (
     ModelRequest,
     TextDelta,
 )
-from assistant.models.faults import StreamBroken
+from assistant.models.errors import StreamBroken
+from assistant.models.metered import MeteredModel
 from assistant.models.prices import Price, Prices
-from assistant.models.spend import Metered
 from tests.strict.asking import KeptLedger, ask, asked, clock
 
 PROMPT = 1000
@@ -65,8 +65,8 @@ class Told:
         return None
 
 
-def metered(model: Told, ledger: KeptLedger, prices: Prices = PRICES) -> Metered:
-    return Metered(model, ledger, prices, lambda request, name: PROMPT, clock)
+def metered(model: Told, ledger: KeptLedger, prices: Prices = PRICES) -> MeteredModel:
+    return MeteredModel(model, ledger, prices, lambda request, name: PROMPT, clock)
 
 
 def reply(usage: Usage, *, estimated: bool = False) -> ModelReply:

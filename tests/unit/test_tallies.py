@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from assistant.core.telemetry import DURATION_BUCKETS, NULL_TRACER, CombinedTracer, Metrics
 from assistant.health.gauges import Gauges
-from assistant.web.metrics import text
+from assistant.web.metrics import render_metrics
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 QUIET = Gauges(at=NOW, started_at=NOW, version="1.2.3", problems=0, waiting=0, running_turns=0)
@@ -44,7 +44,7 @@ class Watched:
 
 def samples(watched: Watched) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """What a Prometheus reads: (name, labels) and the value."""
-    families = text_string_to_metric_families(text(watched).decode())
+    families = text_string_to_metric_families(render_metrics(watched).decode())
     return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
 
 
@@ -108,5 +108,5 @@ def test_what_is_not_known_has_no_line_and_no_zero_stands_for_it() -> None:
 
 
 def test_nothing_of_ours_is_in_the_librarys_global_registry() -> None:
-    text(Watched(Metrics()))
+    render_metrics(Watched(Metrics()))
     assert not [family.name for family in REGISTRY.collect() if family.name.startswith("nocturne")]

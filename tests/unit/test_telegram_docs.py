@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.telegram.read import MOST_BYTES
+from assistant.bridges.telegram.incoming import MAX_DOWNLOAD_BYTES
 from tests.unit.test_service_docs import ours, parsed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "telegram.md").read_text(encoding="utf-8")
@@ -23,4 +23,4 @@ def test_a_command_of_the_page_is_understood(line: str) -> None:
 
 
 def test_the_page_says_how_large_files_may_be() -> None:
-    assert f"up to {MOST_BYTES // 1_000_000} MB" in PAGE
+    assert f"up to {MAX_DOWNLOAD_BYTES // 1_000_000} MB" in PAGE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.bridges.telegram.text import rendered, tail, units
+from assistant.bridges.telegram.render import keep_tail, render_markdown, utf16_length
 from tests.strict.telegram_rules import entities_complaint
 
 MARKS = ["*", "**", "_", "~~", "`", "```\n", "> ", "- ", "1. ", "  ", "\n", "\n\n", "# ", "|", "|-|\n", "[", "](", ")"]
@@ -15,7 +15,7 @@ WORDS = ["word", "😀", "é", "\ud83d", "<b>", "&", "\t", "![", "---\n", "\\", 
 
 def shown(markdown: str) -> tuple[str, list[tuple[str, str]]]:
     """The text, and each entity with what it marks."""
-    text, entities = rendered(markdown)
+    text, entities = render_markdown(markdown)
     raw = text.encode("utf-16-le")
     marked = [raw[2 * one.offset : 2 * (one.offset + one.length)].decode("utf-16-le") for one in entities]
     return text, [(str(one.type), words) for one, words in zip(entities, marked, strict=True)]
@@ -46,16 +46,16 @@ def test_markdown_is_shown_as_what_it_means(markdown: str, text: str, entities: 
 
 @given(st.lists(st.sampled_from(MARKS + WORDS), max_size=40).map("".join))
 def test_whatever_is_written_telegram_takes_its_entities(markdown: str) -> None:
-    text, entities = rendered(markdown)
+    text, entities = render_markdown(markdown)
     assert entities_complaint(text, [one.to_dict() for one in entities]) == ""
 
 
 def test_half_a_character_is_not_sent() -> None:
-    assert rendered("a\ud83d")[0] == "a?"
+    assert render_markdown("a\ud83d")[0] == "a?"
 
 
 def test_the_end_of_a_long_text_fits_and_breaks_no_character() -> None:
-    assert tail("short", 5) == "short"
-    assert tail("a" * 20, 10) == "…" + "a" * 9
-    assert tail("😀" * 20, 10) == "…" + "😀" * 4
-    assert units(tail("x" + "😀" * 20, 10)) <= 10
+    assert keep_tail("short", 5) == "short"
+    assert keep_tail("a" * 20, 10) == "…" + "a" * 9
+    assert keep_tail("😀" * 20, 10) == "…" + "😀" * 4
+    assert utf16_length(keep_tail("x" + "😀" * 20, 10)) <= 10

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from assistant.core.telemetry import Metrics
 from assistant.health.gauges import Gauges
-from assistant.web.health import health_routes, metrics_routes
+from assistant.web.app import health_routes, metrics_routes
 from tests.unit.test_tallies import QUIET
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
-from assistant.models.chain import Means, build_writer
+from assistant.models.factory import ModelDeps, build_summary_model
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.house import House, build
@@ -36,10 +36,10 @@ async def writer(home: Path, ledger: KeptLedger, **variables: str) -> AsyncItera
     async def wait(seconds: float) -> None:
         pass
 
-    means = Means(
+    means = ModelDeps(
         ledger, KeptFacts(), lambda request, name: 100, clock, lambda: ScriptedModel("built in", name="offline"), wait
     )
-    made = build_writer(load_settings(Home(home), variables), means)
+    made = build_summary_model(load_settings(Home(home), variables), means)
     try:
         yield made
     finally:

@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from assistant.bridges.matrix import form
-from assistant.bridges.matrix.client import Client
-from assistant.bridges.matrix.crypto import is_verified, sign_device
-from assistant.bridges.matrix.drafts import Drafts
-from assistant.bridges.matrix.inbound import Inbound
-from assistant.bridges.matrix.position import Position
+from assistant.bridges.matrix import events as form
+from assistant.bridges.matrix.client import MatrixClient
+from assistant.bridges.matrix.cross_signing import is_device_verified, sign_device
+from assistant.bridges.matrix.drafts import MatrixDrafts
+from assistant.bridges.matrix.receiver import MatrixReceiver
+from assistant.bridges.matrix.sync_position import SyncPosition
 from assistant.core.bridge_api import BridgeCapabilities, DeviceLogin, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
 
@@ -64,43 +64,43 @@ class MatrixBridge:
         self._encryption = encryption
         self._invites = invites
         self._is_owners = is_owners
-        self._client: Client | None = None
-        self._drafts = Drafts(self, edit_seconds)
+        self._client: MatrixClient | None = None
+        self._drafts = MatrixDrafts(self, edit_seconds)
         # Two messages to one room must not share its key side by side.
         self._locks: dict[str, asyncio.Lock] = {}
         # Where rooms that were replaced go on; "" for nowhere yet.
         self._moved: Mapping[str, str] = {}
 
     async def check(self) -> str:
-        client = self._signed_in(Client(self._homeserver, None))
+        client = self._signed_in(MatrixClient(self._homeserver, None))
         try:
             await self._identify(client)
-            verified = not self._encryption or await is_verified(client)
+            verified = not self._encryption or await is_device_verified(client)
         finally:
             await client.close()
         return self._login.user if verified else f"{self._login.user} (device not verified)"
 
     async def run(self, door: InboundPort) -> None:
-        self._moved = Position.read(door.position(self.name)).moved()
+        self._moved = SyncPosition.read(door.position(self.name)).moved()
         client = self._opened()
         await self._identify(client)
         await client.keep_keys()
         if self._encryption:
             await sign_device(client, self._store)
-        await Inbound(client, door, self._drafts, self._move, self._invites, self._is_owners).run()
+        await MatrixReceiver(client, door, self._drafts, self._move, self._invites, self._is_owners).run()
 
     async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
         target, media = outgoing.target, part.media
         if media is None:
-            await self._answer(part, form.answer_id(part.key, target, part.text))
+            await self._answer(part, form.answer_transaction_id(part.key, target, part.text))
             return
         room, thread = self._place(target)
         data = base64.b64decode(media.data or "")
         where = await self._opened().keep_file(room, data, media.mime, media.name)
-        content = form.file(media.kind, media.mime, media.name, len(data), where)
-        transaction = form.answer_id(part.key, target, form.name_of(media.name, data))
-        await self._say(room, form.in_thread(content, thread), transaction)
+        content = form.file_content(media.kind, media.mime, media.name, len(data), where)
+        transaction = form.answer_transaction_id(part.key, target, form.file_fingerprint(media.name, data))
+        await self._say(room, form.with_thread(content, thread), transaction)
 
     async def _answer(self, part: OutgoingPart, transaction: str) -> None:
         target = part.item.outgoing.target
@@ -109,8 +109,8 @@ class MatrixBridge:
         if part.number == 1:
             draft = await self._drafts.take(target, part.key, answer=part.item.outgoing.kind == "reply")
             # What stands in a room that was replaced stays as it is there.
-            draft = draft if room == form.place_of(target)[0] else ""
-        content = form.edit(draft, part.text) if draft else form.message(part.text, thread)
+            draft = draft if room == form.parse_target(target)[0] else ""
+        content = form.edit_content(draft, part.text) if draft else form.message_content(part.text, thread)
         try:
             await self._say(room, content, transaction)
         except BridgeError:
@@ -133,17 +133,17 @@ class MatrixBridge:
     # ----------------------------------------------------------------------------------------------------- for `drafts`
 
     async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
-        room, _ = form.place_of(target)
+        room, _ = form.parse_target(target)
         if room in self._moved:
             raise BridgeError("What a turn writes is not shown in a room that was replaced; its answer goes on.")
         return await self._say(room, content, transaction)
 
     async def erase(self, target: str, event: str) -> None:
-        room, _ = form.place_of(target)
-        await self._opened().room_redact(room, event, tx_id=form.notice_id("erase", event))
+        room, _ = form.parse_target(target)
+        await self._opened().room_redact(room, event, tx_id=form.notice_transaction_id("erase", event))
 
     async def typing(self, target: str, seconds: float) -> None:
-        room, _ = form.place_of(target)
+        room, _ = form.parse_target(target)
         await self._opened().room_typing(room, seconds > 0, int(seconds * 1000))
 
     # ------------------------------------------------------------------------------------------------------------ rooms
@@ -158,7 +158,7 @@ class MatrixBridge:
     def _place(self, target: str) -> tuple[str, str]:
         """The room, or the one in which it goes on, where no thread of it is. Raises `BridgeError` while there is
         none."""
-        room, thread = form.place_of(target)
+        room, thread = form.parse_target(target)
         now = self._moved.get(room)
         if now == "":
             raise BridgeError(_REPLACED)
@@ -166,23 +166,23 @@ class MatrixBridge:
 
     # ----------------------------------------------------------------------------------------------------------- client
 
-    def _opened(self) -> Client:
+    def _opened(self) -> MatrixClient:
         if self._client is None:
             if self._encryption:
                 self._store.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._client = self._signed_in(Client(self._homeserver, self._store if self._encryption else None))
+            self._client = self._signed_in(MatrixClient(self._homeserver, self._store if self._encryption else None))
         return self._client
 
-    def _signed_in(self, client: Client) -> Client:
+    def _signed_in(self, client: MatrixClient) -> MatrixClient:
         if not self._login.user or not self._login.device:
             raise BridgeError("`[matrix] user` and `device` are not set. `assistant bridge add matrix` sets them.")
         client.signed_in(self._login.user, self._login.device, self._login.token)
         return client
 
-    async def _identify(self, client: Client) -> None:
+    async def _identify(self, client: MatrixClient) -> None:
         """The token has to be that of the account and device whose keys are kept here."""
         user, device = self._login.user, self._login.device
-        found = await client.ask("GET", form.path("account", "whoami"))
+        found = await client.ask("GET", form.api_path("account", "whoami"))
         if found.get("user_id") != user or found.get("device_id", device) != device:
             raise BridgeError(
                 f"The Matrix token belongs to {found.get('user_id')} ({found.get('device_id')}), not to {user} "
@@ -192,7 +192,7 @@ class MatrixBridge:
 
 async def login(homeserver: str, user: str, password: str) -> DeviceLogin:
     """Log in as a new device. Raises `BridgeError`."""
-    client = Client(homeserver, None)
+    client = MatrixClient(homeserver, None)
     client.user = user
     try:
         answer = await client.login(password, device_name=_DEVICE_NAME)

@@ -28,8 +28,8 @@ from nio.responses import ErrorResponse, RoomMessagesResponse, ShareGroupSession
 from nio.store import SqliteStore
 from peewee import PeeweeException
 
-from assistant.bridges.matrix.form import Attached, Json
-from assistant.bridges.matrix.position import Unread
+from assistant.bridges.matrix.events import JsonObject, MatrixAttachment
+from assistant.bridges.matrix.sync_position import UndecryptedEvent
 from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
@@ -58,7 +58,7 @@ _ADD_AGAIN = "The Matrix server does not know this device any more. Log in again
 _WHO_IS_IT = "The Matrix server asks for the account's password, which is not kept."
 
 
-class Refused(BridgeError):
+class MatrixRefusal(BridgeError):
     """The server answered that it will not. `code` is Matrix' own."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Refused(BridgeError):
         return self.retry_after is None and not self.ambiguous
 
 
-class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
+class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
     """One account's device on its server."""
 
     def __init__(self, homeserver: str, store: Path | None) -> None:
@@ -98,13 +98,13 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     def signed_in(self, user: str, device: str, token: str) -> None:
         """As this device, with the keys that are kept for it. Raises `BridgeError`."""
-        with plainly():
+        with translate_matrix_errors():
             self.restore_login(user, device, token)
 
     async def _send(self, response_class: type, *arguments: Any, **named: Any) -> Any:
         """Every request of nio goes through here. Raises `BridgeError` for whatever is not the answer asked for."""
         try:
-            with plainly():
+            with translate_matrix_errors():
                 response = await super()._send(response_class, *arguments, **named)
             if isinstance(response, ErrorResponse):
                 raise _refusal(response)
@@ -131,7 +131,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
         if isinstance(found, dict) and transport_response.status < HTTPStatus.BAD_REQUEST:
             return found
         if "flows" in told:
-            raise Refused(_WHO_IS_IT, "M_UNAUTHORIZED", refused=True)
+            raise MatrixRefusal(_WHO_IS_IT, "M_UNAUTHORIZED", refused=True)
         error = ErrorResponse(f"what it answers with {transport_response.status} is not Matrix")
         error = ErrorResponse.from_dict(told) if "errcode" in told else error
         error.transport_response = transport_response
@@ -145,7 +145,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
             try:
                 await self.room_get_state_event(room_id, "m.room.encryption")
                 encrypted = True
-            except Refused as refusal:
+            except MatrixRefusal as refusal:
                 if refusal.code != "M_NOT_FOUND":
                     raise
                 encrypted = False
@@ -155,7 +155,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
     async def say(self, room_id: str, content: dict[str, Any], transaction: str) -> str:
         """The id of the message, encrypted where the room is. Raises `BridgeError`."""
         room = await self.known(room_id)
-        with plainly():
+        with translate_matrix_errors():
             if room.encrypted:
                 await self._share_key(room)
             sent = await self.room_send(room_id, "m.room.message", content, transaction, ignore_unverified_devices=True)
@@ -186,7 +186,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
         """What encryption needs between two syncs: own keys handed in, others' looked up. Raises `BridgeError`."""
         if self.olm is None:
             return
-        with plainly():
+        with translate_matrix_errors():
             await self.send_to_device_messages()
             if self.should_upload_keys:
                 await self.keys_upload()
@@ -197,7 +197,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     # ------------------------------------------------------------------------------------------------------------ files
 
-    async def fetch(self, file: Attached, most: int) -> bytes | None:
+    async def fetch(self, file: MatrixAttachment, most: int) -> bytes | None:
         """What a file holds; None where it is gone, not to be had, or larger than `most` bytes. Raises `BridgeError`
         where it may be had later; not for ever, or one file would hold up all that was said after it."""
         try:
@@ -222,7 +222,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
         server, _, media = url.removeprefix("mxc://").partition("/")
         path = "/".join(urllib.parse.quote(one, safe="", errors="replace") for one in ("download", server, media))
         headers = {"Authorization": f"Bearer {self.access_token}"}
-        with plainly():
+        with translate_matrix_errors():
             async with asyncio.timeout(_FILE_SECONDS):
                 answer = await self.send("GET", f"/_matrix/client/v1/media/{path}", headers=headers, timeout=0)
                 async with answer:
@@ -230,31 +230,31 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
                         raise BridgeError("The Matrix server does not hand out a file now.", retry_after=_RETRY_SECONDS)
                     return await _at_most(answer.content, most) if answer.status == 200 else None
 
-    async def keep_file(self, room_id: str, data: bytes, mime: str, name: str) -> Json:
+    async def keep_file(self, room_id: str, data: bytes, mime: str, name: str) -> JsonObject:
         """Hand in a file for a room, encrypted where the room is: what a message says of where it is."""
         room = await self.known(room_id)
         body, keys = encrypt_attachment(data) if room.encrypted else (data, None)
         mime, name = ("application/octet-stream", "") if keys else (mime, name)
-        with plainly():
+        with translate_matrix_errors():
             async with asyncio.timeout(_FILE_SECONDS):
                 kept, _ = await self.upload(io.BytesIO(body), mime, name or None, filesize=len(body))
         return {"url": kept.content_uri} if keys is None else {"file": {**keys, "url": kept.content_uri}}
 
     # ------------------------------------------------------------------------------------------------------------ other
 
-    async def ask(self, method: str, path: str, body: Json | None = None) -> Json:
+    async def ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """The server's answer to a request that nio has not. Raises `BridgeError`."""
         headers = {"Authorization": f"Bearer {self.access_token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body)
-        with plainly():
+        with translate_matrix_errors():
             async with await self.send(method, path, data, headers) as answer:
-                found: Json = await self.parse_body(answer)
+                found: JsonObject = await self.parse_body(answer)
         return found
 
-    async def read_again(self, unread: Unread) -> Event | None:
+    async def read_again(self, unread: UndecryptedEvent) -> Event | None:
         """An event that could not be decrypted when it came; None where it still cannot. Raises `BridgeError`."""
         event = (await self.room_get_event(unread.room, unread.event)).event
-        with plainly():
+        with translate_matrix_errors():
             return self._decrypted(event, unread.room) if isinstance(event, MegolmEvent) else event
 
     # ------------------------------------------------------------------------------------------------ what is decrypted
@@ -307,7 +307,7 @@ class Client(AsyncClient):  # type: ignore[misc] # nio is not typed
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def translate_matrix_errors() -> Iterator[None]:
     """Whatever goes wrong with the server or the store of keys is a `BridgeError`."""
     try:
         yield
@@ -322,20 +322,20 @@ def plainly() -> Iterator[None]:
         raise BridgeError(f"The Matrix keys could not be kept: {error}. Make room or mend the disk.") from error
 
 
-def _refusal(response: ErrorResponse) -> Refused:
+def _refusal(response: ErrorResponse) -> MatrixRefusal:
     code, text = response.status_code or "", response.message
     transport = getattr(response, "transport_response", None)
     status = 0 if transport is None else transport.status
     if status == 429 or code == "M_LIMIT_EXCEEDED":
         wait = (response.retry_after_ms or 0) / 1000 or _RETRY_SECONDS
-        return Refused(f"The Matrix server asks to wait {wait:g} s.", code, retry_after=wait)
+        return MatrixRefusal(f"The Matrix server asks to wait {wait:g} s.", code, retry_after=wait)
     if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"):
-        return Refused(_ADD_AGAIN, code)
+        return MatrixRefusal(_ADD_AGAIN, code)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (code and 400 <= status < 500 and code not in _NOT_OF_THIS):
-        return Refused(f"The Matrix server refused: {text} ({code or status}).", code, refused=True)
+        return MatrixRefusal(f"The Matrix server refused: {text} ({code or status}).", code, refused=True)
     # A proxy that refuses without a word of Matrix passed nothing on.
     taken = not 400 <= status < 500
-    return Refused(f"The Matrix server is in trouble: {text or code or status}.", code, ambiguous=taken)
+    return MatrixRefusal(f"The Matrix server is in trouble: {text or code or status}.", code, ambiguous=taken)
 
 
 async def _at_most(stream: Any, most: int) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from assistant.bridges.matrix import form
+from assistant.bridges.matrix import events as form
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
 
@@ -29,7 +29,7 @@ _SHOWN = 4000
 _REMEMBERED = 1000
 
 
-class Room(Protocol):
+class DraftRoom(Protocol):
     """What drafts do in rooms. Everything raises `BridgeError`."""
 
     async def write(self, target: str, content: dict[str, Any], transaction: str) -> str: ...
@@ -53,8 +53,8 @@ class _Draft:
     task: asyncio.Task[None] | None = None
 
 
-class Drafts:
-    def __init__(self, room: Room, edit_seconds: float) -> None:
+class MatrixDrafts:
+    def __init__(self, room: DraftRoom, edit_seconds: float) -> None:
         """A draft is changed every `edit_seconds` at most."""
         self._room = room
         self._edit_seconds = edit_seconds
@@ -180,8 +180,8 @@ class Drafts:
             draft.shown = text
             if draft.event:
                 draft.edits += 1
-                transaction = form.notice_id(draft.event, str(draft.edits), text)
-                await self._room.write(draft.target, form.edit(draft.event, text), transaction)
+                transaction = form.notice_transaction_id(draft.event, str(draft.edits), text)
+                await self._room.write(draft.target, form.edit_content(draft.event, text), transaction)
             else:
                 await self._create(draft, text)
         except BridgeError as error:
@@ -190,8 +190,8 @@ class Drafts:
             raise
 
     async def _create(self, draft: _Draft, text: str) -> None:
-        content = form.message(text, form.place_of(draft.target)[1])
-        draft.event = await self._room.write(draft.target, content, form.draft_id(draft.turn, draft.target))
+        content = form.message_content(text, form.parse_target(draft.target)[1])
+        draft.event = await self._room.write(draft.target, content, form.draft_transaction_id(draft.turn, draft.target))
         self._remember(draft.event)
         left = self._left.pop(draft.target, "")
         if left and left != draft.event:

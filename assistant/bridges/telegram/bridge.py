@@ -20,20 +20,20 @@ from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, Upd
 from telegram.constants import ChatAction, ChatType
 from telegram.error import BadRequest, Forbidden, InvalidToken
 
-from assistant.bridges.telegram.calls import Calls
-from assistant.bridges.telegram.live import Live
-from assistant.bridges.telegram.read import (
-    MOST_BYTES,
-    File,
+from assistant.bridges.telegram.api import TelegramApi
+from assistant.bridges.telegram.incoming import (
+    MAX_DOWNLOAD_BYTES,
+    TelegramFile,
     file_of,
-    is_for,
-    is_for_another_bot,
+    is_addressed_to_bot,
+    is_command_for_other_bot,
     sender_of,
+    text_of_message,
     thread_of,
-    words_of,
 )
-from assistant.bridges.telegram.send import LONGEST, keyboard, place_of, send_media, send_text
-from assistant.bridges.telegram.text import whole
+from assistant.bridges.telegram.live_text import TelegramLiveText
+from assistant.bridges.telegram.render import replace_surrogates
+from assistant.bridges.telegram.send import MAX_MESSAGE_UNITS, inline_keyboard, parse_target, send_media, send_text
 from assistant.core.bridge_api import (
     BridgeCapabilities,
     InboundMessage,
@@ -65,7 +65,13 @@ class TelegramBridge:
 
     name = "telegram"
     capabilities = BridgeCapabilities(
-        edit=True, typing=True, media=True, threads=True, buttons=True, max_length=LONGEST - _MARGIN, length_in="utf-16"
+        edit=True,
+        typing=True,
+        media=True,
+        threads=True,
+        buttons=True,
+        max_length=MAX_MESSAGE_UNITS - _MARGIN,
+        length_in="utf-16",
     )
 
     def __init__(
@@ -83,15 +89,17 @@ class TelegramBridge:
         what cannot be a token."""
         if _TOKEN.fullmatch(token) is None:
             raise BridgeError("That is no bot's token. `assistant bridge add telegram` takes the one of @BotFather.")
-        self._open = partial(Calls, token, base_url, timeout)
-        self._opened: Calls | None = None
+        self._open = partial(TelegramApi, token, base_url, timeout)
+        self._opened: TelegramApi | None = None
         self._poll_seconds = poll_seconds
         self._running = False
         self._tries: dict[str, int] = {}
-        self._live = Live(self._type, self._draft, typing_seconds=typing_seconds, draft_seconds=draft_seconds)
+        self._live = TelegramLiveText(
+            self._type, self._draft, typing_seconds=typing_seconds, draft_seconds=draft_seconds
+        )
 
     @property
-    def _calls(self) -> Calls:
+    def _calls(self) -> TelegramApi:
         if self._opened is None:
             self._opened = self._open()
         return self._opened
@@ -162,11 +170,11 @@ class TelegramBridge:
 
     async def _message(self, door: InboundPort, message: Message, me: User, position: str) -> InboundMessage | None:
         chat, sender = message.chat, sender_of(message)
-        if sender is None or chat.type == ChatType.CHANNEL or is_for_another_bot(message, me):
+        if sender is None or chat.type == ChatType.CHANNEL or is_command_for_other_bot(message, me):
             return None
-        words = words_of(message, me)
+        words = text_of_message(message, me)
         room, room_name = _room(chat)
-        addressed = room is None or is_for(message, me)
+        addressed = room is None or is_addressed_to_bot(message, me)
         media: tuple[Media, ...] = ()
         if (file := file_of(message)) is not None:
             expected = door.expects(self.name, sender[0], room, addressed=addressed)
@@ -184,7 +192,7 @@ class TelegramBridge:
         chat, sender = message.chat, sender_of(message)
         if sender is None or message.location is not None or chat.type == ChatType.CHANNEL:
             return None
-        words = words_of(message, me)
+        words = text_of_message(message, me)
         room, _ = _room(chat)
         return MessageChange(
             self.name, _number(message, me), str(update), "edit", sender[0], words, room, position
@@ -209,10 +217,10 @@ class TelegramBridge:
         except BridgeError as error:
             log.info("telegram button was not let go", error=str(error))
 
-    async def _fetched(self, file: File) -> tuple[tuple[Media, ...], str]:
+    async def _fetched(self, file: TelegramFile) -> tuple[tuple[Media, ...], str]:
         """The file, or what is said instead. Raises `BridgeError` where Telegram fails, rather than refuses: it is
         asked for the whole message again then, a few times."""
-        if file.size > MOST_BYTES:
+        if file.size > MAX_DOWNLOAD_BYTES:
             return (), file.missing("Telegram hands bots nothing larger than 20 MB")
         self._tries[file.id] = self._tries.get(file.id, 0) + 1
         try:
@@ -225,7 +233,7 @@ class TelegramBridge:
         del self._tries[file.id]
         return ((), file.missing("Telegram does not hand it out")) if media is None else ((media,), "")
 
-    async def _fetch(self, file: File) -> Media | None:
+    async def _fetch(self, file: TelegramFile) -> Media | None:
         try:
             async with asyncio.timeout(_FILE_SECONDS):
                 held = await self._calls.bot.get_file(file.id)
@@ -240,8 +248,8 @@ class TelegramBridge:
 
     async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
-        chat, thread = place_of(outgoing.target)
-        buttons = keyboard(outgoing.buttons) if part.last else None
+        chat, thread = parse_target(outgoing.target)
+        buttons = inline_keyboard(outgoing.buttons) if part.last else None
         async with self._live.quiet(outgoing.target, final=outgoing.kind == "reply"):
             with self._calls.telling():
                 if part.media is None:
@@ -255,14 +263,14 @@ class TelegramBridge:
             self._live.show(event, target, drafts=not target.startswith("-"))
 
     async def _type(self, target: str) -> None:
-        chat, thread = place_of(target)
+        chat, thread = parse_target(target)
         with self._calls.telling():
             await self._calls.bot.send_chat_action(chat, ChatAction.TYPING, message_thread_id=thread)
 
     async def _draft(self, target: str, number: int, text: str) -> None:
-        chat, thread = place_of(target)
+        chat, thread = parse_target(target)
         with self._calls.telling():
-            await self._calls.bot.send_message_draft(chat, number, whole(text), message_thread_id=thread)
+            await self._calls.bot.send_message_draft(chat, number, replace_surrogates(text), message_thread_id=thread)
 
 
 def _room(chat: Chat) -> tuple[str | None, str]:

@@ -17,22 +17,22 @@ from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPrevie
 from telegram.constants import InlineKeyboardButtonLimit, MessageLimit
 from telegram.error import BadRequest, ChatMigrated
 
-from assistant.bridges.telegram.text import rendered, units, whole
+from assistant.bridges.telegram.render import render_markdown, replace_surrogates, utf16_length
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from assistant.core.records import Button
 
-LONGEST = int(MessageLimit.MAX_TEXT_LENGTH)
+MAX_MESSAGE_UNITS = int(MessageLimit.MAX_TEXT_LENGTH)
 
 _LARGEST_PHOTO = 10_000_000
 _PHOTOS = ("image/jpeg", "image/png", "image/webp")
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 # To a chat and, where there is one, a topic.
-Send = Callable[[int, int | None], Awaitable[object]]
+SendToChat = Callable[[int, int | None], Awaitable[object]]
 
 
-def place_of(target: str) -> tuple[int, int | None]:
+def parse_target(target: str) -> tuple[int, int | None]:
     """Chat and topic. Raises `BridgeError` for what names none."""
     chat, _, thread = target.partition(":")
     try:
@@ -42,7 +42,7 @@ def place_of(target: str) -> tuple[int, int | None]:
         raise BridgeError(text, refused=True) from None
 
 
-def keyboard(buttons: Iterable[Button]) -> InlineKeyboardMarkup | None:
+def inline_keyboard(buttons: Iterable[Button]) -> InlineKeyboardMarkup | None:
     """Those whose command Telegram can carry; what it can't stands in the text."""
     most = InlineKeyboardButtonLimit.MAX_CALLBACK_DATA
     shown = [one for one in buttons if one.label.strip() and 0 < len(one.command.encode()) <= most]
@@ -64,16 +64,16 @@ async def send_text(
             chat, thread,
         )  # fmt: skip
 
-    text, entities = rendered(markdown)
-    if not text or units(text) > LONGEST:
-        await send(whole(markdown), ())
+    text, entities = render_markdown(markdown)
+    if not text or utf16_length(text) > MAX_MESSAGE_UNITS:
+        await send(replace_surrogates(markdown), ())
         return
     try:
         await send(text, entities)
     except BadRequest as error:
         if "entit" not in error.message.casefold():
             raise
-        await send(whole(markdown), ())
+        await send(replace_surrogates(markdown), ())
 
 
 async def send_media(
@@ -98,7 +98,7 @@ async def send_media(
     await _reaching(photo if shown else document, chat, thread)
 
 
-async def _reaching(send: Send, chat: int, thread: int | None) -> None:
+async def _reaching(send: SendToChat, chat: int, thread: int | None) -> None:
     try:
         await send(chat, thread)
     except ChatMigrated as error:

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant import __version__
-from assistant.bridges.terminal.feed import Deliveries, Feed, Mark, NoDeliveries
+from assistant.bridges.terminal.delivery_feed import DeliveryFeed, DeliveryHistory, DeliveryMark, EmptyDeliveryHistory
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.gateway.pump import parts
+from assistant.gateway.splitter import split_into_parts
 
 # A name of an event and its data, as a terminal receives it.
-Event = tuple[str, Mapping[str, Any]]
+TerminalEvent = tuple[str, Mapping[str, Any]]
 
 _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
@@ -40,13 +40,13 @@ class Terminal:
     """One attached terminal, and what it was given."""
 
     session: str
-    feed: Feed
-    queue: asyncio.Queue[Event | None]
+    feed: DeliveryFeed
+    queue: asyncio.Queue[TerminalEvent | None]
 
     def takes(self, outgoing: OutgoingMessage) -> bool:
         return self.feed.takes(outgoing)
 
-    async def events(self, idle_seconds: float | None = None) -> AsyncIterator[Event]:
+    async def events(self, idle_seconds: float | None = None) -> AsyncIterator[TerminalEvent]:
         """What happens in the session, `hello` first; ends when the terminal is detached.
 
         `idle` says that nothing happened for `idle_seconds`, so that a carrier can show that it is alive."""
@@ -77,14 +77,14 @@ class TerminalBridge:
 
     def __init__(
         self,
-        deliveries: Deliveries | None = None,
+        deliveries: DeliveryHistory | None = None,
         *,
         queue_size: int = _QUEUE_SIZE,
         confirm_seconds: float = _CONFIRM_SECONDS,
     ) -> None:
         """`deliveries` is where those who come again are told from what they missed."""
         self.on_attach: Callable[[], None] = _nothing
-        self._deliveries = deliveries or NoDeliveries()
+        self._deliveries = deliveries or EmptyDeliveryHistory()
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
@@ -111,18 +111,22 @@ class TerminalBridge:
     # -------------------------------------------------------------------------------------------------------- terminals
 
     @contextmanager
-    def attach(self, session: str, inbox_id: int | None = None, after: Mark | None = None) -> Iterator[Terminal]:
+    def attach(
+        self, session: str, inbox_id: int | None = None, after: DeliveryMark | None = None
+    ) -> Iterator[Terminal]:
         """A terminal of `session` for as long as the context is open. With `inbox_id` it takes only the deliveries that
         answer that message; `after` is the place of the last delivery it has, which confirms those up to it.
 
         Raises `StoreError`."""
-        feed = Feed(self._deliveries, self.name, session, inbox_id, after)
+        feed = DeliveryFeed(self._deliveries, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
         hello = {"session": session, "version": __version__, "id": str(feed.begins)}
         terminal.queue.put_nowait(("hello", hello))
         missed, is_all = feed.missed() if after is not None else ((), True)
         for item in missed:
-            terminal.queue.put_nowait(("deliver", _delivery(item, "".join(one.text for one in parts(item, self)))))
+            terminal.queue.put_nowait(
+                ("deliver", _delivery(item, "".join(one.text for one in split_into_parts(item, self))))
+            )
         self._terminals.append(terminal)
         try:
             if self._stopped or not is_all:
@@ -192,14 +196,14 @@ class TerminalBridge:
 
     def _give(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.due(part.item):
-            text = part.text if item is part.item else "".join(one.text for one in parts(item, self))
+            text = part.text if item is part.item else "".join(one.text for one in split_into_parts(item, self))
             self._put(terminal, ("deliver", _delivery(item, text)))
 
     def show(self, event: TurnEvent, target: str) -> None:
         for terminal in [t for t in self._terminals if t.session == event.session]:
             self._put(terminal, (event.kind, {**event.data, "turn": event.turn}))
 
-    def _put(self, terminal: Terminal, event: Event) -> None:
+    def _put(self, terminal: Terminal, event: TerminalEvent) -> None:
         if terminal.queue.qsize() >= self._queue_size:
             self._detach(terminal, "This terminal fell too far behind and was detached; nothing is lost.")
         else:
@@ -222,12 +226,12 @@ class TerminalBridge:
 def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
     outgoing = item.outgoing
     return {
-        "id": str(Mark(item.id, item.created_at)), "key": outgoing.key, "kind": outgoing.kind, "body": text,
+        "id": str(DeliveryMark(item.id, item.created_at)), "key": outgoing.key, "kind": outgoing.kind, "body": text,
         "message_id": outgoing.message_id, "inbox_id": outgoing.inbox_id,
     }  # fmt: skip
 
 
-def _drain(queue: asyncio.Queue[Event | None]) -> None:
+def _drain(queue: asyncio.Queue[TerminalEvent | None]) -> None:
     while not queue.empty():
         queue.get_nowait()
 

@@ -9,21 +9,21 @@ Mood = Literal["greeting", "thanks", "goodbye", "agreed", "well", "help"]
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class TakeNote:
     """Something told; `task` where it sounds like something to be done."""
 
     task: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Correct:
+class CorrectStatement:
     """Something told that replaces what was told before."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AskHistory:
     """A question about what was said. `topic` asks for everything about it rather than for one answer."""
 
     text: str
@@ -99,18 +99,18 @@ class ReadMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class SmallTalk:
     mood: Mood
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class NeedsLanguageModel:
     """Something that takes a language model, or (`forget`) something only the person may do."""
 
     forget: bool = False
 
 
 Intent = (
-    Note | Correct | Ask | AboutMe | AddTodos | SetReminder | ListReminders | CancelReminder | ShowTodos | ChangeTodos
-    | TellTime | ListFiles | ReadFile | ReadMessage | Talk | Beyond
+    TakeNote | CorrectStatement | AskHistory | AboutMe | AddTodos | SetReminder | ListReminders | CancelReminder |
+    ShowTodos | ChangeTodos | TellTime | ListFiles | ReadFile | ReadMessage | SmallTalk | NeedsLanguageModel
 )  # fmt: skip

@@ -28,10 +28,10 @@ from assistant.core.model_api import (
 )
 from assistant.core.text import lazy_regex
 from assistant.core.tool_results import QuotedMessage
-from assistant.models.offline import wording
-from assistant.models.offline.clerk import Desk, Use, step
-from assistant.models.offline.reading import understand
-from assistant.models.offline.words import passages
+from assistant.models.offline import replies as wording
+from assistant.models.offline.parse import parse_message
+from assistant.models.offline.steps import StepContext, ToolStep, next_step
+from assistant.models.offline.words import split_passages
 
 NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
@@ -92,20 +92,22 @@ def _answer(request: ModelRequest) -> Message:
     calls: list[ToolCall] = []
     parts: list[str] = []
     for message in asked:
-        desk = Desk(message, frozenset(tool.name for tool in request.tools), _own_words(request.messages, message))
-        for place, intent in enumerate(understand(message.content)):
+        desk = StepContext(
+            message, frozenset(tool.name for tool in request.tools), _own_words(request.messages, message)
+        )
+        for place, intent in enumerate(parse_message(message.content)):
             known = _results_of(message, place, results)
-            match step(intent, known, desk):
-                case Use(tool, arguments):
+            match next_step(intent, known, desk):
+                case ToolStep(tool, arguments):
                     calls.append(ToolCall(_call_id(message, place, len(known)), tool, arguments))
                 case text:
                     parts.append(text)
         if message.media:
-            parts.append(wording.unseen_media([media.name or media.kind for media in message.media]))
+            parts.append(wording.render_unseen_media([media.name or media.kind for media in message.media]))
     if calls:
         return Message("assistant", tool_calls=tuple(calls), model=NAME)
     if found := _found_by_others(request.messages):
-        parts.append(wording.found_so_far(found))
+        parts.append(wording.render_tool_results(found))
     if not any(m.role == "assistant" and m.model == NAME and not m.tool_calls for m in request.messages):
         parts.append(wording.INTRODUCTION)
     return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=NAME)
@@ -140,7 +142,7 @@ def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMess
     quotes = [
         QuotedMessage(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
         for m in map(_said, earlier[-_MOST_OWN_WORDS:])
-        for piece in passages(m.content, _LONGEST_QUOTE)
+        for piece in split_passages(m.content, _LONGEST_QUOTE)
     ]
     return tuple(quotes[-_MOST_OWN_WORDS:])
 

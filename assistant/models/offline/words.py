@@ -1,7 +1,9 @@
-"""Words as the offline model compares them: folded, and without those that carry no meaning. Pure.
+"""Words and questions as the offline model reads them. Pure.
 
-Only the lists are bound to a language. Words are compared by their beginnings, which serves every language that bends
-the ends of its words; runs without spaces (Chinese, Japanese, Korean) are compared character by character.
+Words are folded, and compared without those that carry no meaning. Only the lists are bound to a language. Words are
+compared by their beginnings, which serves every language that bends the ends of its words; runs without spaces
+(Chinese, Japanese, Korean) are compared character by character. A sentence is recognised as a question in several
+languages, also without its question mark.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ est suis ai mon ma mes ton ta tes que qui quoi où ou quand comment pourquoi que
 los las soy mi mis qué quién dónde cuándo cómo cuál y con lo gli è sono chi cosa dove quando come perché e di che het
 ik jij wij mijn wat waar wanneer hoe welke van met
 """
-STOP = frozenset(_STOP.split())
+STOP_WORDS = frozenset(_STOP.split())
 
 # What a question asks for rather than what it is about: a statement seldom repeats these.
 _ATTRIBUTES = """name names called named number phone time date day year month week colour color cost costs price rent
 old age long tall big size address kind sort type much many job"""
-ATTRIBUTES = frozenset(_ATTRIBUTES.split())
+ATTRIBUTE_WORDS = frozenset(_ATTRIBUTES.split())
 
 # Words that answer each other. Each line is one family.
 _FAMILIES = """
@@ -90,18 +92,18 @@ write wrote written
 """
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words of `text` in lower case, also those that an apostrophe joins."""
     return [token.lower() for token in _TOKEN.findall(text)]
 
 
 @lru_cache(maxsize=4096)
-def fold(word: str) -> str:
+def fold_word(word: str) -> str:
     """`word` without case and accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
 
 
-def alike(a: str, b: str) -> bool:
+def is_same_word(a: str, b: str) -> bool:
     """Whether two folded words are one word in two forms: a long common beginning and short, different ends."""
     if a == b:
         return True
@@ -125,9 +127,9 @@ _FAMILY_OF = _families()
 
 
 @lru_cache(maxsize=4096)
-def family(word: str) -> frozenset[str]:
+def related_words(word: str) -> frozenset[str]:
     """Other words that a statement may use where a question says `word`."""
-    return frozenset().union(*(members for known, members in _FAMILY_OF.items() if alike(known, word))) - {word}
+    return frozenset().union(*(members for known, members in _FAMILY_OF.items() if is_same_word(known, word))) - {word}
 
 
 def content_words(text: str) -> list[str]:
@@ -135,10 +137,12 @@ def content_words(text: str) -> list[str]:
     a name of a word that would mean nothing otherwise: Mia is somebody, "mia" is "my"."""
     found = _TOKEN.findall(text)
     names = {token.lower() for token in found[1:] if token[0].isupper() and len(token) > 1}
-    return list(dict.fromkeys(token.lower() for token in found if token.lower() not in STOP or token.lower() in names))
+    return list(
+        dict.fromkeys(token.lower() for token in found if token.lower() not in STOP_WORDS or token.lower() in names)
+    )
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """`text` in sentences and lines; abbreviations, initials and ordinal numbers do not end one."""
     parts: list[str] = []
     for part in _SENTENCE_END.split(text):
@@ -149,13 +153,49 @@ def sentences(text: str) -> list[str]:
     return parts
 
 
-def passages(text: str, most: int) -> list[str]:
+def split_passages(text: str, most: int) -> list[str]:
     """`text` in pieces of whole sentences, of at most `most` characters each."""
     pieces: list[str] = []
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         for part in (sentence[at : at + most] for at in range(0, len(sentence), most)):
             if pieces and len(pieces[-1]) + len(part) < most:
                 pieces[-1] = f"{pieces[-1]} {part}"
             else:
                 pieces.append(part)
     return pieces
+
+
+_VERBS = r"(?:is|are|was|were|do|does|did|will|would|can|could|should|has|have|had|am)"
+_PERSONS = r"(?:i|you|we|he|she|it|they|my|the|our|your|his|her|their|there|this|that|any\w*|some\w*)"
+_ASKING = r"(?:what|who|whose|whom|when|where|which|why|how)"
+_ELSEWHERE = (
+    r"(?:wer|wie|wo|was|wann|wieso|warum|welche[rs]?|wohin|woher|wieviel|hva|hvem|hvor|når|hvorfor|hvordan|hvilken|hvilke"
+    r"|vad|vem|var|hvad|hvornår|qui|où|quand|comment|pourquoi|combien|quel(?:le)?s?|qué|quién|dónde|cuándo|cómo|cuál"
+    r"|chi|dove|quando|perché|quanto|wat|waar|wanneer|waarom|welke|quem|onde|qual)"
+)
+_QUESTION = lazy_regex(
+    rf"{_ASKING}(?:'s|’s|s)? (?!{_PERSONS} )(?:\S+ ){{0,3}}?{_VERBS}\b.*"  # what colour is my car
+    rf"|{_ASKING}(?:'s|’s|s) .+"  # what's my sister's name
+    rf"|{_VERBS} {_PERSONS}\b.*"  # did I say ...
+    rf"|{_ELSEWHERE}(?: \S+){{1,7}}",
+    re.IGNORECASE,
+)
+_TO_ASSISTANT = lazy_regex(
+    r"\b(?:did|have|had) you (?:ever )?(?:say|said|tell|told|answer(?:ed)?|suggest(?:ed)?|recommend(?:ed)?|write|wrote"
+    r"|mention(?:ed)?)\b|\byou (?:said|told|suggested|recommended|answered|mentioned)\b",
+    re.IGNORECASE,
+)
+_QUESTION_MARKS = ("?", "？", "؟")
+_TAG = lazy_regex(r",\s*(?:ok|okay|right|will you|would you|yes|all right)\s*\?\s*$", re.IGNORECASE)
+
+
+def is_question(sentence: str, bare: str) -> bool:
+    """`sentence` as written, `bare` without courtesies and punctuation at its ends."""
+    if sentence.rstrip().endswith(_QUESTION_MARKS):
+        return not _TAG.search(sentence)
+    return not sentence.rstrip().endswith("!") and _QUESTION.fullmatch(bare) is not None
+
+
+def asks_the_assistant(bare: str) -> bool:
+    """Whether it asks for what the assistant said, not the person."""
+    return _TO_ASSISTANT.search(bare) is not None

@@ -17,9 +17,9 @@ from typing import Any
 
 import httpx2
 
-from assistant.web.server import guarded_server
-from assistant.web.tcp import TcpListener, TcpPlace
-from assistant.web.ways import Rules
+from assistant.web.deps import AccessRules
+from assistant.web.listeners import TcpAddress, TcpListener
+from assistant.web.server import build_tcp_server
 from assistant.wire.house import House
 from tests.contract.bridges.network import Network, Refused, Seen, Where, Who
 from tests.contract.bridges.terminal_network import TerminalNetwork
@@ -37,7 +37,8 @@ class WebNetwork(TerminalNetwork):
         behind = house.web.behind
         # A port of its own for each house: the system chooses.
         listener = TcpListener(
-            lambda tls: guarded_server(behind, Rules(lambda: TOKEN), tls, time.monotonic), TcpPlace("127.0.0.1", 0)
+            lambda tls: build_tcp_server(behind, AccessRules(lambda: TOKEN), tls, time.monotonic),
+            TcpAddress("127.0.0.1", 0),
         )
         async with listener.serve():
             await listener.opened.wait()

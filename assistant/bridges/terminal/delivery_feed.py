@@ -1,0 +1,186 @@
+"""What of a session's deliveries one terminal was given: in the order of the outbox, each once.
+
+What always holds: an id names a place in that order, and whoever was given it was given everything before it that was
+theirs, or had been there before they came. So a terminal that comes again and names the last id it has is given
+what came after it, none twice and none missing, however it went away, and whether the daemon is the same or a later
+one: the outbox is where the deliveries are read from. Naming an id says that everything up to it was shown.
+
+After a backup was restored, ids are given a second time, to other deliveries. So a terminal names a `Mark`: an id and
+when that delivery was made. Where another one stands under the id, what the terminal has ends before the first that was
+made later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from assistant.core.records import OutboxItem, OutgoingMessage
+
+MAX_CATCH_UP = 500
+"""Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it
+comes again."""
+
+_MOST_BETWEEN = 10_000
+_OPEN = ("pending", "sending")
+_NOT_TO_SHOW = ("withheld", "dropped")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMark:
+    """A place in the order of deliveries: an id, and when the delivery there, or the last one before it, was made."""
+
+    id: int
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
+
+    @classmethod
+    def read(cls, text: str) -> DeliveryMark:
+        """As `str` made it; up to 18 and 16 digits."""
+        id_, _, made = text.partition("-")
+        return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
+
+
+class DeliveryHistory(Protocol):
+    """What of the outbox a terminal may be given."""
+
+    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        """Those of a session's items that wait to be sent there, oldest first."""
+        ...
+
+    def delivered(
+        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
+    ) -> list[OutboxItem]:
+        """Items with ids between the two, in every state, oldest first."""
+        ...
+
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        """The one with the largest id of a session's items there, up to an id."""
+        ...
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        """The one with the smallest id of a session's items there that were made later than that."""
+        ...
+
+    def has(self, key: str, scope: str) -> bool:
+        """Whether there ever was an item of a scope under a key."""
+        ...
+
+
+class EmptyDeliveryHistory:
+    """Where there is no outbox, nothing was sent before."""
+
+    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        return []
+
+    def delivered(
+        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
+    ) -> list[OutboxItem]:
+        return []
+
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        return None
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        return None
+
+    def has(self, key: str, scope: str) -> bool:
+        return False
+
+
+class DeliveryFeed:
+    """`after` is the place of the last one that the terminal has; None for one that has none, and is given what waits
+    and what comes.
+
+    With `inbox_id` it takes only what answers that message."""
+
+    def __init__(
+        self, deliveries: DeliveryHistory, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
+    ) -> None:
+        self._deliveries = deliveries
+        self._bridge = bridge
+        self._session = session
+        self._inbox_id = inbox_id
+        self._seen = 0 if after is None else self._reached(after)
+        self._begun = self._given = self._newest() if after is None else self._seen
+        # What waited when it came; the pump gives it item by item, as it is confirmed.
+        self._waiting = self._open() if after is None else []
+        # Of that, what it was given.
+        self._waited: set[int] = set()
+        # Given before the pump sent it.
+        self._ahead: set[str] = set()
+
+    @property
+    def begins(self) -> DeliveryMark:
+        """The place up to which it lacks nothing."""
+        id_ = self._waiting[0].id - 1 if self._waiting else self._given
+        last = self._deliveries.newest(self._bridge, self._session, id_)
+        return DeliveryMark(id_, None if last is None else last.created_at)
+
+    def takes(self, outgoing: OutgoingMessage) -> bool:
+        return self._session == outgoing.session and self._inbox_id in (None, outgoing.inbox_id)
+
+    def missed(self) -> tuple[Sequence[OutboxItem], bool]:
+        """What came after the id it named, and whether that is all."""
+        found = self._deliveries.delivered(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
+        page = found[:MAX_CATCH_UP]
+        return self._given_ahead(page), len(found) == len(page)
+
+    def due(self, item: OutboxItem) -> Sequence[OutboxItem]:
+        """What is to be given now that this item is sent, in order, itself last; nothing where it was given."""
+        if item.outgoing.key in self._ahead:
+            self._ahead.discard(item.outgoing.key)
+            return ()
+        if item.id > self._given:
+            before, self._waiting = self._waiting, []
+            self._waited |= {one.id for one in before}
+            between = self._deliveries.delivered(
+                self._bridge, self._session, after=self._given, before=item.id, limit=_MOST_BETWEEN
+            )
+            self._given = item.id
+        else:
+            before, between = [one for one in self._waiting if one.id < item.id], []
+            self._waited |= {one.id for one in self._waiting if one.id <= item.id}
+            self._waiting = [one for one in self._waiting if one.id > item.id]
+        return [*self._given_ahead(before), *self._given_ahead(between), item]
+
+    def has_shown(self, item: OutboxItem) -> bool:
+        """Whether it named this id or a later one when it came, or was given it and somebody confirmed it."""
+        if item.outgoing.key in self._ahead:
+            return False
+        return item.id <= self._seen or self._begun < item.id <= self._given or item.id in self._waited
+
+    def was_given(self, key: str) -> bool:
+        """Whether it was given before it was sent, and may be confirmed before that too."""
+        return key in self._ahead
+
+    def _newest(self) -> int:
+        newest = self._deliveries.newest(self._bridge, self._session)
+        return 0 if newest is None else newest.id
+
+    def _reached(self, mark: DeliveryMark) -> int:
+        """The id of the last delivery up to the mark that is the one which it was when the mark was given."""
+        last = self._deliveries.newest(self._bridge, self._session, mark.id)
+        if last is None or mark.at is None or last.created_at == mark.at:
+            return 0 if last is None else last.id
+        first = self._deliveries.first_since(self._bridge, self._session, mark.at)
+        return last.id if first is None else min(last.id, first.id - 1)
+
+    def _given_ahead(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
+        given = [one for one in items if one.state not in _NOT_TO_SHOW and self.takes(one.outgoing)]
+        self._ahead |= {one.outgoing.key for one in given if one.state in _OPEN}
+        if items:
+            self._given = max(self._given, items[-1].id)
+        return given
+
+    def _open(self) -> list[OutboxItem]:
+        items = self._deliveries.open_of(self._bridge, self._session, limit=_MOST_BETWEEN)
+        return [one for one in items if self.takes(one.outgoing)]

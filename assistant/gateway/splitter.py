@@ -1,0 +1,46 @@
+"""What goes out, message by message: a long text becomes several messages, files follow as parts of their own. Pure.
+
+What always holds: the same text gives the same parts, for ever (I8: a part has a key, and one body under it). No part
+is longer than the network allows. Together they say everything: between blocks, list items and lines of code nothing
+is lost, a fence that is cut is closed and opened again, a table has its head in every part, a link that is defined
+elsewhere has its definition with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from assistant.core.bridge_api import Bridge, BridgeCapabilities, OutgoingPart
+from assistant.core.records import OutboxItem
+
+_SIZES: dict[str, Callable[[str], int]] = {
+    "characters": len,
+    "utf-16": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
+    "utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")),
+}
+
+
+def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
+    """The texts of the messages that `body`, Markdown, is sent as; one at least."""
+    most, size = capabilities.max_length, _SIZES[capabilities.length_in]
+    if most is None or size(body) <= most:
+        return (body,)
+    from assistant.gateway.markdown_blocks import split_markdown  # loads a Markdown parser, and most answers are short
+
+    return split_markdown(body, most, size)
+
+
+def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
+    """What goes out, message by message; the same for the same item, whenever it is asked."""
+    outgoing, can = item.outgoing, bridge.capabilities
+    files = outgoing.media if can.media else ()
+    named = () if can.media else tuple(f"[{one.name or one.mime}]" for one in outgoing.media)
+    untold = () if can.buttons else (one.command for one in outgoing.buttons if one.command not in outgoing.body)
+    pressed = ", ".join(f"`{command}`" for command in untold)
+    body = "\n\n".join(text for text in (outgoing.body, pressed, *named) if text.strip())
+    texts = split_text(body, can) if body or not files else ()
+    last = len(texts) + len(files)
+    return [
+        *(OutgoingPart(item, number, text, number == last) for number, text in enumerate(texts, 1)),
+        *(OutgoingPart(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
+    ]

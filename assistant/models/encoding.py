@@ -1,0 +1,137 @@
+"""What the provider forms share: text that survives JSON, ids and names that every provider takes, words for media.
+
+Pure. What a message says is never changed beyond characters that no request can carry (lone surrogates).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from assistant.core.messages import Media
+from assistant.core.text import lazy_regex
+
+MAX_ID_LENGTH = 40
+MAX_NAME_LENGTH = 64
+INVALID_JSON = "__invalid_json__"
+_NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
+
+
+class MalformedProviderData(ValueError):
+    """What the provider sent is not what its API promises."""
+
+
+def event_to_dict(event: object) -> Mapping[str, Any]:
+    """An SDK's event as a plain JSON object. Raises `Garbled`: SDKs pass on whatever JSON a server sends."""
+    if isinstance(event, BaseModel):
+        event = event.model_dump(exclude_unset=True, by_alias=True, warnings=False)
+    return require_object(event)
+
+
+def require_object(value: object) -> Mapping[str, Any]:
+    """`value` if it is a JSON object, an empty one for null. Raises `Garbled`."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise MalformedProviderData(f"a {type(value).__name__} where an object belongs")
+    return value
+
+
+def read_token_count(value: object) -> int:
+    """A number of tokens; 0 for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def clean_text(text: str) -> str:
+    """`text` with surrogate pairs joined and lone surrogates replaced: UTF-8 has no form for them."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_json(value: Any) -> Any:
+    """`value` with every string in it cleaned, keys included."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(item) for item in value]
+    return value
+
+
+def safe_tool_name(name: str) -> str:
+    """A tool name in letters, digits, `_` and `-`: models invent others, and a history that holds one is refused."""
+    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_LENGTH] or "unknown"
+
+
+def parse_arguments(written: str) -> dict[str, Any]:
+    """What a model wrote as a call's arguments: its object, or its raw text under `__invalid_json__`. Nothing written
+    means no arguments."""
+    if not written.strip():
+        return {}
+    try:
+        parsed = json.loads(written, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return {INVALID_JSON: written}
+    return parsed if isinstance(parsed, dict) else {INVALID_JSON: written}
+
+
+def _no_json(constant: str) -> float:
+    """NaN and Infinity: Python reads them, no provider does."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+class CallIds:
+    """Gives each tool call of one request an id that every provider takes, and each result the id of its call.
+
+    Ids of another provider may hold characters or lengths that this one refuses, and local servers start again at
+    `call_0` with every answer. The same history always gets the same ids, since the prompt cache compares bytes.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._open: dict[str, deque[str]] = {}
+
+    def next_round(self) -> None:
+        """An assistant message begins: results that follow belong to its calls."""
+        self._open.clear()
+
+    def of_call(self, call_id: str) -> str:
+        given = unique_call_id(call_id, self._used)
+        self._used.add(given)
+        self._open.setdefault(call_id, deque()).append(given)
+        return given
+
+    def of_result(self, call_id: str) -> str:
+        waiting = self._open.get(call_id)
+        return waiting.popleft() if waiting else safe_call_id(call_id)
+
+
+def safe_call_id(call_id: str) -> str:
+    return _NOT_IN_NAMES.sub("_", call_id)[:MAX_ID_LENGTH] or "call"
+
+
+def unique_call_id(call_id: str, taken: set[str]) -> str:
+    """`call_id` in safe characters; with a number behind it when it is taken."""
+    base = given = safe_call_id(call_id)
+    number = 1
+    while given in taken:
+        number += 1
+        suffix = f"_{number}"
+        given = base[: MAX_ID_LENGTH - len(suffix)] + suffix
+    return given
+
+
+def describe_media(media: Media) -> str:
+    """A medium that this request cannot carry, in words."""
+    name = f' "{clean_text(media.name)}"' if media.name else ""
+    size = f", {media.size} bytes" if media.size else ""
+    place = f"; it is in the workspace as {clean_text(media.path)}" if media.path else ""
+    return f"[{media.kind}{name} ({clean_text(media.mime)}{size}) is not shown here{place}]"

@@ -1,0 +1,92 @@
+"""A model's limits, as its provider tells them: asked once, remembered in the data folder, a careful default until
+then.
+
+OpenAI-compatible servers tell the window each in its own way; the functions that read it are pure (decoded JSON in,
+tokens out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from assistant.core.errors import StoreError
+from assistant.core.model_api import ModelLimits
+from assistant.core.ports import ModelFactsPort
+
+# vLLM and SGLang; OpenRouter and Together; Groq; LM Studio and Mistral; LiteLLM.
+_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens")
+
+
+def window_from_model_entry(entry: Mapping[str, Any]) -> int | None:
+    """From an entry of /v1/models. llama.cpp names only the window the model was trained with there."""
+    meta = entry.get("meta")
+    told = [entry.get(key) for key in _KEYS]
+    if isinstance(meta, dict):
+        told += [meta.get("n_ctx"), meta.get("n_ctx_train")]
+    return next((window for window in told if _is_window(window)), None)
+
+
+def window_from_props(props: object) -> int | None:
+    """From llama.cpp's /props: the window a slot of the running server has."""
+    match props:
+        case {"default_generation_settings": {"n_ctx": int(window)}} if _is_window(window):
+            return window
+        case _:
+            return None
+
+
+def window_from_running_models(running: object, name: str) -> int | None:
+    """From Ollama's /api/ps: the window a loaded model runs with, which is often far below what the model can."""
+    match running:
+        case {"models": list(models)}:
+            wanted = {name, f"{name}:latest"}
+            mine = [model for model in models if isinstance(model, dict) and model.get("name") in wanted]
+            return next((model["context_length"] for model in mine if _is_window(model.get("context_length"))), None)
+        case _:
+            return None
+
+
+def _is_window(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+LIMITS_TIMEOUT_SECONDS = 4.0
+ASK_LIMITS_AGAIN_AFTER = timedelta(minutes=5)
+
+
+class LimitsCache:
+    """The limits of one model. A store that fails costs nothing but asking again after the next start."""
+
+    def __init__(self, facts: ModelFactsPort | None, clock: Callable[[], datetime]) -> None:
+        self._facts = facts
+        self._clock = clock
+        self._known: ModelLimits | None = None
+        self._ask_after: datetime | None = None
+
+    def recall(self, key: str) -> ModelLimits | None:
+        """What is known, from this process or an earlier one."""
+        if self._known is None and self._facts is not None:
+            try:
+                self._known = self._facts.limits(key)
+            except StoreError:
+                return None
+        return self._known
+
+    def keep(self, key: str, limits: ModelLimits) -> None:
+        if limits == self.recall(key):
+            return
+        self._known = limits
+        if self._facts is not None:
+            try:
+                self._facts.set_limits(key, limits, self._clock())
+            except StoreError:
+                pass
+
+    def may_ask(self) -> bool:
+        """Whether the provider may be asked now: a failure is not repeated with every call."""
+        return self._ask_after is None or self._clock() >= self._ask_after
+
+    def failed(self) -> None:
+        self._ask_after = self._clock() + ASK_LIMITS_AGAIN_AFTER

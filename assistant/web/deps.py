@@ -1,0 +1,178 @@
+"""What the web API works on, and who is let in: control of the running daemon, read access to its data for the owner,
+and the rules for TCP. Everything that is read is of the owner's scope, and reading changes nothing (I10).
+
+Light: no web framework is loaded here, since nothing of it is needed before somebody connects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands.registry import CommandRegistry
+from assistant.commands.sleep import render_sleep_report
+from assistant.commands.usage import load_usage, usage_json
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.memories import MemoryHit, MemoryList, SleepReport
+from assistant.core.model_api import UsageKey
+from assistant.core.ports import ControlPort, HistoryPort, LedgerPort
+from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.sessions import OWNER_SCOPE, session_role
+from assistant.core.store_ports import Conversation, Journal
+from assistant.health.gauges import VitalsPort
+from assistant.memory.commands import MemoryCommands
+from assistant.runtime.runtime import Runtime
+from assistant.sessions.listing import SessionReader as LookingAtSessions
+from assistant.sessions.listing import SessionRow
+from assistant.web.read_values import GenerationDetails, ReadApiPort, TimeRange
+
+
+class DaemonControl:
+    """Implements `ports.Control` over a runtime, its commands and its status."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        commands: CommandRegistry,
+        conversation: Conversation,
+        status: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._runtime = runtime
+        self._commands = commands
+        self._conversation = conversation
+        self._status = status
+
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
+        return await self._runtime.accept(incoming)
+
+    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        if session_role(session) != "owner":
+            known = [info.key for info in self._conversation.sessions()]
+            if session not in known:
+                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
+            raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
+        return await self._commands.run(text, session, bridge=bridge, target=session)
+
+    async def stop_turn(self, session: str) -> bool:
+        return await self._runtime.stop_turn(session)
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        item = self._conversation.inbox_item(inbox_id)
+        if item is None:
+            raise UsageError(f"There is no message {inbox_id} in the inbox.")
+        return self._runtime.result(item)
+
+    def status(self) -> Mapping[str, Any]:
+        return self._status()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadApiSources:
+    """What is looked at."""
+
+    conversation: Conversation
+    history: HistoryPort
+    journal: Journal
+    ledger: LedgerPort
+    sessions: LookingAtSessions
+    memory: MemoryCommands
+
+
+class OwnerReadApi:
+    def __init__(self, sources: ReadApiSources, clock: Callable[[], datetime], zone: ZoneInfo) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._zone = zone
+
+    # ---------------------------------------------------------------------------------------------------- conversations
+
+    def sessions(self, most: int) -> Sequence[GenerationDetails]:
+        looking = self._sources.sessions
+        keys = [info.key for info in self._sources.conversation.sessions() if session_role(info.key) == "owner"]
+        return [_conversed(one) for key in keys for one in islice(looking.listed_of(key), most)]
+
+    def session(self, session: str, number: int | None) -> GenerationDetails:
+        looking = self._sources.sessions
+        one = looking.one(session, number)
+        known = one.generation
+        if session_role(known.session) != "owner":
+            raise UsageError(f"There is no session {session!r} of yours.")
+        made = [c for c in self._sources.conversation.checkpoints(known.session) if c.generation == known.number]
+        live = [c.summary for c in made if c.state == "live" and c.summary]
+        return replace(_conversed(one), handover=looking.note(known), summary=live[-1] if live else "")
+
+    # ------------------------------------------------------------------------------------------------------------- said
+
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+        recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
+        return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
+
+    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
+        look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
+        return await asyncio.to_thread(look, after=period.after, before=period.before)
+
+    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+        found = await asyncio.to_thread(
+            self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours
+        )  # fmt: skip
+        if not found:
+            raise UsageError(f"There is no message {message_id} in your conversations.")
+        return found
+
+    # ------------------------------------------------------------------------------------------------------- remembered
+
+    async def memories(self) -> MemoryList:
+        return await self._sources.memory.held(OWNER_SCOPE)
+
+    async def recall(
+        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[MemoryHit]:
+        look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
+        return await asyncio.to_thread(look, after=period.after, before=period.before)
+
+    # ------------------------------------------------------------------------------------------------------------- done
+
+    def sleeps(self, limit: int) -> Sequence[SleepReport]:
+        return self._sources.journal.cycles(limit=limit)
+
+    def told(self, cycle: SleepReport) -> str:
+        return render_sleep_report(cycle, self._zone, self._clock())
+
+    def compactions(self, session: str) -> Sequence[Checkpoint]:
+        return list(reversed(self._sources.conversation.checkpoints(session)))
+
+    def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
+
+
+def _conversed(one: SessionRow) -> GenerationDetails:
+    return GenerationDetails(one.generation, one.info, one.archive.url if one.archive else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiDeps:
+    """One running daemon."""
+
+    control: ControlPort
+    looking: ReadApiPort
+    terminal: TerminalBridge
+    vitals: VitalsPort
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """Who is let in over TCP: `token` gives what a caller shows at this moment, "" lets nobody in; `hosts` are names of
+    this assistant beside the loopback ones. `behind_proxy`: who asks is told by the last X-Forwarded-For, which the
+    proxy wrote."""
+
+    token: Callable[[], str]
+    hosts: frozenset[str] = frozenset()
+    behind_proxy: bool = False

@@ -1,0 +1,299 @@
+"""The sockets of the web API: the control socket, and TCP. Each is bound at once and served from the first connection
+on.
+
+Binding is cheap and tells other processes that the data folder is served; the web framework costs a quarter of a second
+to load, and a process that answers one question and leaves never needs it. A caller waits in the kernel's queue
+meanwhile.
+
+The control socket is the owner's alone: the directory has mode 0700 before it exists, the socket 0600. Whoever serves
+holds the home's lock, so a socket that is found there belongs to a process that died; it is removed only if nobody
+answers on it.
+
+Nobody waits for the TCP socket, neither the daemon's readiness nor its end. A port that is taken, an address that is
+not there yet, or a certificate that cannot be read turn the status red (`problem`) and are tried again; the control
+socket does not notice. A certificate that was renewed is taken up without a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from assistant.core.errors import HomeError, HomeLocked
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
+from assistant.service.unix_socket import is_listening, short_address
+
+log = structlog.get_logger()
+
+# What serves an open listening socket for as long as the context is open.
+ServeSocket = Callable[[socket.socket], AbstractAsyncContextManager[None]]
+
+_BACKLOG = 128
+
+
+@asynccontextmanager
+async def serve_control(load: Callable[[], ServeSocket], path: Path) -> AsyncIterator[None]:
+    """Listen at `path`; at the first connection call `load` (in a worker thread) and let what it gives serve.
+
+    The caller holds the home's lock. Raises `HomeLocked` when a living process answers there, `HomeError` when the
+    socket cannot be made."""
+    listening = listen_unix(path)
+    mine = _identity(path)
+    end = asyncio.Event()
+    server = asyncio.create_task(serve_until(end, load, listening), name="control socket")
+    server.add_done_callback(lambda task: _report(task, listening))
+    try:
+        yield
+    finally:
+        end.set()
+        await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([server]), "the control socket")
+        listening.close()
+        _remove(path, mine)
+
+
+async def serve_until(end: asyncio.Event, load: Callable[[], ServeSocket], listening: socket.socket) -> None:
+    """Serve from the first connection until `end`; what serves is loaded in a worker thread."""
+    await _first_connection(listening, end)
+    if end.is_set():
+        return
+    serving = await asyncio.to_thread(load)
+    async with serving(listening):
+        await end.wait()
+
+
+def listen_unix(path: Path) -> socket.socket:
+    """A socket that listens at `path`, readable and writable by the owner alone from its first moment on."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.chmod(0o700)
+        _remove_stale(path)
+        with contextlib.suppress(OSError):
+            os.fchmod(listening.fileno(), 0o600)
+        with short_address(path) as address:
+            listening.bind(address)
+        path.chmod(0o600)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise HomeError(f"The control socket {path} cannot be made ({error.strerror or error}).") from None
+    except HomeError:
+        listening.close()
+        raise
+    return listening
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
+
+
+def _remove(path: Path, mine: tuple[int, int]) -> None:
+    """Take the socket away, unless another one stands there by now."""
+    with contextlib.suppress(OSError):
+        if _identity(path) == mine:
+            path.unlink()
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise HomeError(f"{path} is in the way of the control socket and is no socket; move it, then start again.")
+    if is_listening(path):
+        raise HomeLocked()
+    path.unlink()
+
+
+async def _first_connection(listening: socket.socket, end: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    somebody = asyncio.Event()
+    loop.add_reader(listening.fileno(), somebody.set)
+    waiting = [asyncio.create_task(event.wait()) for event in (somebody, end)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(listening.fileno())
+        for task in waiting:
+            task.cancel()
+
+
+def _report(task: asyncio.Task[None], listening: socket.socket) -> None:
+    """A server that failed must not leave callers waiting in the kernel's queue for ever."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        listening.close()
+        log.error("control socket failed", error=f"{type(error).__name__}: {error}")
+
+
+# Loads the framework and gives what serves a listening socket, over TLS where there is a context for it.
+LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
+
+_LOOK_AGAIN_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """Where to listen. `certificate` and `key` are PEM files; None for no TLS."""
+
+    host: str
+    port: int
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class TcpListener:
+    """`problem` says why it does not listen as it should and what to do; "" while it does. `opened` is set once it
+    listened, `changed` whenever `problem` becomes another."""
+
+    def __init__(self, load: LoadServer, place: TcpAddress, again_seconds: float = _LOOK_AGAIN_SECONDS) -> None:
+        self.problem = ""
+        self.address: tuple[str, int] | None = None
+        self.opened = asyncio.Event()
+        self.changed = asyncio.Event()
+        self._load = load
+        self._place = place
+        self._again_seconds = again_seconds
+        self._end = asyncio.Event()
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[None]:
+        """Listen, or try to, while the context is open."""
+        keeping = asyncio.create_task(self._keep_open(), name="web api")
+        keeping.add_done_callback(self._ended)
+        try:
+            yield
+        finally:
+            self.end()
+            await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([keeping]), "the web API")
+
+    def end(self) -> None:
+        """Begin to end; `serve` waits for it."""
+        self._end.set()
+
+    async def _keep_open(self) -> None:
+        while not self._end.is_set():
+            try:
+                tls = _Certificate.of(self._place)
+                listening = await listen_tcp(self._place.host, self._place.port)
+            except HomeError as error:
+                self._tell(str(error))
+                await self._pause()
+                continue
+            with listening:
+                await self._serve(listening, tls)
+
+    async def _serve(self, listening: socket.socket, tls: _Certificate | None) -> None:
+        self.address = listening.getsockname()[:2]
+        self._tell("")
+        self.opened.set()
+        log.info("web api listens", host=self.address[0], port=self.address[1], tls=tls is not None)
+        context = None if tls is None else tls.context
+        renewing = None if tls is None else asyncio.create_task(self._renew(tls), name="web certificate")
+        try:
+            await serve_until(self._end, lambda: self._load(context), listening)
+        finally:
+            if renewing is not None:
+                renewing.cancel()
+
+    async def _renew(self, tls: _Certificate) -> None:
+        while not self._end.is_set():
+            await self._pause()
+            try:
+                tls.look()
+            except HomeError as error:
+                self._tell(f"{error} The one that was read before is still used.")
+            else:
+                self._tell("")
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._again_seconds):
+                await self._end.wait()
+
+    def _tell(self, problem: str) -> None:
+        if problem and problem != self.problem:
+            log.error("web api does not listen as it should", error=problem)
+        if problem != self.problem:
+            self.problem = problem
+            self.changed.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._tell(
+                f"The web API failed ({type(error).__name__}: {error}); `assistant service restart` tries again."
+            )
+
+
+async def listen_tcp(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises `HomeError` with what to do."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise HomeError(
+            f"The web API cannot listen: {host} is no address of this machine ({error.strerror}). Correct web.host."
+        ) from None
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise HomeError(
+            f"The web API cannot listen at {host}, port {port} ({error.strerror}). It is tried again by itself; end "
+            "what uses that port, or set another web.port and restart."
+        ) from None
+    return listening
+
+
+class _Certificate:
+    """A TLS context that follows its files."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._files = (certificate, key)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._seen: tuple[int, ...] = ()
+        self.look()
+
+    @classmethod
+    def of(cls, place: TcpAddress) -> _Certificate | None:
+        """Raises `HomeError`."""
+        return cls(place.certificate, place.key) if place.certificate and place.key else None
+
+    def look(self) -> None:
+        """Read the files where they changed: connections from now on get the new ones. Raises `HomeError`."""
+        try:
+            seen = tuple(file.stat().st_mtime_ns for file in self._files)
+            if seen != self._seen:
+                # A first context finds out whether the two belong together, before the one in use is changed.
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password=_no_password)
+                self.context.load_cert_chain(*self._files, password=_no_password)
+                self._seen = seen
+        except (OSError, ValueError) as error:
+            raise HomeError(
+                f"The web API's certificate {self._files[0]} cannot be used with {self._files[1]} "
+                f"({getattr(error, 'reason', None) or getattr(error, 'strerror', None) or error}). Correct "
+                "web.certificate and web.certificate_key; it is tried again by itself."
+            ) from None
+
+
+def _no_password() -> str:
+    """OpenSSL would ask on the terminal."""
+    return ""

@@ -1,0 +1,159 @@
+"""Talking over the web API: messages in, events out, commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import StreamingResponse
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from starlette.exceptions import HTTPException
+
+from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
+from assistant.bridges.terminal.delivery_feed import DeliveryMark
+from assistant.core.errors import UsageError
+from assistant.core.ports import ControlPort
+from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
+from assistant.web.errors import error_responses
+from assistant.web.read_values import ReadApiPort
+from assistant.web.schemas_chat import (
+    Acknowledged,
+    Kept,
+    NewMessage,
+    OneSession,
+    OwnerSession,
+    Result,
+    RowId,
+    Shown,
+    Stopped,
+    Told,
+    Typed,
+)
+
+_KEEPALIVE_SECONDS = 15.0
+# Each holds a connection for as long as somebody likes: of those there are, some are left for everything else.
+MAX_EVENT_STREAMS = 64
+# How long a client waits until it comes again, in milliseconds.
+_COME_AGAIN = 1000
+# The id of a delivery, and when it was made.
+_MARK = "^[0-9]{1,18}(-[0-9]{1,16})?$"
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": (
+            "A stream of server-sent events, the data of each a JSON object. `hello` comes first. `deliver` is a reply "
+            "or notice that stays: it has an id, and is confirmed by its `key` (`/v1/deliveries/ack`) or by coming "
+            "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what goes on; they are "
+            "provisional and are not repeated."
+        ),
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+def chat_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(tags=["conversation"])
+    routes.include_router(_talking(control, looking, terminal))
+    routes.include_router(_following(terminal))
+    return routes
+
+
+def _talking(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")
+    async def say(body: NewMessage) -> Kept:
+        """Answers once the message is durable. Its answer comes with the events of its session."""
+        if body.session.startswith(BRANCH_PREFIX):
+            # Branches are made of a conversation, by a command; a thread begins with what is said in it.
+            looking.session(body.session, None)
+        accepted = await control.accept(body.incoming(terminal.name))
+        if accepted.differs:
+            raise HTTPException(
+                409,
+                f"The external_id {body.external_id!r} belongs to another message, which is kept (inbox_id "
+                f"{accepted.inbox_id}). This one was not accepted; send it with an external_id of its own.",
+            )
+        return Kept.of(accepted)
+
+    @routes.post("/commands", responses=error_responses(413), summary="Run a slash command")
+    async def command(body: Typed) -> Told:
+        return Told(text=await control.command(body.text, body.session, bridge=terminal.name))
+
+    @routes.post("/stop", responses=error_responses(413), summary="Stop the turn that runs in a session")
+    async def stop(body: OneSession) -> Stopped:
+        return Stopped(stopped=await control.stop_turn(body.session))
+
+    @routes.get("/results/{inbox_id}", responses=error_responses(404), summary="What became of a message")
+    async def result(inbox_id: Annotated[RowId, Path()]) -> Result:
+        try:
+            return Result.model_validate(await control.result(inbox_id))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from None
+
+    return routes
+
+
+def _following(terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter()
+    streams = _Streams(terminal)
+
+    @routes.get(
+        "/events", response_class=StreamingResponse, responses={**error_responses(), **_STREAM}, summary="What happens"
+    )
+    async def events(
+        session: OwnerSession = MAIN_SESSION,
+        inbox_id: Annotated[RowId | None, Query(description="Only the deliveries that answer this message.")] = None,
+        after: Annotated[str | None, Query(pattern=_MARK, description="As Last-Event-ID, which goes before.")] = None,
+        last_event_id: Annotated[
+            str | None,
+            Header(pattern=_MARK, description="The id of the last delivery there is: all after it is given."),
+        ] = None,
+    ) -> StreamingResponse:
+        """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
+        each once, in order, whatever became of the connection or the daemon meanwhile; naming it confirms those up to
+        it."""
+        if streams.open >= MAX_EVENT_STREAMS:
+            raise HTTPException(
+                503, f"{MAX_EVENT_STREAMS} event streams are open, and no more may be. Close one of them."
+            )
+        last = last_event_id or after
+        frames = streams.frames(session, inbox_id, None if last is None else DeliveryMark.read(last))
+        return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    @routes.post("/deliveries/ack", responses=error_responses(404, 413), summary="Confirm a delivery")
+    async def shown(body: Shown) -> Acknowledged:
+        try:
+            return Acknowledged(acknowledged=terminal.acknowledge(body.key))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from None
+
+    return routes
+
+
+class _Streams:
+    """The event streams over one way in; `open` of them go on."""
+
+    def __init__(self, terminal: TerminalBridge) -> None:
+        self.open = 0
+        self._terminal = terminal
+
+    async def frames(self, session: str, inbox_id: int | None, since: DeliveryMark | None) -> AsyncIterator[bytes]:
+        self.open += 1
+        try:
+            with self._terminal.attach(session, inbox_id, since) as attached:
+                async for frame in _written(attached):
+                    yield frame
+        finally:
+            self.open -= 1
+
+
+async def _written(attached: Terminal) -> AsyncIterator[bytes]:
+    async for name, data in attached.events(_KEEPALIVE_SECONDS):
+        if name == "idle":
+            yield KEEPALIVE_COMMENT
+            continue
+        number = data["id"] if name in ("hello", "deliver") else None
+        retry = _COME_AGAIN if name == "hello" else None
+        yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)

@@ -1,0 +1,171 @@
+"""Looking over the web API: conversations, what was said, what is remembered, sleeps, compactions, costs, status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import AfterValidator, AwareDatetime
+from starlette.exceptions import HTTPException
+
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.core.errors import UsageError
+from assistant.core.model_api import UsageKey
+from assistant.core.ports import ControlPort
+from assistant.core.sessions import MAIN_SESSION
+from assistant.web.errors import error_responses
+from assistant.web.read_values import ReadApiPort, TimeRange
+from assistant.web.schemas_chat import OwnerSession, RowId, Told, UnicodeText, to_utc
+from assistant.web.schemas_read import (
+    Compacted,
+    Compactions,
+    Conversation,
+    Conversations,
+    Costs,
+    Found,
+    Hits,
+    Memories,
+    Messages,
+    RecalledMemories,
+    RecalledMemory,
+    Said,
+    Sleeps,
+    Slept,
+    Status,
+    WholeConversation,
+)
+
+MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
+SearchText = Annotated[
+    UnicodeText, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")
+]
+UtcTime = Annotated[AwareDatetime, AfterValidator(to_utc)]
+After = Annotated[UtcTime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")]
+Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
+
+
+def read_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(responses=error_responses())
+    routes.include_router(_conversations(control, looking, terminal))
+    routes.include_router(_said(looking))
+    routes.include_router(_remembered(looking))
+    routes.include_router(_running(control, looking))
+    return routes
+
+
+def _conversations(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+    routes = APIRouter(prefix="/sessions", tags=["sessions"])
+
+    @routes.get("", summary="Your conversations")
+    async def sessions(limit: MaxResults = 10) -> Conversations:
+        """The ended ones too; `limit` is how many of each session."""
+        return Conversations(sessions=[Conversation.of(one) for one in looking.sessions(limit)])
+
+    @routes.get("/{session}", responses=error_responses(404), summary="One conversation")
+    async def session(session: OwnerSession, number: Annotated[RowId | None, Query()] = None) -> WholeConversation:
+        """The current one of a session, or an earlier one by its number."""
+        with _or_not_found():
+            return WholeConversation.of(looking.session(session, number))
+
+    @routes.post("/{session}/end", responses=error_responses(404), summary="Put a conversation away")
+    async def end(session: OwnerSession) -> Told:
+        """Learns from it and archives it; the next message in it begins a new one."""
+        with _or_not_found():
+            looking.session(session, None)
+        return Told(text=await control.command(f"/sessions end {session}", MAIN_SESSION, bridge=terminal.name))
+
+    return routes
+
+
+def _said(looking: ReadApiPort) -> APIRouter:
+    routes = APIRouter(tags=["history"])
+
+    @routes.get("/messages", summary="What was said in a session")
+    async def messages(
+        session: OwnerSession = MAIN_SESSION,
+        before: Annotated[
+            RowId | None, Query(description="Only messages with smaller ids: for the page before.")
+        ] = None,
+        limit: MaxResults = 50,
+    ) -> Messages:
+        """The newest messages, oldest of them first."""
+        said = await looking.said(session, limit=limit, before_id=before)
+        return Messages(messages=[Said.of(record) for record in said])
+
+    @routes.get("/history", summary="Search what was said")
+    async def history(
+        q: SearchText,
+        session: OwnerSession | None = None,
+        after: After = None,
+        before: Before = None,
+        limit: MaxResults = 10,
+    ) -> Hits:
+        hits = await looking.search(q, TimeRange(after, before), session=session, limit=limit)
+        return Hits(hits=[Found.of(hit) for hit in hits])
+
+    @routes.get("/history/{message_id}", responses=error_responses(404), summary="Read one message")
+    async def message(
+        message_id: Annotated[RowId, Path()], neighbours: Annotated[int, Query(ge=0, le=100)] = 0
+    ) -> Messages:
+        """Whole, with so many on each side of it."""
+        with _or_not_found():
+            said = await looking.read(message_id, neighbours)
+        return Messages(messages=[Said.of(record) for record in said])
+
+    return routes
+
+
+def _remembered(looking: ReadApiPort) -> APIRouter:
+    routes = APIRouter(prefix="/memories", tags=["memory"])
+
+    @routes.get("", summary="What is remembered")
+    async def memories(former: bool = False, limit: MaxResults = 100) -> Memories:
+        """With `former` what no longer holds too. `/forget` is a command (`POST /v1/commands`)."""
+        return Memories.of(await looking.memories(), former=former, limit=limit)
+
+    @routes.get("/search", summary="Search what is remembered")
+    async def search(
+        q: SearchText,
+        after: After = None,
+        before: Before = None,
+        as_of: Annotated[UtcTime | None, Query(description="What was known at this time.")] = None,
+        limit: MaxResults = 10,
+    ) -> RecalledMemories:
+        found = await looking.recall(q, TimeRange(after, before), limit=limit, as_of=as_of)
+        return RecalledMemories(memories=[RecalledMemory.found(one) for one in found])
+
+    return routes
+
+
+def _running(control: ControlPort, looking: ReadApiPort) -> APIRouter:
+    routes = APIRouter(tags=["running"])
+
+    @routes.get("/sleeps", summary="Reports of sleeps")
+    async def sleeps(limit: MaxResults = 10) -> Sleeps:
+        return Sleeps(sleeps=[Slept.of(one, looking.told(one)) for one in looking.sleeps(limit)])
+
+    @routes.get("/compactions", summary="What was compacted in a session")
+    async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> Compactions:
+        return Compactions(compactions=[Compacted.of(one) for one in looking.compactions(session)[:limit]])
+
+    @routes.get("/usage", summary="What models cost, and may", response_model_exclude_unset=True)
+    async def usage(
+        by: UsageKey = "day", days: Annotated[int, Query(ge=1, le=36_500, description="How far back.")] = 31
+    ) -> Costs:
+        return Costs.model_validate(looking.usage(by, days))
+
+    @routes.get("/status", summary="How the assistant is")
+    async def status() -> Status:
+        return Status.model_validate(control.status())
+
+    return routes
+
+
+@contextmanager
+def _or_not_found() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise HTTPException(404, str(error)) from None

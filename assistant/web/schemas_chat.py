@@ -1,0 +1,196 @@
+"""What the web API takes, and what it answers to whoever talks, as pydantic models: the shapes that `/openapi.json`
+describes.
+
+Unknown fields, wrong types and text that is no Unicode are refused before anything is stored, and so are parameters
+that an address does not take.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from assistant.core.messages import Media
+from assistant.core.records import InboxReceipt, IncomingMessage
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
+
+_LONGEST_NAME = 100
+_OWNERS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
+
+
+async def reject_unknown_parameters(request: Request) -> None:
+    """The framework would leave out what an address does not take, and all but the last of what is there twice: with
+    one letter wrong, something else than was asked for would be answered."""
+    taken = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in taken or times > 1:
+            where = ("query", name[:_LONGEST_NAME] or '""')
+            what = "is given more than once" if name in taken else _unknown(taken)
+            raise RequestValidationError([{"type": "extra", "loc": where, "msg": what}])
+
+
+def _unknown(taken: list[str]) -> str:
+    return f"there is no such parameter here; there are: {', '.join(taken)}" if taken else "no parameter is taken here"
+
+
+def _owners(session: str) -> str:
+    """As it is called everywhere else: `thread:Trip` is `thread:trip`. Raises `UsageError` for a name that is none."""
+    if re.fullmatch(_OWNERS, session) is None:
+        raise ValueError(
+            "it is `main`, `thread:NAME` or `branch:NUMBER` (`GET /v1/sessions` lists them); somebody else's is not "
+            "reached here"
+        )
+    return parse_session_name(session)
+
+
+def to_utc(moment: datetime) -> datetime:
+    """The first and last hours that a calendar has lie outside it elsewhere."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("no such time can be told in UTC") from None
+
+
+def _base64(data: str) -> str:
+    binascii.a2b_base64(data, strict_mode=True)
+    return data
+
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair is no text") from None
+    return text
+
+
+UnicodeText = Annotated[str, AfterValidator(_unicode)]
+OwnerSession = Annotated[UnicodeText, Field(json_schema_extra={"pattern": f"^({_OWNERS})$"}), AfterValidator(_owners)]
+# What the stores number things with.
+RowId = Annotated[int, Field(ge=1, lt=2**63)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Attachment(_Body):
+    """A picture or file sent along; `data` is base64."""
+
+    mime: Annotated[str, Field(pattern=r"^[\w.+-]+/[\w.+-]+$", max_length=100)]
+    name: Annotated[UnicodeText, Field(max_length=255)] = ""
+    data: Annotated[str, AfterValidator(_base64)]
+
+    def media(self) -> Media:
+        size = len(self.data) * 3 // 4 - self.data[-2:].count("=")
+        return Media("image" if self.mime.startswith("image/") else "file", self.mime, self.name, size, self.data)
+
+
+class NewMessage(_Body):
+    """`external_id` is the sender's own: the same one is accepted once, so a message may safely be sent again."""
+
+    text: UnicodeText
+    external_id: Annotated[UnicodeText, Field(min_length=1, max_length=200)]
+    session: OwnerSession = MAIN_SESSION
+    media: list[Attachment] = []
+
+    @model_validator(mode="after")
+    def _says_something(self) -> NewMessage:
+        if not self.text.strip() and not self.media:
+            raise ValueError("the message is empty")
+        return self
+
+    def incoming(self, bridge: str) -> IncomingMessage:
+        media = tuple(attachment.media() for attachment in self.media)
+        return IncomingMessage(
+            bridge, self.external_id, self.session, session_scope(self.session), "owner", "owner", self.text, media,
+            target=self.session,
+        )  # fmt: skip
+
+
+class Typed(_Body):
+    """A slash command as typed."""
+
+    text: Annotated[UnicodeText, Field(min_length=1, max_length=100_000)]
+    session: OwnerSession = MAIN_SESSION
+
+
+class OneSession(_Body):
+    session: OwnerSession = MAIN_SESSION
+
+
+class Shown(_Body):
+    """The key of a delivery that a terminal has shown."""
+
+    key: Annotated[UnicodeText, Field(min_length=1, max_length=1000)]
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Failure(Answer):
+    """What went wrong, in one line, and what was kept."""
+
+    error: str
+
+
+class Kept(Answer):
+    """The message is durable. `duplicate`: it was before, under the same `external_id`."""
+
+    inbox_id: int
+    message_id: int
+    duplicate: bool
+
+    @classmethod
+    def of(cls, accepted: InboxReceipt) -> Kept:
+        return cls(inbox_id=accepted.inbox_id, message_id=accepted.message_id, duplicate=accepted.duplicate)
+
+
+class Acknowledged(Answer):
+    """Whether the delivery waited for that; it does not where it was confirmed before, or nobody was given it now."""
+
+    acknowledged: bool
+
+
+class Told(Answer):
+    """What a command answered, Markdown."""
+
+    text: str
+
+
+class Stopped(Answer):
+    """Whether a turn ran."""
+
+    stopped: bool
+
+
+class Billed(Answer):
+    """What one answer cost; no `cost_usd` where no price is known."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    cost_usd: float | None
+
+
+class Result(Answer):
+    """What became of a message: accepted, running, answered, failed or superseded."""
+
+    state: str
+    reply: str
+    error: str
+    exit_code: int
+    session: str
+    turn: str | None
+    model: str | None
+    usage: Billed | None
+    pressure: float | None
